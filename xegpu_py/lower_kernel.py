@@ -13,7 +13,7 @@ from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.module import Module, argument_names, walk
 from xegpu_py.ir.passes import ROOT, Runner, parse_pipeline, step
 from xegpu_py.passes.facts.surfaces import multiples_of, products_of, sums_of, surfaces_of, unaligned_arguments
-from xegpu_py.passes.facts.tile_maps import ALIASED
+from xegpu_py.passes.facts.tile_maps import ALIASED, SHARES
 from xegpu_py.passes.facts.workgroup_sizes import can_be_divided, stored_arguments, suitable_subgroups
 from xegpu_py.runtime.executable import SMALL, Executable, Multiple, Options, Sum, Surface, parameters_of
 from xegpu_py.visa.program import chosen
@@ -39,7 +39,7 @@ def lower(module: Module, name: str, options: Options) -> Executable:
     chosen = subgroups_for(kernel, options)
     return structs.replace(
         executable_of(lowered, visa.kernel_named(lowered.outline, name)),
-        subgroups=xetile.subgroups_of_kernel(kernel) or chosen,
+        subgroups=xetile.subgroups_of_kernel(kernel) or chosen or (1 if SHARES in kernel.attributes else None),
         changed=() if chosen is None or options.aliased else stored_arguments(kernel),
         remarks=tuple(remarks),
         surfaces=tuple(surfaces),

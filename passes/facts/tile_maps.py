@@ -55,6 +55,9 @@ from xegpu_py.passes.rewriting.rewriter import is_tile
 ALIASED = "xetile.aliased"
 """The attribute of a kernel whose arguments may share memory, although each subgroup accesses parts of them."""
 
+SHARES = "xetile.shares"
+"""The attribute of a kernel whose subgroups must work on the same values: there is one, unless tiles are divided."""
+
 REPEATS = 8
 """The least number of rows of a subgroup's part of a product: those of a dpas."""
 

@@ -13,8 +13,8 @@ from mlir.dialects import arith, gpu, vector
 
 from xegpu_py.dialects.xetile import WgMap
 from xegpu_py.language import element_types
-from xegpu_py.language.arrays import Array, Pointers
-from xegpu_py.language.effects import device_assert
+from xegpu_py.language.arrays import Array, Pointers, shared
+from xegpu_py.language.effects import barrier, device_assert, load, store
 from xegpu_py.language.element_types import dtype_of
 from xegpu_py.language.shaped_values import (
     BUILDING,
@@ -22,6 +22,7 @@ from xegpu_py.language.shaped_values import (
     axis_of,
     common_shape,
     concatenate,
+    matrix_shape,
     static_extent,
     static_shape,
 )
@@ -594,6 +595,10 @@ def flip(value: Any, dim: int | None = None) -> Value:
     return given.along(axis, list(range(given.shape[axis]))[::-1])
 
 
+FEW_ROWS = 16
+"""The rows up to which `gather` compares each with all indices; more go through shared local memory."""
+
+
 def gather(src: Any, index: Any, axis: int) -> Value:
     """The elements of `src` at the indices `index` along a dimension, as numpy's `take_along_axis`.
 
@@ -614,19 +619,38 @@ def gather(src: Any, index: Any, axis: int) -> Value:
         raise TypeError(f"indices are integers, not {places.dtype}")
     if places.ndim != given.ndim or any(a != b for d, (a, b) in enumerate(zip(given.shape, places.shape)) if d != dim):
         raise ValueError(f"gather from {given.describe()} along axis {axis} cannot take indices {places.describe()}")
-    # Lanes cannot index registers: each row is compared with all indices.
     places = places.to(element_types.int32) if places.dtype.bits < 32 else places
     extent = given.shape[dim]
     inside = places < extent
     device_assert(
         inside & (places >= 0) if places.dtype.is_signed else inside, f"gather: an index is not 0 to {extent - 1}"
     )
+    BUILDING.check_together("select elements")
+    if extent > FEW_ROWS and BUILDING.take_shared(given.size * max(given.dtype.bits // 8, 1)):
+        return _gathered_in_memory(given, places, dim)
+    # Lanes cannot index registers: each row is compared with all indices.
     wanted = places.with_first(dim)
     rows = given.with_first(dim)
     found = constant(given.dtype, 0, wanted.shape)
     for k in range(extent):
         found = where(wanted == k, rows.rows([k]).broadcast(wanted.shape), found)
     return found.from_first(places.shape, dim)
+
+
+def _gathered_in_memory(given: Value, places: Value, dim: int) -> Value:
+    """The elements at indices along a dimension, from a copy in shared local memory."""
+    held = given.to(element_types.uint8) if given.dtype == element_types.bool_ else given
+    shape = matrix_shape(given.shape)
+    memory, numbers, stride = shared(shape, held.dtype), value_of(0, element_types.index), 1
+    for d, extent in reversed([*enumerate(given.shape)]):
+        line = tuple(extent if d == e else 1 for e in range(given.ndim))
+        along = places.to(element_types.index) if d == dim else arange(extent).reshape(line)
+        numbers, stride = numbers + along * stride, stride * extent
+    store(memory.tile(shape, at=(0,) * len(shape)), held.reshape(shape))
+    barrier()
+    found = load(memory + numbers)
+    barrier()
+    return found.to(given.dtype)
 
 
 def unpack_int4(value: Any, signed: bool = True) -> Value:

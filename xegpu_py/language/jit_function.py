@@ -15,14 +15,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from mlir import ir as mlir
 
 from xegpu_py import build
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.ir.module import Module, current
+from xegpu_py.ir.module import Module, current, kernels
 from xegpu_py.language import eager
 from xegpu_py.language.arrays import Array
 from xegpu_py.language.compiler import Compiler
@@ -44,6 +44,8 @@ from xegpu_py.language.function_source import Uses, code_of
 from xegpu_py.language.scopes import Needed
 from xegpu_py.language.shaped_values import BUILDING
 from xegpu_py.language.tile_values import Value
+from xegpu_py.passes.facts.tile_maps import SHARES, has_maps
+from xegpu_py.passes.facts.workgroup_sizes import can_be_divided
 from xegpu_py.profile.profiles import Profile
 from xegpu_py.programs.load import ModuleSource, compile
 from xegpu_py.runtime.executable import OPTIONS, refuse_checks
@@ -64,12 +66,15 @@ REGISTERS = 256
 """The default number of registers of a thread: tiles need many."""
 
 
-def build_module(function: FunctionType, arguments: Mapping[str, ArgumentType], target: str = DEFAULT) -> Module:
+def build_module(
+    function: FunctionType, arguments: Mapping[str, ArgumentType], target: str = DEFAULT, shares: bool = True
+) -> Module:
     """Compile a Python function to a module of XeTile.
 
     Args:
         arguments: the type of each parameter.
         target: the GPU; it decides how `dot_scaled` multiplies.
+        shares: whether all subgroups of a workgroup work on the same values, if the kernel can be divided among them.
 
     Raises:
         DiagnosticError: at the line of the user's file that cannot be compiled.
@@ -77,7 +82,15 @@ def build_module(function: FunctionType, arguments: Mapping[str, ArgumentType], 
     needed: dict[ast.AST, dict[str, Any]] = {}
     while True:
         try:
-            return _built_module(function, arguments, target, needed)
+            made, shared = _built_module(function, arguments, target, needed, shares)
+            (kernel,) = kernels(made.outline)
+            if not shared or has_maps(kernel):
+                return made
+            if can_be_divided(kernel):
+                with made.context:
+                    kernel.attributes[SHARES] = mlir.UnitAttr.get()
+                return made
+            shares = False
         except Needed as e:
             needed.setdefault(e.loop, {})[e.name] = e.outline
 
@@ -87,14 +100,16 @@ def _built_module(
     arguments: Mapping[str, ArgumentType],
     target: str,
     needed: Mapping[ast.AST, Mapping[str, Any]],
-) -> Module:
-    """As `build_module`; raises `Needed` for a variable that a loop must carry."""
+    shares: bool,
+) -> tuple[Module, bool]:
+    """As `build_module`; also whether it relies on `shares`. Raises `Needed` for a variable that a loop must carry."""
     code = code_of(function)
     passed = [kind.mlir for kind in _passed(arguments).values()]
     where = code.position(code.node)
     with current(), mlir.Location.file(where.file, where.line, where.column):
         made = Module(mlir.Module.create(mlir.Location.unknown()), (code.source,))
-        BUILDING.enter(target=target)
+        BUILDING.enter(target=target, shares=shares)
+        shared = False
         try:
             with (
                 mlir.InsertionPoint(made.body),
@@ -109,9 +124,9 @@ def _built_module(
             e.sources = [*e.sources, code.source]
             raise
         finally:
-            BUILDING.leave()
+            shared = BUILDING.leave()
         made.verify()
-    return made
+    return made, shared
 
 
 def _warn_of_pressure(kernel: CompiledKernel) -> None:
@@ -174,7 +189,7 @@ class TileKernel:
     def module(self) -> Module:
         """The module of XeTile that holds it."""
         _ = self.uses
-        return build_module(self.function, self.arguments, self._target)
+        return build_module(self.function, self.arguments, self._target, self._subgroups is not None)
 
     @functools.cached_property
     def uses(self) -> Uses:
@@ -185,9 +200,15 @@ class TileKernel:
     def _target(self) -> str:
         return str(self.options.get("target", DEFAULT))
 
+    @property
+    def _subgroups(self) -> int | None:
+        return cast("int | None", self.options.get("subgroups", 0))
+
     def compile(self, **options: Any) -> CompiledKernel:
         """The kernel lowered to vISA; see `xegpu_py.compile`."""
-        if options.get("target", self._target) != self._target:
+        if any(
+            options.get(name, now) != now for name, now in (("target", self._target), ("subgroups", self._subgroups))
+        ):
             return TileKernel(self.function, self.arguments, {**self.options, **options}).compile()
         source = ModuleSource(lambda: self.module, self.uses.fingerprint)
         return compile(source, self.name, **{**self._lowering(), **options})
@@ -197,7 +218,7 @@ class TileKernel:
         found = {**self.options}
         if found.get("engine") == EAGER:
             del found["engine"]
-        found.setdefault("subgroups", 0)
+        found["subgroups"] = self._subgroups
         unaligned = [i for i, k in enumerate(_passed(self.arguments).values()) if not getattr(k, "aligned", True)]
         if unaligned and found.get("engine") != "reference":
             found.setdefault("unaligned", unaligned)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -104,14 +105,14 @@ def _stacked(a: Value, b: Value, c: Value | None, precision: str | None, out_dty
     if a.ndim != b.ndim or a.shape[:-2] != b.shape[:-2]:
         raise ValueError(f"dot cannot multiply {a.describe()} by {b.describe()}: the leading dimensions differ")
     shape = (*a.shape[:-1], b.shape[-1])
-    if c is not None:
-        c = c.broadcast(shape)
-    left, right = (v.reshape((-1, *v.shape[-2:])) for v in (a, b))
-    added = None if c is None else c.reshape((-1, *c.shape[-2:]))
-    found = []
-    for i in range(left.shape[0]):
-        one = dot(left[i], right[i], None if added is None else added[i], precision, out_dtype=out_dtype)
-        found.append(one.expand_dims(0))
+    operands = [a, b] if c is None else [a, b, c.broadcast(shape)]
+    count, found = math.prod(shape[:-2]), []
+    for i in range(count):
+        # Matrix i is rows of the matrix that holds the stack.
+        left, right, *added = (
+            v.reshape((-1, v.shape[-1])).rows(range(i * v.shape[-2], (i + 1) * v.shape[-2])) for v in operands
+        )
+        found.append(dot(left, right, added[0] if added else None, precision, out_dtype=out_dtype))
     return concatenate(found, 0).reshape(shape)
 
 

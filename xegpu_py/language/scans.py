@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xegpu_py.language import element_types
+from xegpu_py.language.arrays import shared
+from xegpu_py.language.effects import atomic_add, barrier, load, store
 from xegpu_py.language.element_types import DType
 from xegpu_py.language.functions import arange, cos, log, maximum, minimum, sin, sqrt, umulhi, where
 from xegpu_py.language.shaped_values import BUILDING, around, axis_of, common_shape, concatenate
@@ -410,6 +412,17 @@ def histogram(value: Any, num_bins: int, mask: Any = None) -> Value:
     if mask is not None:
         counted = value_of(mask).to(element_types.bool_).broadcast(given.shape).ravel()
         line = where(counted, line, line.dtype.limits[1])
+    BUILDING.check_together("combine elements")
+    if line.size * num_bins > COMPARED and BUILDING.take_shared(4 * num_bins):
+        counts = shared(num_bins, element_types.int32)
+        store(counts.tile(num_bins, at=(0,)), constant(element_types.int32, 0, (num_bins,)))
+        barrier()
+        inside = (line >= 0) & (line <= num_bins - 1)
+        atomic_add(counts + where(inside, line, 0), 1, mask=inside)
+        barrier()
+        total = load(counts.tile(num_bins, at=(0,)))
+        barrier()
+        return total
     # Each part is compared with as many bins as registers hold; the counts of all parts are added at the end.
     (parts,) = _in_parts((line,), 0)
     most = max(COMPARED // line.size, 1)

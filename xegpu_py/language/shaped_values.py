@@ -49,6 +49,7 @@ class BuildState(threading.local):
 
     def __init__(self) -> None:
         self._kernels: list[tuple[mlir.Context, Evaluation | None, Target]] = []
+        self._shared: list[int | None] = []
         self._handles: list[list[list[weakref.ref[Handle]]]] = []
         self._elementwise = ""
 
@@ -74,17 +75,19 @@ class BuildState(threading.local):
         if self._elementwise:
             raise TypeError(f"the function of {self._elementwise} works on each element: it cannot {what}")
 
-    def enter(self, evaluation: Evaluation | None = None, target: str = DEFAULT) -> None:
+    def enter(self, evaluation: Evaluation | None = None, target: str = DEFAULT, shares: bool = False) -> None:
         """Begin a kernel in the current context.
 
         Args:
             evaluation: evaluates ops as they are built; None for a kernel that is compiled.
             target: the GPU for which the kernel is built.
+            shares: whether all subgroups of a workgroup work on the same values; see `take_shared`.
 
         Raises:
             ValueError: if the target does not exist.
         """
         self._kernels.append((mlir.Context.current, evaluation, target_of(target)))
+        self._shared.append(0 if shares else None)
         self._handles.append([[]])
 
     @property
@@ -92,10 +95,22 @@ class BuildState(threading.local):
         """Whether this thread is building a kernel."""
         return bool(self._kernels)
 
-    def leave(self) -> None:
-        """End the innermost kernel."""
+    def leave(self) -> bool:
+        """End the innermost kernel; whether it relies on subgroups that work on the same values."""
         self._kernels.pop()
         self._handles.pop()
+        return bool(self._shared.pop())
+
+    def take_shared(self, size: int) -> bool:
+        """Whether elements of a value may go through so many bytes of shared local memory, of which half may be taken.
+
+        Subgroups must work on the same values: each would overwrite the elements of the others.
+        """
+        taken = self._shared[-1]
+        if taken is None or taken + size > self.target.slm_bytes // 2:
+            return False
+        self._shared[-1] = taken + size
+        return True
 
     @contextmanager
     def inside(self, block: mlir.Block) -> Iterator[None]:

@@ -334,6 +334,17 @@ MOVES = {
     "sorted line": ((512,), lambda x: xl.sort(x, descending=True), lambda x: np.sort(x)[::-1]),
     "sorted rows": ((32, 16), lambda x: xl.sort(x), lambda x: np.sort(x, 1)),
     "histogram": ((1024,), lambda x: xl.histogram(x, 8), lambda x: np.bincount(x[(x >= 0) & (x < 8)], minlength=8)),
+    "histogram of many bins": (
+        (1024,),
+        lambda x: xl.histogram(x, 256, mask=x != 3),
+        lambda x: np.bincount(x[(x >= 0) & (x != 3)], minlength=256),
+    ),
+    "gathered columns": ((16, 64), lambda x: xl.gather(x, x & 63, 1), lambda x: np.take_along_axis(x, x & 63, 1)),
+    "gathered twice": (
+        (2, 32, 16),
+        lambda x: xl.gather(xl.gather(x, x & 31, 1) > 0, x & 31, 1).to(xl.int32),
+        lambda x: np.take_along_axis(np.take_along_axis(x, x & 31, 1) > 0, x & 31, 1),
+    ),
     "reversed line": ((1024,), lambda x: xl.flip(x), lambda x: x[::-1]),
     "reversed rows": ((64, 16), lambda x: xl.flip(x, 0), lambda x: x[::-1]),
     "joined lines": ((1024,), lambda x: xl.cat(x, x + 1), lambda x: np.concatenate([x, x + 1])),
@@ -353,6 +364,57 @@ def test_what_moves_elements_is_divided(name):
         np.testing.assert_array_equal(y, expected)
     kernel = applied.compile(x.ravel(), expected.astype(np.int32), FUNCTION=function, SHAPE=shape, SIZE=x.size)
     assert kernel.subgroups is not None and kernel.subgroups > 1
+
+
+@xegpu_py.jit
+def each_its_own(X, Y, Z):
+    """Subgroups work on values of their own, which must not meet in shared memory."""
+    i = xl.subgroup_id() * 32 + xl.arange(0, 32)
+    x = xl.load(X + i)
+    xl.store(Y + i, xl.gather(x, x & 31, 0))
+    xl.store(Z + xl.subgroup_id() * 160 + xl.arange(0, 160), xl.histogram(x, 160))
+
+
+@xegpu_py.jit
+def counted(X, Y):
+    xl.store(Y + xl.arange(0, 160), xl.histogram(xl.load(X + xl.arange(0, 32)), 160))
+
+
+@xegpu_py.jit
+def counted_in_a_loop(X, Y, n, MAP: Constexpr):
+    x = X.tile((8, 64), at=(0, 0), map=MAP).load()
+    total = xl.zeros((64,), xl.int32)
+    for i in range(n):
+        total = total * 3 + xl.histogram((x + i) & 63, 64)
+    Y.tile((64,), at=(0,)).store(total)
+
+
+def test_values_in_shared_memory_stay_apart():
+    x = np.random.default_rng(6).integers(0, 160, (3, 32)).astype(np.int32)
+    y, z = np.zeros_like(x), np.zeros((3, 160), np.int32)
+    for kernel in (each_its_own, each_its_own.compile(x, y, z)):
+        kernel(x, y, z, grid=1, block=3)
+        np.testing.assert_array_equal(y, np.take_along_axis(x, x & 31, 1))
+        np.testing.assert_array_equal(z, [np.bincount(row, minlength=160) for row in x])
+        y[:], z[:] = 0, 0
+    # Several subgroups that each count all elements would count them several times.
+    compiled = counted.compile(x[0], z[0])
+    with pytest.raises(ValueError, match="'block' must be 1 subgroup"):
+        compiled(x[0], z[0], grid=1, block=2)
+    (version,) = counted.versions.values()
+    for kernel in (counted, version.compile(subgroups=None)):
+        kernel(x[0], z[0], grid=1, block=2)
+        np.testing.assert_array_equal(z[0], np.bincount(x[0], minlength=160))
+        z[0] = 0
+
+
+def test_shared_memory_is_overwritten_after_all_have_read_it():
+    x = np.random.default_rng(7).integers(0, 64, (8, 64)).astype(np.int32)
+    y, total = np.zeros(64, np.int32), np.zeros(64, np.int32)
+    launch(counted_in_a_loop, 1, x, y, 3, MAP=xl.WgMap((1, 4), (8, 16)))
+    for i in range(3):
+        total = total * 3 + np.bincount(((x + i) & 63).ravel(), minlength=64)
+    np.testing.assert_array_equal(y, total)
 
 
 def in_pairs(x):
