@@ -567,15 +567,13 @@ class Emitter(Struct):
         code.cond_br(fine, good, _WAY_OUT, *self._leaving(at, Status.FAULT))
         code.begin(good)
 
-    def golden(self, at: int, later: Value | None = None) -> None:
-        """Run instruction `at`, or that `later` instructions after it, by its golden function on its block."""
+    def golden(self, at: int) -> None:
+        """Run an instruction by its golden function on the thread's block."""
         code, inst = self.code, self.program.instructions[at]
         assert not any(access.var in self.freedom.variables for access in accesses(inst, self.layout.target))
         active = code.load(self.active, "i32", 4) if self.active is not None else code.const(-1, "i32")
         pointer = self.context("golden", PTR)
         index = code.const(at, "i32")
-        if later:
-            index = code.add(index, code.resize(later, 32, False))
         done = code.call(pointer, self.context("worker"), index, self.thread, active, result="i32")
         if self.host.multiplies_tiles:
             # Python's libraries may use tiles too.

@@ -2,8 +2,8 @@
 
 Tables by the names of instructions:
 
-- `ARITHMETIC` of `alu`, to which `elementary` adds: `(op, *sources) -> result`, on vectors of numbers of the execution
-  type (see `Alu`);
+- `ARITHMETIC` of `alu`, with `ELEMENTARY`: `(op, *sources) -> result`, on vectors of numbers of the execution type (see
+  `Alu`);
 - `RULES`: `(emitter, inst, at) -> None`, which read operands and write results;
 - `CONTROL`: `(control, inst, at) -> None`, which end blocks;
 - `RUNS`: the instructions that are written together if several follow each other: the maximum number in such a run, the
@@ -13,7 +13,9 @@ Tables by the names of instructions:
 from xegpu_py.engines.jit.rules import alu, block2d, dpas, elementary, memory
 from xegpu_py.engines.jit.rules.control import CONTROL
 
+alu.ARITHMETIC.update(elementary.ELEMENTARY)
+
 RULES = {**alu.RULES, **dpas.RULES, **memory.RULES, **block2d.RULES}
-RUNS = {**alu.RUNS, **elementary.RUNS, **dpas.RUNS, **block2d.RUNS}
+RUNS = {**alu.RUNS, **dpas.RUNS, **block2d.RUNS}
 
 __all__ = ["CONTROL", "RULES", "RUNS"]

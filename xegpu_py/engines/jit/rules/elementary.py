@@ -7,7 +7,7 @@ few roundings of 2**-53 matter. For f16 arguments the results are in tables.
 
 Each rule is a function of native code that instructions call: inlined code would be so large that the CPU waits for
 instruction fetches. For powers a faster method with pairs of f32 is tried first on hosts that can permute lanes by a
-table lookup. Successive instructions on consecutive elements are one call.
+table lookup.
 """
 
 from __future__ import annotations
@@ -23,11 +23,8 @@ from msgspec.structs import replace
 from xegpu_py.engines.golden import Table
 from xegpu_py.engines.jit.frame import TABLES
 from xegpu_py.engines.jit.host import intrinsic_of
-from xegpu_py.engines.jit.ir_text import ONE, PTR, Code, Value, narrow, vector
-from xegpu_py.engines.jit.operands import Emitter
-from xegpu_py.engines.jit.rules.alu import ARITHMETIC, Alu
-from xegpu_py.numerics.formats import F
-from xegpu_py.visa.program import Immediate, Instruction
+from xegpu_py.engines.jit.ir_text import ONE, PTR, Code, Value, vector
+from xegpu_py.engines.jit.rules.alu import Alu
 
 ELEMENTARY = Table()
 """The rule of each instruction. If a result is in doubt, the golden function computes it from the thread's block."""
@@ -198,86 +195,6 @@ def _called(op: Alu, a: Value, work: Callable[[Alu, Value], tuple[Value, Value]]
     return code.call(name, a, doubtful, result=a.type), code.load(doubtful, "i32", 4)
 
 
-# Successive instructions.
-
-
-def consecutive(emitter: Emitter, instructions: Sequence[Instruction]) -> int:
-    """The number of leading instructions that `emit_consecutive` writes as one call.
-
-    They act in all lanes. The elements of f that they read are consecutive, and so are the elements that they write.
-    """
-    places: list[tuple[int, int]] = []
-    for inst in instructions:
-        source, dst = inst["src0"], inst["dst"]
-        if inst.guard or inst.saturate or (emitter.active is not None and not inst.no_mask):
-            break
-        if isinstance(source, Immediate) or source.modifier or {source.format, dst.var.format} != {F}:
-            break
-        lanes = inst.exec_size
-        if source.elements(lanes) != list(range(lanes)) or dst.stride != 1 or lanes != instructions[0].exec_size:
-            break
-        place, size = (emitter.place(source), emitter.place(dst)), 4 * lanes * len(places)
-        if places and place != (places[0][0] + size, places[0][1] + size):
-            break
-        places.append(place)
-    lanes, unit = instructions[0].exec_size, _unit(emitter)
-    count = min(len(places), _MOST_UNITS * unit // lanes)
-    # The golden function may have to read the sources, which therefore must not be overwritten.
-    apart = count and abs(places[0][0] - places[0][1]) >= 4 * lanes * count
-    return count if apart and lanes % unit == 0 else 0
-
-
-def _unit(emitter: Emitter) -> int:
-    """The number of elements of a unit: the f64 numbers that fit into two vectors of the host."""
-    return 2 * emitter.host.lanes(8)
-
-
-_MOST_UNITS = 64
-"""The largest number of units of one call, which returns one bit for each unit in an i64."""
-
-
-def emit_consecutive(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
-    """Write instructions that `consecutive` counts."""
-    code, (at, inst), unit = emitter.code, run[0], _unit(emitter)
-    any_nan = all(emitter.any_nan(inst["dst"]) for _, inst in run)
-    name = f"{inst.name}_run{'_any_nan' if any_nan else ''}"
-    emitter.helper(name, lambda: _run(emitter, name, inst.name, any_nan))
-    source, dst = (code.at(emitter.thread, emitter.place(inst[operand])) for operand in ("src0", "dst"))
-    each = inst.exec_size // unit
-    doubtful = code.call(name, source, dst, code.const(len(run) * each, "i64"), result="i64")
-
-    def golden(number: Value) -> None:
-        own = code.bin("lshr", doubtful, code.mul(number, each))
-        with code.when(code.icmp("ne", code.mask(own, (1 << each) - 1), 0)):
-            emitter.golden(at, number)
-
-    with code.when(code.icmp("ne", doubtful, 0)):
-        code.repeat(code.const(len(run), "i64"), golden)
-
-
-def _run(emitter: Emitter, name: str, instruction: str, any_nan: bool) -> str:
-    """The function that takes pointers to arguments and results, and a number of units, an i64. It returns the units in
-    which a result is in doubt, as bits of an i64."""
-    code, lanes = emitter.host.function(name, [f"{PTR} noalias", f"{PTR} noalias", "i64"], "i64"), _unit(emitter)
-    source, dst, count = code.arguments
-    op = Alu(name=instruction, format="f", code=code, emitter=emitter)
-    slot = code.alloca(8, 8)
-    code.store(code.const(0, "i64"), slot, 8)
-
-    def unit(number: Value) -> None:
-        place = code.mul(number, 4 * lanes)
-        a = code.load(code.at(source, place), vector(lanes, "f32"), 4)
-        found, unsure = _values(op, a)
-        code.store(narrow(code, found, F, any_nan=any_nan), code.at(dst, place), 4)
-        bit = code.cast("zext", code.icmp("ne", unsure, 0), "i64")
-        noted = code.or_(code.load(slot, "i64", 8), code.bin("shl", bit, number))
-        code.store(noted, slot, 8)
-
-    code.repeat(count, unit)
-    code.ret(code.load(slot, "i64", 8))
-    return code.text()
-
-
 @_elementary("rsqrt")
 def rsqrt(op: Alu, a: Value) -> Value:
     """The reciprocal square root."""
@@ -437,8 +354,3 @@ def sin(op: Alu, a: Value) -> Value:
 def cos(op: Alu, a: Value) -> Value:
     """The cosine of an angle in radians."""
     return _sine(op, a, 1)
-
-
-ARITHMETIC.update(ELEMENTARY)
-
-RUNS = dict.fromkeys(ELEMENTARY, (64, consecutive, emit_consecutive))
