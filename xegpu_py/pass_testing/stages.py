@@ -37,9 +37,10 @@ Outcome = Literal["same", "differs", "aborts", "refuses", "not imported", "not r
 error; the module after a pass could not be imported; or mlir-opt could not read the kernel at all."""
 
 _HEADER = re.compile(
-    r"^// -----// IR Dump (After|Before) \w+( Failed)? \((.+?)\)(?: \('[\w.]+' operation.*\))? //----- //\n",
+    r"^// -----// IR Dump (After|Before) \w+( Failed)?(?: \(|: )(.+?)\)?(?: \('[\w.]+' operation.*\))? //----- //\n",
     re.MULTILINE,
 )
+"""What stands before a printed module. The pass is in parentheses, or since LLVM 23 behind a colon."""
 
 _ERROR = re.compile(r"^.*?\berror: (.*)$", re.MULTILINE)
 
@@ -182,7 +183,7 @@ def stages(text: str, passes: str, tool: str, seconds: float = SECONDS) -> Stage
         for h, end in zip(heads, ends)
         if not h[2]
     ]
-    if done.returncode == 0:
+    if done.returncode == 0 and found:
         return Stages(tuple(found))
     errors = _ERROR.findall(done.stderr)
     if done.returncode > 0 and any("pass pipeline" in e or "pass-pipeline" in e for e in (done.stderr, *errors[:1])):
@@ -191,6 +192,10 @@ def stages(text: str, passes: str, tool: str, seconds: float = SECONDS) -> Stage
     begun = _run(text, passes, tool, seconds, "--mlir-print-ir-before-all")
     steps = [h[3] for h in _HEADER.finditer(begun.stderr)]
     step = steps[-1] if steps else ""
+    if done.returncode == 0:
+        if not steps:
+            raise ValueError(f"'{tool}' does not print modules before passes as MLIR 22 to 24 do")
+        return Stages(())
     if done.returncode > 0:
         return Stages(tuple(found), "refuses", step, errors[0] if errors else done.stderr.strip()[:200])
     failed = _ASSERTION.search(done.stderr)

@@ -131,8 +131,8 @@ def _check_offsets(op: Any, desc: TensorDesc) -> None:
         op.fail(f"a descriptor of {rank} dimensions needs {rank} offsets, but got {len(op.static_offsets)}")
 
 
-def _check_distribution(op: Any, layout: Layout | Slice | None, shape: Sequence[int]) -> None:
-    if layout is not None and not layout.distributes(shape):
+def _check_distribution(op: Any, layout: Layout | Slice | None, shape: Sequence[int], of_type: bool = False) -> None:
+    if layout is not None and not layout.distributes(shape, of_type):
         op.fail(f"{layout} cannot divide {by(shape)} equally")
 
 
@@ -574,7 +574,7 @@ class DpasMxOp(Operation, dialect=UpstreamXeGPU, name="dpas_mx"):
         layouts = (self.layout_a, self.layout_b, self.layout_cd, self.layout_a_scale, self.layout_b_scale)
         for layout, value in zip(layouts, (self.lhs, self.rhs, self.result, self.scale_a, self.scale_b)):
             if value is not None:
-                _check_distribution(self, layout, shape_of(value))
+                _check_distribution(self, layout, shape_of(value), of_type=True)
         both = [shape_of(v) for v in (self.scale_a, self.scale_b) if v is not None]
         if len(both) == 2 and all(both) and both[0][-1] != both[1][-2]:
             self.fail(f"scale_a has {both[0][-1]} blocks along K, but scale_b has {both[1][-2]}")

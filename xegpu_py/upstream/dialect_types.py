@@ -139,10 +139,12 @@ class Layout(Attr, dialect=UpstreamXeGPU, name="layout"):
         """All its dimensions: see `Slice`."""
         return tuple(range(self.rank()))
 
-    def distributes(self, shape: Sequence[int], kept: Collection[int] | None = None) -> bool:
+    def distributes(self, shape: Sequence[int], of_type: bool = True, kept: Collection[int] | None = None) -> bool:
         """Whether a shape can be divided equally (DistributeLayoutAttr::isDistributable).
 
         Args:
+            of_type: whether it is a type's. The parts of an op's subgroups and instructions may be larger than what is
+                left, as passes of LLVM 22.1.8 have them, and simple_3d_mxfp_gemm.mlir of its main branch.
             kept: the dimensions of the layout that the shape has; without it, all.
         """
         of = self.kept if kept is None else kept
@@ -158,7 +160,7 @@ class Layout(Attr, dialect=UpstreamXeGPU, name="layout"):
             for n, unit, count in zip(left, units, counts):
                 # Along a short dimension subgroups have the same data, and so have lanes if one holds all of it.
                 shares = n % unit == 0 and unit * count % n == 0 and (layout == "sg_layout" or n in (1, unit))
-                if n % (unit * count) and not shares:
+                if n % (unit * count) and not shares and (of_type or layout == "lane_layout" or unit % n):
                     return False
             left = [n if n % (u * c) else n // c for n, u, c in zip(left, units, counts)] if layout else units
         return True
@@ -205,9 +207,9 @@ class Slice(Attr, dialect=UpstreamXeGPU, name="slice"):
         """The dimensions of what it distributes."""
         return len(self.kept)
 
-    def distributes(self, shape: Sequence[int]) -> bool:
-        """Whether a shape can be divided equally."""
-        return self.base.distributes(shape, self.kept)
+    def distributes(self, shape: Sequence[int], of_type: bool = True) -> bool:
+        """Whether a shape can be divided equally; see `Layout.distributes`."""
+        return self.base.distributes(shape, of_type, self.kept)
 
     @property
     def sg_layout(self) -> tuple[int, ...]:

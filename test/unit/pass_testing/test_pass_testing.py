@@ -4,6 +4,7 @@ import random
 import shlex
 import stat
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -81,6 +82,18 @@ def test_a_wrong_pass_is_named_after_right_ones(made):
     assert (found.outcome, found.passed, found.step) == ("differs", ("right",), "wrong")
     assert found.message.startswith("%b differs first at [0, 0]: 2.0 before, -2.0 after (512 of 512")
     assert check(launch(), "builtin.module(right)", made).report() == "no difference: 1 passes that changed the kernel"
+
+
+def test_passes_are_named_as_llvm_23_prints_them(made):
+    """The pass is behind a colon, with all its options. Without a name that is known there is no verdict."""
+    file = Path(made)
+    text = file.read_text()
+    file.write_text(text.replace("Made ({name})", "Made: {name} ('gpu.module' operation: @k)"))
+    found = check(launch(), "builtin.module(right,wrong)", made)
+    assert (found.outcome, found.passed, found.step) == ("differs", ("right",), "wrong")
+    file.write_text(text.replace("Made ({name})", "Made"))
+    with pytest.raises(ValueError, match="does not print modules before passes"):
+        check(launch(), "builtin.module(right,wrong)", made)
 
 
 def test_an_abort_names_its_pass_and_is_reduced_to_what_it_needs(made):
