@@ -17,7 +17,6 @@ from xegpu_py.ir.diagnostics import remark
 from xegpu_py.ir.element_movement import MOVES, view_of
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.facts.integer_forms import divisor
-from xegpu_py.passes.facts.surfaces import moves_of
 from xegpu_py.passes.facts.target_messages import hints_of, plain_shape, transformed
 from xegpu_py.passes.facts.value_facts import (
     attributes_of,
@@ -28,6 +27,7 @@ from xegpu_py.passes.facts.value_facts import (
     element_of,
     integers,
     memref_bits,
+    moves_of,
     needs_emulation,
     numbers_of_view,
     shape_of,

@@ -15,13 +15,13 @@ from xegpu_py.ir.control_flow import terminator, yielded
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.facts.ranges import Limits, Ranges, full, limits_of, within
-from xegpu_py.passes.facts.surfaces import moves_of
 from xegpu_py.passes.facts.value_facts import (
+    added_to,
     chosen_kernels,
     defining_op,
-    integer_op,
     is_desc,
     is_used,
+    moves_of,
     sees,
     target_for,
 )
@@ -151,12 +151,10 @@ class _Reduction:
 
     def _step(self, argument: ir.Value, out: ir.Value) -> build.Index | None:
         """What an iteration adds to a carried index; None if this is not an invariant number."""
-        op = defining_op(out)
-        if op is None or integer_op(op) != "add" or argument not in list(op.operands):
-            return None
-        a, b = op.operands
-        step = b if a == argument else a
-        return step if self._is_invariant(step) else None
+        match added_to(argument, out):
+            case [(1, step)] if self._is_invariant(step):
+                return step
+        return None
 
     def _is_invariant(self, value: build.Index) -> bool:
         """Whether a number is defined outside of the loop."""

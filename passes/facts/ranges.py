@@ -21,7 +21,9 @@ from xegpu_py.numerics import integers
 from xegpu_py.passes.facts.value_facts import (
     SIGNED_CASTS,
     UNSIGNED_CASTS,
+    added_to,
     integer_op,
+    moves_of,
     shape_and_element,
     work_items,
 )
@@ -296,18 +298,18 @@ class Ranges:
 
     # Descriptors of blocks.
 
-    def _offsets(self, op: ir.Operation) -> tuple[Bounds, ...]:
-        return tuple((v, v) if isinstance(v, int) else self.of(v) for v in op.opview.offsets)
+    def _intervals(self, offsets: Iterable[ir.Value | int]) -> tuple[Bounds, ...]:
+        return tuple((v, v) if isinstance(v, int) else self.of(v) for v in offsets)
 
     def create_nd_tdesc(self, op: ir.Operation) -> None:
         """The offsets of the op."""
-        self._found[op.results[0]] = self._offsets(op)
+        self._found[op.results[0]] = self._intervals(op.opview.offsets)
 
     def update_nd_offset(self, op: ir.Operation) -> None:
         """The sums of offsets."""
         old = self._found.get(op.operands[0])
         if old:
-            moved = zip(old, self._offsets(op))
+            moved = zip(old, self._intervals(op.opview.offsets))
             self._found[op.results[0]] = tuple(checked(sums(a, b)) for a, b in moved)
 
     def offsets(self, desc: ir.Value, rank: int) -> tuple[Bounds, ...]:
@@ -570,34 +572,14 @@ class Ranges:
 
     def _distance(self, argument: ir.Value, out: ir.Value, rank: int) -> list[Bounds] | None:
         """The distance of a value's parts from an argument of the block, if the value is the argument plus a sum."""
-        total = [(0, 0)] * rank
-        while out != argument:
-            if isinstance(out.owner, ir.Block):
+        start, moves = moves_of(out)
+        steps = [self._intervals(offsets) for offsets in moves]
+        if start != argument:
+            terms = added_to(argument, out)
+            if terms is None:
                 return None
-            op = out.owner.operation
-            if op.name == "xegpu.update_nd_offset":
-                step = list(self._offsets(op))
-                following = op.operands[0]
-            elif (kind := integer_op(op)) in ("add", "sub"):
-                a, b = op.operands
-                if kind == "add" and self._reaches(b, argument):
-                    a, b = b, a
-                lo, hi = self.of(b)
-                step = [(lo, hi) if kind == "add" else (-hi, -lo)]
-                following = a
-            else:
-                return None
-            total = [(t[0] + s[0], t[1] + s[1]) for t, s in zip(total, step)]
-            out = following
-        return total
-
-    def _reaches(self, value: ir.Value, argument: ir.Value) -> bool:
-        """Whether a value is an argument, or a chain of sums whose first operand leads to it."""
-        while value != argument:
-            if isinstance(value.owner, ir.Block) or integer_op(value.owner.operation) != "add":
-                return False
-            value = value.owner.operation.operands[0]
-        return True
+            steps = [(products((sign, sign), self.of(v)),) for sign, v in terms]
+        return [(sum(lo for lo, _ in parts), sum(hi for _, hi in parts)) for parts in zip(*steps)] or [(0, 0)] * rank
 
     def while_(self, op: ir.Operation) -> None:
         """A loop of two regions."""

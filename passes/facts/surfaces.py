@@ -422,15 +422,6 @@ def whole_uses(op: ir.Operation) -> list[ir.Value]:
     return [v for v in op.operands if is_desc(v) and v not in inner]
 
 
-def moves_of(desc: ir.Value) -> tuple[ir.Value, list[list[ir.Value | int]]]:
-    """The descriptor that a descriptor is moved from, and the offsets of each move, the last move first."""
-    found: list[list[ir.Value | int]] = []
-    while (op := defining_op(desc)) is not None and op.name == "xegpu.update_nd_offset":
-        found.append(list(op.opview.offsets))
-        desc = op.operands[0]
-    return desc, found
-
-
 _DEPTH = 16
 
 _PRODUCTS = {"xegpu.dpas": ("lhs", "rhs"), "xetile.tile_mma": ("a", "b")}

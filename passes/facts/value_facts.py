@@ -156,6 +156,40 @@ def integer_op(op: ir.Operation) -> str:
     return kind.removesuffix("i") if dialect in ("arith", "index") else name
 
 
+def added_to(start: ir.Value, value: ir.Value) -> list[tuple[int, ir.Value]] | None:
+    """The integers whose sum with `start` a value is, each with its sign; None if it is no such sum."""
+    terms = []
+    while value != start:
+        op = defining_op(value)
+        kind = "" if op is None else integer_op(op)
+        if op is None or kind not in ("add", "sub"):
+            return None
+        value, term = op.operands
+        if kind == "add" and _leads_to(start, term):
+            value, term = term, value
+        terms.append((1 if kind == "add" else -1, term))
+    return terms
+
+
+def _leads_to(start: ir.Value, value: ir.Value) -> bool:
+    """Whether a value is `start`, or a chain of sums whose first operand leads to it."""
+    while value != start:
+        op = defining_op(value)
+        if op is None or integer_op(op) != "add":
+            return False
+        value = op.operands[0]
+    return True
+
+
+def moves_of(desc: ir.Value) -> tuple[ir.Value, list[list[ir.Value | int]]]:
+    """The descriptor that a descriptor is moved from, and the offsets of each move, the last move first."""
+    found: list[list[ir.Value | int]] = []
+    while (op := defining_op(desc)) is not None and op.name == "xegpu.update_nd_offset":
+        found.append(list(op.opview.offsets))
+        desc = op.operands[0]
+    return desc, found
+
+
 ROUNDED = (
     "arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.maximumf", "arith.minimumf", "arith.maxnumf",
     "arith.minnumf", "arith.remf", "arith.cmpf",
