@@ -15,10 +15,11 @@ from msgspec import Struct
 from xegpu_py import opencl
 from xegpu_py.ir.diagnostics import Source
 from xegpu_py.ir.module import Context
+from xegpu_py.lower_kernel import compile as compile_kernel
+from xegpu_py.lower_kernel import stated_target
 from xegpu_py.profile.profiles import Profile
 from xegpu_py.profile.report import MissingExtra
-from xegpu_py.programs.load import Job, read, stated_target
-from xegpu_py.programs.load import compile as compile_kernel
+from xegpu_py.programs.load import Job, read
 from xegpu_py.programs.load import run as run_job
 from xegpu_py.runtime.executable import CHECKS, DENORMALS, ENGINES, REFERENCE
 from xegpu_py.runtime.host_arrays import FORMS

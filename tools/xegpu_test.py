@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 from xegpu_py.programs import suite
-from xegpu_py.programs.reports import REPORTS
+from xegpu_py.programs.suite import REPORTS
 from xegpu_py.tools import driver
 
 

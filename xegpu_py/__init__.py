@@ -20,7 +20,8 @@ from xegpu_py.ir.passes import Pass, collector_paused, register_pass, run_pipeli
 if TYPE_CHECKING:
     from xegpu_py.bisection import Bisection, bisect
     from xegpu_py.language import Config, Constexpr, autotune, cdiv, function, heuristics, jit, next_power_of_2, testing
-    from xegpu_py.programs.load import Program, compile, load_program
+    from xegpu_py.lower_kernel import compile
+    from xegpu_py.programs.load import Program, load_program
     from xegpu_py.runtime.device_memory import zeros_aligned
     from xegpu_py.runtime.host_arrays import PointerTable
     from xegpu_py.runtime.kernel import CompiledKernel, Kernel
@@ -61,11 +62,11 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Kernel": "programs.load",
+    "Kernel": "lower_kernel",
     "Bisection": "bisection",
     "bisect": "bisection",
     "CompiledKernel": "runtime.kernel",
-    "compile": "programs.load",
+    "compile": "lower_kernel",
     "Config": "language",
     "Constexpr": "language",
     "autotune": "language",

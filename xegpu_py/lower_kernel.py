@@ -1,22 +1,207 @@
-"""How a kernel of a module becomes an `Executable`."""
+"""How a kernel of a module is compiled: `compile`, the cache on disk, and the lowering to an `Executable`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+import pickle
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, overload
 
-from mlir import ir as mlir
-from msgspec import structs
+from mlir import ir
+from msgspec import Struct, structs
 
+from xegpu_py.cache import Cache, digest, folder_of
 from xegpu_py.dialects import visa, xetile
 from xegpu_py.dialects.xegpu.types import UNIT_STRIDES
-from xegpu_py.ir.diagnostics import Diagnostic, position_of
-from xegpu_py.ir.module import Module, argument_names, walk
-from xegpu_py.ir.passes import ROOT, Runner, parse_pipeline, step
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source, position_of
+from xegpu_py.ir.module import Module, argument_names, parse_source, source_of, walk
+from xegpu_py.ir.passes import ROOT, Runner, collector_paused, parse_pipeline, step
 from xegpu_py.passes.facts.surfaces import multiples_of, products_of, sums_of, surfaces_of, unaligned_arguments
-from xegpu_py.passes.facts.tile_maps import ALIASED, SHARES
-from xegpu_py.passes.facts.workgroup_sizes import can_be_divided, stored_arguments, suitable_subgroups
-from xegpu_py.runtime.executable import SMALL, Executable, Multiple, Options, Sum, Surface, parameters_of
-from xegpu_py.visa.program import chosen
+from xegpu_py.passes.facts.tile_maps import ALIASED, SHARES, can_be_divided, stored_arguments, suitable_subgroups
+from xegpu_py.profile import profiles  # noqa: F401  (provides `Kernel.profile`)
+from xegpu_py.reference.evaluate import ReferenceKernel
+from xegpu_py.runtime.executable import REFERENCE, SMALL, Executable, Multiple, Options, Sum, Surface, parameters_of
+from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.target import TARGETS
+from xegpu_py.target import target as target_of
+from xegpu_py.upstream import import_upstream, looks_upstream, looks_xevm
+from xegpu_py.visa.allocate import placed
+from xegpu_py.visa.program import chosen, digest_of
+from xegpu_py.visa.verify import verify
+
+# `compile`: kernels of a module.
+
+
+class ModuleSource(Struct, frozen=True):
+    """The source of a module.
+
+    Attributes:
+        read: returns the module, the same one in each call.
+        key: everything that the module depends on, the key of its lowered kernels in the cache on disk; empty if the
+            dependencies are not known, which disables the cache.
+    """
+
+    read: Callable[[], Module]
+    key: tuple[str, ...] = ()
+
+    def executable(self, kernel: str | None, options: Options) -> Executable:
+        """A kernel lowered to vISA, from the cache on disk; if it is not there, it is lowered and stored there.
+
+        Raises:
+            ValueError: if there is no such kernel.
+            DiagnosticError: if the module cannot be parsed, or the kernel cannot be lowered.
+        """
+
+        def write(made: Executable) -> bytes | None:
+            # Each launch needs the results of verification and register allocation: they are kept with the program.
+            if verify(made.program, target_of(options.target)):
+                return None
+            placed(made.program, target_of(options.target), options.registers)
+            digest_of(made.program)
+            return pickle.dumps(made, pickle.HIGHEST_PROTOCOL)
+
+        cache = Cache(folder_of(options.cache) if self.key else None)
+        key = digest(options.key(), *self.key, str(kernel))
+        read: Callable[[bytes], Executable] = pickle.loads
+        return cache.kept("lowered", key, lambda: self._lowered(kernel, options), read=read, write=write)
+
+    def _lowered(self, kernel: str | None, options: Options) -> Executable:
+        module = self.read()
+        return lower(module, chosen_kernel(module, kernel), options)
+
+    @collector_paused()
+    def kernel(self, name: str | None, options: Options, versions: bool = True) -> Kernel:
+        """A kernel, ready to be called; errors as in `executable`.
+
+        Args:
+            versions: whether calls that violate the assumptions of `options` compile another version.
+        """
+
+        def levels() -> dict[str, Module]:
+            module = self.read()
+            found = levels_of(module, chosen_kernel(module, name), options)
+            return {level: at if level == "visa" else at.copy() for level, at in found}
+
+        remake = (lambda other: self.kernel(name, other, versions=False)) if versions else None
+        return Kernel(self.executable(name, options), options, remake=remake, levels=levels)
+
+
+def text_of(module: Module | str | Path) -> ModuleSource:
+    """The source of a module, a text or a file.
+
+    Of a module in memory it is a copy, which later edits do not change. It has no key, because its locations have no
+    text.
+
+    Raises:
+        DiagnosticError, OSError: if the text cannot be read.
+    """
+    if isinstance(module, Module):
+        held = module.copy()
+        return ModuleSource(lambda: held)
+    source = source_of(module)
+    read = functools.cache(functools.partial(_read, source))
+    return ModuleSource(read, ("module", source.name, source.text))
+
+
+def _read(source: Source) -> Module:
+    """Parse a module in our dialects, or in upstream's dialects, which is imported.
+
+    Raises:
+        DiagnosticError: if neither succeeds. The errors are those of the dialect that the text resembles.
+    """
+    try:
+        module = parse_source(source)
+        return _imported_xevm(source) or module if "llvm." in source.text else module
+    except DiagnosticError:
+        if "xegpu." not in source.text:
+            raise
+        try:
+            return import_upstream(source)
+        except DiagnosticError:
+            if looks_upstream(source.text):
+                raise
+        raise
+
+
+OPTIONS_ATTRIBUTE = "xegpu.options"
+"""The attribute of a module that gives the options with which its kernels are compiled by default."""
+
+_CHIP = re.compile(r'#xevm\.target<[^>]*\bchip = "(\w+)"')
+
+
+def stated_target(text: str) -> str | None:
+    """The target that upstream's `#xevm.target` names in a program; None if that is `pvc` or `bmg`, or none of ours.
+
+    The default target runs what is written for `pvc` and `bmg`.
+    """
+    chips = set(_CHIP.findall(text))
+    return chips.pop() if len(chips) == 1 and chips <= TARGETS.keys() - {"pvc", "bmg"} else None
+
+
+def stated_options(source: ModuleSource) -> dict[str, Any]:
+    """The options that a module states; texts that state none are not parsed for them."""
+    if source.key and not any(OPTIONS_ATTRIBUTE in part or "#xevm.target" in part for part in source.key):
+        return {}
+    root = source.read().operation
+    modules = [op for op in walk(root) if op.name == "gpu.module" and "targets" in op.attributes]
+    target = stated_target(" ".join(str(op.attributes["targets"]) for op in modules))
+    stated = {"target": target} if target else {}
+    if OPTIONS_ATTRIBUTE in root.attributes:
+        stated |= {item.name: item.attr.value for item in ir.DictAttr(root.attributes[OPTIONS_ATTRIBUTE])}
+    return stated
+
+
+def _imported_xevm(source: Source) -> Module | None:
+    """Import a module with kernels in `xevm` or `llvm`; None for any other module."""
+    return import_upstream(source) if looks_xevm(source.text) else None
+
+
+@overload
+def compile(
+    module: Module | ModuleSource | str | Path,
+    kernel: str | None = None,
+    *,
+    engine: Literal["reference"],
+    **options: Any,
+) -> ReferenceKernel: ...
+
+
+@overload
+def compile(module: Module | ModuleSource | str | Path, kernel: str | None = None, **options: Any) -> Kernel: ...
+
+
+def compile(
+    module: Module | ModuleSource | str | Path, kernel: str | None = None, **options: Any
+) -> Kernel | ReferenceKernel:
+    """Lower a kernel of XeTile or XeGPU to vISA.
+
+    With `engine="reference"` the kernel is not lowered, but evaluated at its own level. Of the other options only
+    `model` then has an effect, and `check` is refused.
+
+    Args:
+        module: a module, its text, the path of a file with its text, or a `ModuleSource`. The module is not changed.
+            Text in upstream MLIR's dialect `xegpu` is imported (see `import_upstream`).
+        kernel: the name of the `gpu.func`; optional if the module has one kernel.
+        options: target, registers, optimize, prefetch, load_ahead, subgroups, unaligned, large, model, check,
+            strict_grf, engine, threads, cache, progress: see `Options`. A module's attribute `xegpu.options` gives the
+            defaults, and `#xevm.target` of its `gpu.module`s the target.
+
+    Raises:
+        TypeError: if there is no such option.
+        ValueError: if there is no such kernel, or a value of an option is not legal.
+        DiagnosticError: if the module cannot be parsed, or the kernel cannot be lowered.
+    """
+    source = module if isinstance(module, ModuleSource) else text_of(module)
+    own = Options.from_keywords(**{**stated_options(source), **options})
+    if own.engine == REFERENCE:
+        found = source.read()
+        return ReferenceKernel(found, chosen_kernel(found, kernel), own.model)
+    return source.kernel(kernel, own)
+
+
+# The lowering of a kernel.
 
 
 def lower(module: Module, name: str, options: Options) -> Executable:
@@ -49,7 +234,7 @@ def lower(module: Module, name: str, options: Options) -> Executable:
     )
 
 
-def subgroups_for(kernel: mlir.Operation, options: Options) -> int | None:
+def subgroups_for(kernel: ir.Operation, options: Options) -> int | None:
     """The number of subgroups among which the tiles of a kernel without maps are divided; None if they are not."""
     if options.subgroups is None or not can_be_divided(kernel):
         return None
@@ -82,11 +267,11 @@ def levels_of(
     count = subgroups_for(visa.kernel_named(module.outline, name), options)
     if count is not None:
         with lowered.context:
-            i64 = mlir.IntegerType.get_signless(64)
+            i64 = ir.IntegerType.get_signless(64)
             func = visa.kernel_named(lowered.outline, name)
-            func.attributes[xetile.SUBGROUPS] = mlir.IntegerAttr.get(i64, count)
+            func.attributes[xetile.SUBGROUPS] = ir.IntegerAttr.get(i64, count)
             if options.aliased:
-                func.attributes[ALIASED] = mlir.UnitAttr.get()
+                func.attributes[ALIASED] = ir.UnitAttr.get()
     # The caller has verified the module, and the kernel verifies the resulting program.
     runner = Runner(verify_each=False, remarks=[] if remarks is None else remarks)
     for level, text in zip(names[1:], steps):
@@ -94,17 +279,17 @@ def levels_of(
         yield level, lowered
 
 
-def executable_of(module: Module, func: mlir.Operation) -> Executable:
+def executable_of(module: Module, func: ir.Operation) -> Executable:
     """Wrap a kernel that has already been lowered to vISA."""
-    signature = mlir.FunctionType(mlir.TypeAttr(func.attributes["function_type"]).value)
+    signature = ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value)
     sizes = ((what, func.attributes.get(f"known_{what}_size")) for what in ("grid", "block"))
-    limits = mlir.DictAttr(func.attributes[visa.LIMITS]) if visa.LIMITS in func.attributes else ()
+    limits = ir.DictAttr(func.attributes[visa.LIMITS]) if visa.LIMITS in func.attributes else ()
     return Executable(
         visa.name_of(func),
         parameters_of(signature.inputs, argument_names(func, module.sources)),
         visa.program_of(func, module.bodies),
-        {n.name: mlir.IntegerAttr(n.attr).value for n in limits},
-        {what: tuple(mlir.DenseI32ArrayAttr(size)) for what, size in sizes if size is not None},
+        {n.name: ir.IntegerAttr(n.attr).value for n in limits},
+        {what: tuple(ir.DenseI32ArrayAttr(size)) for what, size in sizes if size is not None},
         source=module.sources[0] if module.sources else None,
         unit_strides=unaligned_arguments(func, UNIT_STRIDES),
         places=tuple(position_of(a.location) for a in func.regions[0].blocks[0].arguments),
@@ -126,7 +311,7 @@ def mark_unaligned(module: Module, name: str, arguments: Sequence[int]) -> None:
     """Set the attribute of a kernel that lists its unaligned arguments."""
     func = visa.kernel_named(module.outline, name)
     for dialect in ("xegpu", "xetile"):
-        func.attributes[f"{dialect}.unaligned"] = mlir.DenseI64ArrayAttr.get(list(arguments), func.context)
+        func.attributes[f"{dialect}.unaligned"] = ir.DenseI64ArrayAttr.get(list(arguments), func.context)
 
 
 def _leave_out_other_kernels(module: Module, name: str) -> None:
@@ -147,11 +332,11 @@ def _mark_unit_strides(module: Module, name: str, strided: Sequence[int]) -> Non
     These are all memrefs with a dynamic innermost stride, except those in `strided`.
     """
     func = visa.kernel_named(module.outline, name)
-    types = mlir.FunctionType(mlir.TypeAttr(func.attributes["function_type"]).value).inputs
+    types = ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value).inputs
     unknown = [i for i, p in enumerate(parameters_of(types)) if p.is_memref and p.strides[-1:] == (None,)]
     if unknown:
         numbers = [i for i in unknown if i not in strided]
-        func.attributes[UNIT_STRIDES] = mlir.DenseI64ArrayAttr.get(numbers, func.context)
+        func.attributes[UNIT_STRIDES] = ir.DenseI64ArrayAttr.get(numbers, func.context)
 
 
 def chosen_kernel(module: Module, wanted: str | None) -> str:

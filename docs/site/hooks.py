@@ -42,6 +42,7 @@ PUBLIC = (
     "xegpu_py.language",
     "xegpu_py.build",
     "xegpu_py.opencl.program",
+    "xegpu_py.lower_kernel",
     "xegpu_py.programs.load",
     "xegpu_py.runtime.kernel",
     "xegpu_py.runtime.executable",

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from msgspec import Struct
 
+from xegpu_py.ir.diagnostics import Position
 from xegpu_py.numerics.formats import Array
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Instruction, Program
@@ -124,8 +125,8 @@ class RuntimeFault(Exception):
         self,
         message: str,
         notes: list[str],
-        position: object,
-        elsewhere: tuple[str, object] | None = None,
+        position: Position,
+        elsewhere: tuple[str, Position] | None = None,
         thread: str = "",
     ) -> None:
         """A failure."""

@@ -44,10 +44,9 @@ from xegpu_py.language.function_source import Uses, code_of
 from xegpu_py.language.scopes import Needed
 from xegpu_py.language.shaped_values import BUILDING
 from xegpu_py.language.tile_values import Value
-from xegpu_py.passes.facts.tile_maps import SHARES, has_maps
-from xegpu_py.passes.facts.workgroup_sizes import can_be_divided
+from xegpu_py.lower_kernel import ModuleSource, compile
+from xegpu_py.passes.facts.tile_maps import SHARES, can_be_divided, has_maps
 from xegpu_py.profile.profiles import Profile
-from xegpu_py.programs.load import ModuleSource, compile
 from xegpu_py.runtime.executable import OPTIONS, refuse_checks
 from xegpu_py.runtime.kernel import CompiledKernel
 from xegpu_py.runtime.launch import Statistics

@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from xegpu_py.ir.diagnostics import Position, Source, error_at
 from xegpu_py.opencl import abi
+from xegpu_py.opencl.abi import BUFFER_BYTES, FIRST_RECORD, printed
 from xegpu_py.opencl.compiler import DEFAULT, DEVICES, Compiled, compiled, failed, relocated
-from xegpu_py.opencl.printing import BUFFER_BYTES, FIRST_RECORD, printed
 from xegpu_py.profile.launches import Groups, Launched, counted
 from xegpu_py.profile.profiles import Profile, profile_of
 from xegpu_py.runtime.device_memory import Buffer, DeviceMemory

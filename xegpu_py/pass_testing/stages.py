@@ -23,8 +23,7 @@ from xegpu_py.bisection import difference
 from xegpu_py.dialects import visa
 from xegpu_py.ir.diagnostics import DiagnosticError, Position, Source, error_at, position_of
 from xegpu_py.ir.module import argument_names
-from xegpu_py.lower_kernel import chosen_kernel
-from xegpu_py.programs.load import compile
+from xegpu_py.lower_kernel import chosen_kernel, compile
 from xegpu_py.runtime.host_arrays import copy_of
 from xegpu_py.upstream import import_upstream
 from xegpu_py.upstream.rebuilding import LANES_ATTR, Level

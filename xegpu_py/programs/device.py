@@ -18,9 +18,10 @@ from msgspec import structs
 from xegpu_py.dialects import visa
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, error_at, position_of
 from xegpu_py.ir.module import Module, walk
+from xegpu_py.lower_kernel import ModuleSource, compile
 from xegpu_py.programs.host_libraries import ELEMENTS, MemRef
 from xegpu_py.programs.host_lowering import Launch, Site
-from xegpu_py.programs.load import Job, ModuleSource, compile
+from xegpu_py.programs.load import Job
 from xegpu_py.runtime.executable import Parameter
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Tracer, statistics_json, statistics_table

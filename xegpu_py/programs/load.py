@@ -1,213 +1,30 @@
-"""Programs: text, its key, its kernels, and its host functions, which run in a child process."""
+"""Programs: modules with host code, whose host functions run in a child process."""
 
 from __future__ import annotations
 
 import functools
 import math
-import pickle
-import re
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TextIO, overload
+from typing import Any, BinaryIO, Literal, TextIO
 
 import numpy as np
 from mlir import ir
-from msgspec import Struct
 
-from xegpu_py.cache import Cache, digest, folder_of
 from xegpu_py.dialects import visa
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, error_at
 from xegpu_py.ir.module import Context, Module, parse_source, source_of, walk
-from xegpu_py.ir.passes import collector_paused
-from xegpu_py.lower_kernel import chosen_kernel, levels_of, lower
-from xegpu_py.profile import profiles  # noqa: F401  (provides `Kernel.profile`)
+from xegpu_py.lower_kernel import compile
 from xegpu_py.programs.host_lowering import own_module
-from xegpu_py.reference.evaluate import ReferenceKernel
-from xegpu_py.runtime.executable import REFERENCE, Executable, Options
-from xegpu_py.runtime.kernel import Kernel
-from xegpu_py.target import TARGETS
-from xegpu_py.target import target as target_of
-from xegpu_py.upstream import Level, import_upstream, looks_upstream, looks_xevm
-from xegpu_py.visa.allocate import placed
-from xegpu_py.visa.program import Dim, digest_of
-from xegpu_py.visa.verify import verify
-
-# `compile`: kernels of a module.
-
-
-class ModuleSource(Struct, frozen=True):
-    """The source of a module.
-
-    Attributes:
-        read: returns the module, the same one in each call.
-        key: everything that the module depends on, the key of its lowered kernels in the cache on disk; empty if the
-            dependencies are not known, which disables the cache.
-    """
-
-    read: Callable[[], Module]
-    key: tuple[str, ...] = ()
-
-    def executable(self, kernel: str | None, options: Options) -> Executable:
-        """A kernel lowered to vISA, from the cache on disk; if it is not there, it is lowered and stored there.
-
-        Raises:
-            ValueError: if there is no such kernel.
-            DiagnosticError: if the module cannot be parsed, or the kernel cannot be lowered.
-        """
-
-        def write(made: Executable) -> bytes | None:
-            # Each launch needs the results of verification and register allocation: they are kept with the program.
-            if verify(made.program, target_of(options.target)):
-                return None
-            placed(made.program, target_of(options.target), options.registers)
-            digest_of(made.program)
-            return pickle.dumps(made, pickle.HIGHEST_PROTOCOL)
-
-        cache = Cache(folder_of(options.cache) if self.key else None)
-        key = digest(options.key(), *self.key, str(kernel))
-        read: Callable[[bytes], Executable] = pickle.loads
-        return cache.kept("lowered", key, lambda: self._lowered(kernel, options), read=read, write=write)
-
-    def _lowered(self, kernel: str | None, options: Options) -> Executable:
-        module = self.read()
-        return lower(module, chosen_kernel(module, kernel), options)
-
-    @collector_paused()
-    def kernel(self, name: str | None, options: Options, versions: bool = True) -> Kernel:
-        """A kernel, ready to be called; errors as in `executable`.
-
-        Args:
-            versions: whether calls that violate the assumptions of `options` compile another version.
-        """
-
-        def levels() -> dict[str, Module]:
-            module = self.read()
-            found = levels_of(module, chosen_kernel(module, name), options)
-            return {level: at if level == "visa" else at.copy() for level, at in found}
-
-        remake = (lambda other: self.kernel(name, other, versions=False)) if versions else None
-        return Kernel(self.executable(name, options), options, remake=remake, levels=levels)
-
-
-def text_of(module: Module | str | Path) -> ModuleSource:
-    """The source of a module, a text or a file.
-
-    Of a module in memory it is a copy, which later edits do not change. It has no key, because its locations have no
-    text.
-
-    Raises:
-        DiagnosticError, OSError: if the text cannot be read.
-    """
-    if isinstance(module, Module):
-        held = module.copy()
-        return ModuleSource(lambda: held)
-    source = source_of(module)
-    read = functools.cache(functools.partial(_read, source))
-    return ModuleSource(read, ("module", source.name, source.text))
-
-
-def _read(source: Source) -> Module:
-    """Parse a module in our dialects, or in upstream's dialects, which is imported.
-
-    Raises:
-        DiagnosticError: if neither succeeds. The errors are those of the dialect that the text resembles.
-    """
-    try:
-        module = parse_source(source)
-        return _imported_xevm(source) or module if "llvm." in source.text else module
-    except DiagnosticError:
-        if "xegpu." not in source.text:
-            raise
-        try:
-            return import_upstream(source)
-        except DiagnosticError:
-            if looks_upstream(source.text):
-                raise
-        raise
-
-
-OPTIONS_ATTRIBUTE = "xegpu.options"
-"""The attribute of a module that gives the options with which its kernels are compiled by default."""
-
-_CHIP = re.compile(r'#xevm\.target<[^>]*\bchip = "(\w+)"')
-
-
-def stated_target(text: str) -> str | None:
-    """The target that upstream's `#xevm.target` names in a program; None if that is `pvc` or `bmg`, or none of ours.
-
-    The default target runs what is written for `pvc` and `bmg`.
-    """
-    chips = set(_CHIP.findall(text))
-    return chips.pop() if len(chips) == 1 and chips <= TARGETS.keys() - {"pvc", "bmg"} else None
-
-
-def stated_options(source: ModuleSource) -> dict[str, Any]:
-    """The options that a module states; texts that state none are not parsed for them."""
-    if source.key and not any(OPTIONS_ATTRIBUTE in part or "#xevm.target" in part for part in source.key):
-        return {}
-    root = source.read().operation
-    modules = [op for op in walk(root) if op.name == "gpu.module" and "targets" in op.attributes]
-    target = stated_target(" ".join(str(op.attributes["targets"]) for op in modules))
-    stated = {"target": target} if target else {}
-    if OPTIONS_ATTRIBUTE in root.attributes:
-        stated |= {item.name: item.attr.value for item in ir.DictAttr(root.attributes[OPTIONS_ATTRIBUTE])}
-    return stated
-
-
-def _imported_xevm(source: Source) -> Module | None:
-    """Import a module with kernels in `xevm` or `llvm`; None for any other module."""
-    return import_upstream(source) if looks_xevm(source.text) else None
-
-
-@overload
-def compile(
-    module: Module | ModuleSource | str | Path,
-    kernel: str | None = None,
-    *,
-    engine: Literal["reference"],
-    **options: Any,
-) -> ReferenceKernel: ...
-
-
-@overload
-def compile(module: Module | ModuleSource | str | Path, kernel: str | None = None, **options: Any) -> Kernel: ...
-
-
-def compile(
-    module: Module | ModuleSource | str | Path, kernel: str | None = None, **options: Any
-) -> Kernel | ReferenceKernel:
-    """Lower a kernel of XeTile or XeGPU to vISA.
-
-    With `engine="reference"` the kernel is not lowered, but evaluated at its own level. Of the other options only
-    `model` then has an effect, and `check` is refused.
-
-    Args:
-        module: a module, its text, the path of a file with its text, or a `ModuleSource`. The module is not changed.
-            Text in upstream MLIR's dialect `xegpu` is imported (see `import_upstream`).
-        kernel: the name of the `gpu.func`; optional if the module has one kernel.
-        options: target, registers, optimize, prefetch, load_ahead, subgroups, unaligned, large, model, check,
-            strict_grf, engine, threads, cache, progress: see `Options`. A module's attribute `xegpu.options` gives the
-            defaults, and `#xevm.target` of its `gpu.module`s the target.
-
-    Raises:
-        TypeError: if there is no such option.
-        ValueError: if there is no such kernel, or a value of an option is not legal.
-        DiagnosticError: if the module cannot be parsed, or the kernel cannot be lowered.
-    """
-    source = module if isinstance(module, ModuleSource) else text_of(module)
-    own = Options.from_keywords(**{**stated_options(source), **options})
-    if own.engine == REFERENCE:
-        found = source.read()
-        return ReferenceKernel(found, chosen_kernel(found, kernel), own.model)
-    return source.kernel(kernel, own)
-
+from xegpu_py.upstream import Level, import_upstream
+from xegpu_py.visa.program import Dim
 
 # `load_program`: modules with host code, whose host functions and kernels can be called.
 

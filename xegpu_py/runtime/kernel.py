@@ -24,7 +24,7 @@ from xegpu_py.engines.jit.engine import Jit, Launch
 from xegpu_py.engines.jit.llvm import LLVMError
 from xegpu_py.engines.jit.native_code import processors
 from xegpu_py.engines.operands import BUILTIN_OFFSETS, Batch, Layout, new_batch
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, decode_utf8
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source, decode_utf8
 from xegpu_py.ir.module import Module
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.device_memory import DeviceMemory
@@ -638,12 +638,8 @@ class Kernel:
         words = header.view(np.uint32)
         words[:, 2] = batch.numbers
         x, y, _ = size.grid
-        for name, each in (
-            ("%group_id_x", groups % x),
-            ("%group_id_y", groups // x % y),
-            ("%group_id_z", groups // (x * y)),
-        ):
-            words[:, BUILTIN_OFFSETS[name] // 4] = each[batch.groups]
+        for axis, places in zip("xyz", (groups % x, groups // x % y, groups // (x * y))):
+            words[:, BUILTIN_OFFSETS[f"%group_id_{axis}"] // 4] = places[batch.groups]
         batch.regs[:, :HEADER_BYTES] = header
         self._fill(batch.regs, launch)
         for item in program.inputs:
@@ -699,9 +695,6 @@ def _with_remedy(fault: Diagnostic, arguments: Sequence[Any], shown: Sequence[st
 
 
 def _diagnostic(fault: RuntimeFault) -> Diagnostic:
-    where = fault.position if isinstance(fault.position, Position) else Position("<unknown>")
-    notes = [Diagnostic("note", n, where) for n in fault.notes]
-    if fault.elsewhere:
-        text, place = fault.elsewhere
-        notes.append(Diagnostic("note", text, place if isinstance(place, Position) else where))
-    return Diagnostic("error", fault.message, where, tuple(notes))
+    notes = [(note, fault.position) for note in fault.notes] + ([fault.elsewhere] if fault.elsewhere else [])
+    found = tuple(Diagnostic("note", text, where) for text, where in notes)
+    return Diagnostic("error", fault.message, fault.position, found)

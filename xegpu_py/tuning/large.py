@@ -22,10 +22,10 @@ from xegpu_py.engines.faults import aligned
 from xegpu_py.engines.golden.memory import atomic_function
 from xegpu_py.engines.jit.checks import Records
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Lines, error_at
+from xegpu_py.lower_kernel import compile
 from xegpu_py.numerics.formats import Array
 from xegpu_py.profile.counts import segments_of
 from xegpu_py.profile.launches import Logged
-from xegpu_py.programs.load import compile
 from xegpu_py.runtime.executable import OPTIONS
 from xegpu_py.runtime.host_arrays import memory_between, overlapping, span_of
 from xegpu_py.runtime.kernel import CompiledKernel

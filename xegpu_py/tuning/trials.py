@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import Module
+from xegpu_py.lower_kernel import compile
 from xegpu_py.profile.time_model import predict
-from xegpu_py.programs.load import compile
 from xegpu_py.runtime.executable import OPTIONS
 from xegpu_py.runtime.host_arrays import copy_of
 from xegpu_py.runtime.kernel import CompiledKernel

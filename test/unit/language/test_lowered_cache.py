@@ -15,8 +15,8 @@ import pytest
 
 import xegpu_py
 import xegpu_py.language as xl
+from xegpu_py import lower_kernel
 from xegpu_py.language.function_source import fingerprint
-from xegpu_py.programs import load
 
 SCRIPT = """
 import sys
@@ -24,13 +24,13 @@ import time
 import numpy as np
 import xegpu_py
 import xegpu_py.language as xl
-from xegpu_py.programs import load
+from xegpu_py import lower_kernel
 import helpers
 
 if sys.argv[1] == "found":
     def refuse(*arguments):
         raise AssertionError("lowered once more")
-    load.lower = refuse
+    lower_kernel.lower = refuse
 
 @xegpu_py.jit
 def scale(X, Y, n, BLOCK: xegpu_py.Constexpr):
@@ -88,13 +88,13 @@ gpu.module @kernels {
 def lowerings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kernels that are lowered."""
     found: list[str] = []
-    own = load.lower
+    own = lower_kernel.lower
 
     def spy(module, name, options):
         found.append(name)
         return own(module, name, options)
 
-    monkeypatch.setattr("xegpu_py.programs.load.lower", spy)
+    monkeypatch.setattr("xegpu_py.lower_kernel.lower", spy)
     return found
 
 

@@ -13,7 +13,7 @@ from effort import SHARE
 from xegpu_py import opencl
 from xegpu_py.gpus import gpu
 from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.opencl.printing import printed
+from xegpu_py.opencl.abi import printed
 from xegpu_py.profile.time_model import predicted
 
 needs_ocloc = pytest.mark.needs("ocloc")
