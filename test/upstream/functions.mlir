@@ -113,3 +113,25 @@ gpu.module @more {
     gpu.return
   }
 }
+
+gpu.module @divided {
+  // A pass left the layout of the whole block at the load of what one of 8 subgroups has.
+  // CHECK-LABEL: gpu.func @one_of_eight
+  // CHECK: gpu.subgroup_id
+  // CHECK: xegpu.load_nd %{{.*}} {mode = vc} : !xegpu.tensor_desc<12x8xf32>
+  gpu.func @one_of_eight(%a: memref<24x32xf32>) kernel {
+    %c12 = arith.constant 12 : index
+    %c8 = arith.constant 8 : index
+    %c4 = arith.constant 4 : index
+    %id = gpu.subgroup_id : index
+    %row = arith.divui %id, %c4 : index
+    %column = arith.remui %id, %c4 : index
+    %y = arith.muli %row, %c12 : index
+    %x = arith.muli %column, %c8 : index
+    %d = xegpu.create_nd_tdesc %a : memref<24x32xf32> -> !xegpu.tensor_desc<12x8xf32, #xegpu.layout<lane_layout = [2, 8], lane_data = [1, 1]>>
+    %v = xegpu.load_nd %d[%y, %x] <{layout = #xegpu.layout<sg_layout = [2, 4], sg_data = [12, 8], lane_layout = [2, 8], lane_data = [1, 1]>}>
+      : !xegpu.tensor_desc<12x8xf32, #xegpu.layout<lane_layout = [2, 8], lane_data = [1, 1]>> -> vector<12x8xf32>
+    xegpu.store_nd %v, %d[%y, %x] : vector<12x8xf32>, !xegpu.tensor_desc<12x8xf32, #xegpu.layout<lane_layout = [2, 8], lane_data = [1, 1]>>
+    gpu.return
+  }
+}

@@ -174,3 +174,16 @@ gpu.module @kernels {
     gpu.return %d : !xegpu.tensor_desc<1xf32, #xegpu.scatter_tdesc_attr<>>
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @unfinished(%a: memref<64x64xf32>) kernel {
+    %d = xegpu.create_nd_tdesc %a : memref<64x64xf32> -> !xegpu.tensor_desc<8x16xf32>
+    %e = xegpu.create_nd_tdesc %a : memref<64x64xf32> -> !xegpu.tensor_desc<8x16xf32>
+    // expected-error @+1 {{'builtin.unrealized_conversion_cast' op cannot be imported: a pass left it, and it does not say how its descriptors become one another}}
+    %w = builtin.unrealized_conversion_cast %d, %e : !xegpu.tensor_desc<8x16xf32>, !xegpu.tensor_desc<8x16xf32> to !xegpu.tensor_desc<8x32xf32>
+    xegpu.prefetch_nd %w[0, 0] : !xegpu.tensor_desc<8x32xf32>
+    gpu.return
+  }
+}

@@ -24,7 +24,7 @@ from xegpu_py.reference.machine import (
     evaluates_in,
     together,
 )
-from xegpu_py.reference.storage import Fault
+from xegpu_py.reference.storage import Fault, Unknown
 from xegpu_py.reference.vector import combine, identity_of, reduced
 from xegpu_py.visa.program import Dim, place_in
 
@@ -42,7 +42,7 @@ def _index(value: int) -> Array:
 def _of_items(lane: Lane) -> None:
     """Refuse ids that differ within a workgroup in kernels at workgroup level."""
     if lane.launch.whole:
-        raise Fault(
+        raise Unknown(
             "differs within a workgroup, but the kernel's vectors belong to the whole workgroup",
             "its tiles have a wg_map, or its vectors a layout; lower it to subgroups first",
         )

@@ -49,6 +49,7 @@ from xegpu_py.upstream.dialect_types import (
     NBarrier,
     TensorDesc,
     UpstreamXeGPU,
+    layout_of,
     with_offsets,
 )
 from xegpu_py.upstream.xevm_dialect import UpstreamXeVM
@@ -116,11 +117,10 @@ def level_of(func: ir.Operation, may_divide: bool = True) -> Level:
         return "subgroup"
     ops = parts(func)
     has_blocks: bool | None = None
+    has_ids = any(op.name == "gpu.subgroup_id" for op in ops)
     for op in ops:
-        if may_divide:
-            texts = [str(attr) for name, attr in op.attributes.items() if "layout" in name]
-            if any(map(_divides_subgroups, (*texts, *(str(v.type) for v in op.results)))):
-                return "workgroup"
+        if may_divide and _divides_subgroups(op) and not (has_ids and _is_divided(op)):
+            return "workgroup"
         if op.name in _BLOCKS:
             has_blocks = has_blocks or _is_block(op.opview)
     if has_blocks is None:
@@ -167,10 +167,25 @@ def _is_block(view: Any) -> bool:
     return len(shape) > 1
 
 
-def _divides_subgroups(text: str) -> bool:
+def _divides_subgroups(op: ir.Operation) -> bool:
+    """Whether an op's attributes or its results' types hold a layout of subgroups."""
+    texts = [str(attr) for name, attr in op.attributes.items() if "layout" in name]
+    return any(map(_is_of_subgroups, (*texts, *(str(v.type) for v in op.results))))
+
+
+def _is_of_subgroups(text: str) -> bool:
     """Whether a type or attribute in MLIR's own spelling holds a layout of subgroups."""
     at = text.find(Layout.mnemonic() + "<")
     return at >= 0 and not text[at + len(Layout.mnemonic()) + 1 :].startswith("array<i64>")
+
+
+def _is_divided(op: ir.Operation) -> bool:
+    """Whether a load or store has what its layout gives one of several subgroups: a pass left the layout."""
+    if op.name not in (PREFIX + "load_nd", PREFIX + "store_nd") or op.opview.layout is None:
+        return False
+    layout, desc = op.opview.layout.base, TensorDesc.of(op.opview.tdesc)
+    is_part = desc.layout == "unit" or not layout_of(desc.layout).sg_layout
+    return is_part and math.prod(layout.sg_layout) > 1 and tuple(layout.sg_data) == desc.shape
 
 
 def drop_layouts(root: ir.Operation) -> None:

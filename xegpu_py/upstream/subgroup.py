@@ -83,6 +83,9 @@ class SubgroupImport(Rewriter):
             DiagnosticError: at an op that cannot be imported.
         """
         ops = self.ops()
+        for op in ops:
+            if op.name == "builtin.unrealized_conversion_cast" and PREFIX in "".join(str(v.type) for v in op.operands):
+                refuse(op, "a pass left it, and it does not say how its descriptors become one another")
         self.prepare(ops)
         for op in (self.func, *(op for op in ops if not op.name.startswith(_KEEP_TYPES))):
             for value in values_of(op):

@@ -84,6 +84,32 @@ def test_a_wrong_pass_is_named_after_right_ones(made):
     assert check(launch(), "builtin.module(right)", made).report() == "no difference: 1 passes that changed the kernel"
 
 
+def test_branches_of_single_subgroups_of_a_workgroup():
+    """The evaluator has no subgroups at workgroup level; the interpreter runs such kernels."""
+    layout = "<{layout = #xegpu.layout<sg_layout = [4], sg_data = [16]>}>"
+    text = f"""gpu.module @k {{
+      gpu.func @f(%a: memref<128xf32>, %b: memref<64xf32>) kernel {{
+        %c2 = arith.constant 2 : index
+        %id = gpu.subgroup_id : index
+        %first = arith.cmpi ult, %id, %c2 : index
+        %d = xegpu.create_nd_tdesc %a : memref<128xf32> -> !xegpu.tensor_desc<64xf32>
+        %v = scf.if %first -> (vector<64xf32>) {{
+          %x = xegpu.load_nd %d[0] {layout} : !xegpu.tensor_desc<64xf32> -> vector<64xf32>
+          scf.yield %x : vector<64xf32>
+        }} else {{
+          %x = xegpu.load_nd %d[64] {layout} : !xegpu.tensor_desc<64xf32> -> vector<64xf32>
+          scf.yield %x : vector<64xf32>
+        }}
+        %e = xegpu.create_nd_tdesc %b : memref<64xf32> -> !xegpu.tensor_desc<64xf32>
+        xegpu.store_nd %v, %e[0] {layout} : vector<64xf32>, !xegpu.tensor_desc<64xf32>
+        gpu.return
+      }}
+    }}"""
+    a = np.arange(128, dtype=np.float32)
+    (_, b), _ = Launch(text, [a, np.zeros(64, np.float32)], block=(64,)).evaluated(text)
+    assert (b == np.r_[a[:32], a[96:]]).all()
+
+
 def test_passes_are_named_as_llvm_23_prints_them(made):
     """The pass is behind a colon, with all its options. Without a name that is known there is no verdict."""
     file = Path(made)
