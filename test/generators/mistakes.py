@@ -76,7 +76,7 @@ MISTAKES = (
             "kind, left), loaded, padding)", "kind, left), loaded, loaded)"),
     Mistake("the other branch of a divergent scf.if is taken by the lanes of the first", "xegpu_simt", "passes/xegpu_simt_to_vc/widening.py",
             'return build.binary("xori", condition, True)', "return condition"),
-    Mistake("gpu.shuffle up goes down", "xegpu_simt", "passes/xegpu_simt_to_vc/lane_access.py",
+    Mistake("gpu.shuffle up goes down", "xegpu_simt", "passes/xegpu_simt_to_vc/__init__.py",
             '"up": place - offset, "down"', '"up": place + offset, "down"'),
     Mistake("distributed transposes leave registers where they are", "nested", "passes/vector_distribute.py",
             "for level in range(3) for k in order])", "for level in range(3) for k in range(count)])"),

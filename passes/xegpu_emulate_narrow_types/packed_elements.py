@@ -1,4 +1,4 @@
-"""The conversion of a kernel: the representation of elements of 2 and 4 bits by bytes.
+"""Elements of 2 and 4 bits in registers: how bytes represent them, and arithmetic on them.
 
 A vector whose rows fill bytes is represented as packed: a vector of i8 whose rows have as many bytes. In all other
 vectors, and for scalars, each element has a byte of its own, whose upper bits are arbitrary.
@@ -13,21 +13,25 @@ import numpy as np
 from mlir import ir
 
 from xegpu_py.dialects.xegpu import TensorDesc
-from xegpu_py.ir.builtin import dense_elements
+from xegpu_py.ir.builtin import CombiningKind, dense_elements, element_type
 from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.element_movement import MOVES, view_of
 from xegpu_py.ir.module import walk
 from xegpu_py.numerics.formats import E2M1, Array
 from xegpu_py.passes.facts.integer_forms import divisor
 from xegpu_py.passes.facts.value_facts import (
+    attributes_of,
     byte_memref,
     defining_op,
     desc_bits,
     element_of,
+    integers,
     memref_bits,
     narrow_bits,
     shape_of,
 )
 from xegpu_py.passes.rewriting import builders as build
+from xegpu_py.passes.rewriting.builders import constant as number
 from xegpu_py.passes.rewriting.rewriter import Conversion, Rule, Rules
 
 rule: Rules[Rule[Emulation]] = Rules()
@@ -238,6 +242,11 @@ def masked(value: ir.Value, bits: int) -> ir.Value:
     return build.binary("andi", value, (1 << bits) - 1)
 
 
+def signed_of(kind: CombiningKind) -> bool | None:
+    """Whether a kind combines elements that are extended by their sign or by zeros; None if by either."""
+    return kind.value.endswith("si") if kind.value.startswith(("min", "max")) else None
+
+
 def extended(value: ir.Value, bits: int, signed: bool | None) -> ir.Value:
     """Set the upper bits of bytes to the sign of the lower bits or to zero; keep them if `signed` is None."""
     if signed is None:
@@ -285,3 +294,230 @@ def dense_bytes(numbers: Array, kind: ir.Type) -> ir.Value:
     if wrapped.size and (wrapped == wrapped.flat[0]).all():
         return build.constant(ir.VectorType.get(wrapped.shape, build.integer_type(8)), int(wrapped.flat[0]))
     return build.dense_integers(wrapped, build.integer_type(8))
+
+
+# Numbers of 2 and 4 bits in registers: arithmetic on bytes, and permutations of bytes.
+
+_SIGNS: dict[str, tuple[bool | None, bool | None]] = {
+    **dict.fromkeys(("arith.addi", "arith.subi", "arith.muli", "arith.andi", "arith.ori", "arith.xori"), (None, None)),
+    **dict.fromkeys((f"arith.{n}si" for n in ("div", "rem", "floordiv", "ceildiv", "max", "min")), (True, True)),
+    **dict.fromkeys((f"arith.{n}ui" for n in ("div", "rem", "ceildiv", "max", "min")), (False, False)),
+    "arith.shli": (None, False), "arith.shrsi": (True, False), "arith.shrui": (False, False),
+}  # fmt: skip
+"""Whether each operand is sign-extended or zero-extended; None if the result's lowest bits depend only on the operands'
+lowest bits.
+"""
+
+_MOVES = (*MOVES, "arith.select", "ub.poison")
+
+_WITHIN_ROWS = ("vector.extract", "vector.insert", "arith.select")
+"""Ops that keep rows whole, if all vectors have rows of the same length."""
+
+_WIDENING = {"arith.extsi": True, "arith.sitofp": True, "arith.index_cast": True, "arith.extui": False,
+             "arith.uitofp": False, "arith.index_castui": False}  # fmt: skip
+
+
+def _bytes(kind: ir.Type) -> ir.Type:
+    return build.with_element(kind, build.integer_type(8)) if bits_of(kind) else kind
+
+
+def on_bytes(e: Emulation, op: ir.Operation, signs: Sequence[bool | None]) -> None:
+    """Apply an op to operands with one element per byte.
+
+    Args:
+        signs: how each operand is extended.
+    """
+    operands = [e.unpacked(v, s) if bits_of(v.type) else e.one(v) for v, s in zip(op.operands, signs)]
+    kinds = [_bytes(v.type) for v in op.results]
+    e.give(op, *build.like(op, kinds, operands).results)
+
+
+@rule(*_SIGNS)
+def arithmetic(e: Emulation, op: ir.Operation) -> None:
+    """Apply the op to bytes."""
+    on_bytes(e, op, _SIGNS[op.name])
+
+
+@rule("arith.addui_extended")
+def add_with_carry(e: Emulation, op: ir.Operation) -> None:
+    """Add bytes; the carry is set if the sum exceeds the narrow type."""
+    bits = bits_of(op.results[0].type)
+    total = build.binary("addi", *(e.unpacked(v, False) for v in op.operands))
+    e.give(op, total, build.compare("ugt", total, number(total.type, (1 << bits) - 1)))
+
+
+@rule("arith.mulsi_extended", "arith.mului_extended")
+def whole_product(e: Emulation, op: ir.Operation) -> None:
+    """Extract both halves from a product of bytes, which contains the whole product."""
+    signed = op.name == "arith.mulsi_extended"
+    product = build.binary("muli", *(e.unpacked(v, signed) for v in op.operands))
+    e.give(op, product, build.binary("shrui", product, bits_of(op.results[0].type)))
+
+
+@rule("arith.cmpi")
+def compare(e: Emulation, op: ir.Operation) -> None:
+    """Compare bytes; signed predicates compare sign-extended operands."""
+    is_signed = 2 <= ir.IntegerAttr(op.attributes["predicate"]).value <= 5
+    on_bytes(e, op, [is_signed, is_signed])
+
+
+@rule(*_MOVES)
+def move(e: Emulation, op: ir.Operation) -> None:
+    """Move elements. Ops that move whole bytes of rows are applied to packed vectors."""
+    if not _moves_bytes(e, op):
+        on_bytes(e, op, [None] * len(op.operands))
+
+
+def _moves_bytes(e: Emulation, op: ir.Operation) -> bool:
+    """Apply an op to packed vectors if it keeps bytes whole; returns whether it does."""
+    numbers = [v for v in (*op.operands, *op.results) if bits_of(v.type)]
+    if op.name == "ub.poison":
+        made = build.make("ub.poison", e.held_type(op.results[0].type), value=op.attributes["value"])
+        e.replace(op, (made,))
+        return True
+    if not all(e.is_packed(v.type) for v in numbers):
+        return False
+    each, attributes = e.each(numbers[0].type), attributes_of(op)
+    last = {shape_of(v)[-1] for v in numbers}
+    if op.name == "vector.shape_cast":
+        e.replace(op, (build.shape_cast(e.packed(op.operands[0]), shape_of(e.held_type(op.results[0].type))),))
+        return True
+    if view := view_of(op):
+        if (rows := view.grouped(each)) is None:
+            return False
+        e.replace(op, (build.viewed(e.packed(op.operands[0]), rows),))
+        return True
+    if op.name == "vector.insert_strided_slice":
+        *outer, inner = integers(attributes["offsets"])
+        if inner % each:
+            return False
+        attributes["offsets"] = build.integer_array([*outer, inner // each])
+    elif len(last) != 1 or op.name not in _WITHIN_ROWS or (op.name == "arith.select" and shape_of(op.operands[0])):
+        return False
+    operands = [e.packed(v) if bits_of(v.type) else e.one(v) for v in op.operands]
+    kind = e.held_type(op.results[0].type)
+    e.replace(op, (build.create(op.name, [kind], operands, attributes).results[0],))
+    return True
+
+
+@rule("arith.constant")
+def constant(e: Emulation, op: ir.Operation) -> ir.Value:
+    """Build the constant, packed if its rows fill bytes."""
+    kind = op.results[0].type
+    numbers = constant_bits(op)
+    if e.is_packed(kind):
+        each = e.each(kind)
+        groups = numbers.reshape(*numbers.shape[:-1], numbers.shape[-1] // each, each)
+        numbers = (groups << bits_of(kind) * np.arange(each)).sum(axis=-1)
+    return dense_bytes(numbers, kind)
+
+
+@rule(*_WIDENING)
+def widen(e: Emulation, op: ir.Operation) -> None:
+    """Extend to a byte, with or without sign, and then to the result's type; index has more bits than a byte."""
+    source, result = op.operands[0], op.results[0]
+    if not bits_of(source.type):
+        narrow(e, op)
+        return
+    numbers = e.unpacked(source, _WIDENING[op.name])
+    same = bits_of(result.type) or numbers.type == result.type
+    e.give(op, numbers if same else build.make(op.name, result.type, numbers))
+
+
+@rule("arith.trunci", "arith.fptosi", "arith.fptoui")
+def narrow(e: Emulation, op: ir.Operation) -> None:
+    """Convert to bytes, whose lowest bits contain the value."""
+    source, result = op.operands[0], op.results[0]
+    numbers = e.unpacked(source) if bits_of(source.type) else e.one(source)
+    kind = _bytes(result.type)
+    e.give(op, numbers if numbers.type == kind else build.make(op.name, kind, numbers))
+
+
+@rule("vector.bitcast")
+def bitcast(e: Emulation, op: ir.Operation) -> ir.Value:
+    """Keep the bytes."""
+    source, result = op.operands[0], op.results[0]
+    held = e.packed(source) if bits_of(source.type) else e.one(source)
+    if bits_of(result.type) and not e.is_packed(result.type):
+        e.fail(f"gives {result.type}, whose rows do not fill bytes")
+    kind = e.held_type(result.type) if bits_of(result.type) else result.type
+    return held if held.type == kind else build.make("vector.bitcast", kind, held)
+
+
+@rule("arith.bitcast")
+def same_bits(e: Emulation, op: ir.Operation) -> ir.Value | None:
+    """Convert to numbers with the same number of bits, in the bytes that contain them."""
+    if bits_of(op.results[0].type):
+        return e.one(op.operands[0])
+    e.keep(op)
+    return None
+
+
+@rule("vector.reduction", "vector.multi_reduction")
+def reduction(e: Emulation, op: ir.Operation) -> None:
+    """Reduce bytes. Minima and maxima extend elements by their sign or by zeros."""
+    on_bytes(e, op, [signed_of(CombiningKind.of(op))] * len(op.operands))
+
+
+@rule("xegpu.dpas", "xegpu.dpas_mx")
+def dpas(e: Emulation, op: ir.Operation) -> None:
+    """Cast the factors from bytes to elements."""
+    for i, value in enumerate(op.operands):
+        if bits_of(value.type):
+            op.operands[i] = build.make("vector.bitcast", value.type, e.packed(value))
+        elif value in e.values:
+            op.operands[i] = e.one(value)
+
+
+@rule("arith.extf")
+def extend(e: Emulation, op: ir.Operation) -> ir.Value | None:
+    """Convert f4E2M1FN: place its bits as those of f16, whose exponent is then 14 too small, and multiply by 2^14."""
+    source, result = op.operands[0], op.results[0]
+    if not bits_of(source.type):
+        e.keep(op)
+        return None
+    word, half = (build.with_element(result.type, element_type(name)) for name in ("i16", "f16"))
+    code = build.make("arith.extui", word, e.unpacked(source, False))
+
+    placed = (build.binary("shli", build.binary("andi", code, mask), by) for mask, by in ((7, 9), (8, 12)))
+    bits = build.binary("ori", *placed)
+    found = build.binary("mulf", build.make("arith.bitcast", half, bits), number(half, 2.0**14))
+    kind = str(element_of(result))
+    if kind in ("bf16", "f32", "f64"):
+        wide = build.with_element(half, element_type("f64" if kind == "f64" else "f32"))
+        found = build.make("arith.extf", wide, found)
+    return found if found.type == result.type else build.make("arith.truncf", result.type, found)
+
+
+@rule("arith.truncf")
+def round_narrow(e: Emulation, op: ir.Operation) -> ir.Value | None:
+    """Saturate when rounding to f4E2M1FN, which has no infinity."""
+    if not bits_of(op.results[0].type):
+        e.keep(op)
+        return None
+    build.require_nearest(op)
+    made = build.make("xegpu.truncf", op.results[0].type, op.operands[0])
+    e.op(made.owner)
+    return e.one(made)
+
+
+@rule(*build.SCALING)
+def scale(e: Emulation, op: ir.Operation) -> ir.Value | None:
+    """Multiply or divide by a scale."""
+    if not any(bits_of(v.type) for v in (*op.operands, *op.results)):
+        e.keep(op)
+        return None
+    made = build.expand_scaling(op)
+    for inner in made:
+        e.op(inner.owner)
+    return e.one(made[-1]) if bits_of(made[-1].type) else made[-1]
+
+
+@rule("xegpu.truncf")
+def truncate(e: Emulation, op: ir.Operation) -> ir.Value:
+    """Convert to bytes."""
+    result = op.results[0]
+    made = build.like(op, [result.type], [e.one(v) for v in op.operands]).results[0]
+    if not e.is_packed(result.type):
+        e.fail(f"gives {result.type}, whose rows do not fill bytes")
+    return build.make("vector.bitcast", e.held_type(result.type), made)
