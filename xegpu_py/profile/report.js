@@ -34,5 +34,25 @@ function describeCell(map, at, entries, time) {
   const first = listed.slice(0, 8).map(([part, times]) => `${name(part)}: ${times} times`).join(', ');
   return `from byte ${64 * place}, by workgroup ${first}${listed.length > 8 ? ` and ${listed.length - 8} more` : ''}`;
 }
+// The maps by line: four numbers of each line, which are unpacked when they are first needed.
+const tables = {}, opened = {};
+async function unpack(map) {
+  const bytes = () => new Blob([Uint8Array.from(atob(map.packed), c => c.charCodeAt(0))]).stream().pipeThrough(new DecompressionStream('deflate'));
+  return tables[map.name] = new Int32Array(await (opened[map.name] ??= new Response(bytes()).arrayBuffer()));
+}
+const lineAt = (map, window, row, column) => ((Math.floor(window.value / map.across) * map.rows + row) * map.pitch) + window.value % map.across * map.columns + column;
+async function showLines(map, window, source) {
+  const numbers = await unpack(map), image = source.data.image[0], count = numbers.length / 4;
+  for (let row = 0; row < map.rows; row++) for (let column = 0; column < map.columns; column++) {
+    const line = lineAt(map, window, row, column), inside = line < count && window.value % map.across * map.columns + column < map.pitch;
+    image[row * map.columns + column] = inside ? numbers[line] : 0;
+  }
+  source.change.emit();
+}
+function describeLine(map, window, at) {
+  const numbers = tables[map.name]; if (!numbers) { unpack(map); return '...'; }
+  const line = lineAt(map, window, Math.floor(at.y), Math.floor(at.x)), count = numbers.length / 4, [times, groups, first, last] = [0, 1, 2, 3].map(n => numbers[n * count + line]);
+  return `line ${line}, from byte ${64 * line}: ` + (!times ? 'not accessed' : `${times} times by ${groups === 1 ? `workgroup ${first}` : `${groups} workgroups, ${first} to ${last}`}`);
+}
 // Plots take their sizes before their views are hidden.
 window.addEventListener('load', () => setTimeout(() => show(0), 50));

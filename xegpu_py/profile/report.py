@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import math
 import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -305,8 +307,51 @@ class _Map(Struct):
         return cls(rows, columns, parts, groups / parts, steps, keys.astype(np.int32), times.astype(np.int32))
 
 
-def _maps(done: Launched) -> Iterator[tuple[str, _Map]]:
-    """The map of each buffer."""
+PACKED = 600_000
+"""The most compressed bytes of the lines of all buffers."""
+
+
+class _Lines(Struct):
+    """Which workgroups accessed which lines of a buffer how often.
+
+    Attributes:
+        pitch: the lines of a row of the array.
+        count: the lines that are described; those of larger buffers end early.
+        whole: the lines of the buffer.
+        times: int32[count], how often each line was accessed.
+        packed: int32[4, count] in zlib's format and base64: these, by how many workgroups, and the first and last one.
+    """
+
+    pitch: int
+    count: int
+    whole: int
+    times: Array
+    packed: str
+
+    @classmethod
+    def of(cls, done: Launched, first: int, whole: int, pitch: int, most: int) -> _Lines:
+        """The lines of a buffer from a line on, in at most so many bytes."""
+        trace, count = done.counts.trace, min(whole, 1 << 20)
+        while True:
+            places = trace.lines - first
+            own = (places >= 0) & (places < count)
+            lines, groups = places[own], trace.threads[own] // done.group_size
+            table = np.zeros((4, count), np.int32)
+            table[0] = np.bincount(lines, minlength=count)
+            pairs = np.unique(lines * math.prod(done.grid) + groups)
+            touched, starts, each = np.unique(pairs // math.prod(done.grid), return_index=True, return_counts=True)
+            table[1, touched] = each
+            table[2, touched], table[3, touched] = (
+                pairs[at] % math.prod(done.grid) for at in (starts, starts + each - 1)
+            )
+            packed = base64.b64encode(zlib.compress(table.tobytes(), 6)).decode()
+            if len(packed) <= most or count <= 64:
+                return cls(pitch, count, whole, table[0], packed)
+            count //= 2
+
+
+def _maps(done: Launched) -> Iterator[tuple[str, _Map, _Lines]]:
+    """The map of each buffer, by cells and by lines."""
     for buffer in done.counts.buffers:
         first, last = buffer.address // LINE, (buffer.address + max(buffer.bytes, 1) - 1) // LINE
         count = last - first + 1
@@ -316,29 +361,66 @@ def _maps(done: Launched) -> Iterator[tuple[str, _Map]]:
             if found is None:
                 break
             if len(found.keys) <= TOUCHES // len(done.counts.buffers) or cells == 4:
-                yield buffer.name, found
+                yield buffer.name, found, _Lines.of(done, first, count, pitch, PACKED // len(done.counts.buffers))
                 break
+
+
+def _image(name: str, image: Array, highest: float, across: str, down: str) -> tuple[Any, Any]:
+    """A figure of how often the cells of a grid were accessed, and the source of its image."""
+    from bokeh.models import ColumnDataSource, LinearColorMapper
+
+    made, source = _figure(x_axis_label=across, y_axis_label=down), ColumnDataSource({"image": [image]}, name=name)
+    made.y_range.flipped = True
+    rows, columns = image.shape
+    colours = LinearColorMapper("Viridis256", low=0, high=highest)
+    made.image("image", source=source, x=0, y=0, dw=columns, dh=rows, color_mapper=colours)
+    return made, source
+
+
+def _slider(title: str, start: int, end: int) -> Any:
+    from bokeh.models import Slider
+
+    return Slider(start=start, end=end, value=start, step=1, title=title, sizing_mode="stretch_width")
+
+
+WINDOW = 64
+"""The most rows, and lines of a row, that are shown at once."""
+
+
+def _line_map(name: str, found: _Lines) -> Any:
+    """A window of a buffer in which each cell is a line, and a slider that moves it."""
+    from bokeh.layouts import column
+    from bokeh.models import CustomJS, CustomJSHover
+
+    high = -(-found.count // found.pitch)
+    rows, columns = min(high, WINDOW), min(found.pitch, WINDOW)
+    across, down = -(-found.pitch // columns), -(-high // rows)
+    shown = np.zeros(high * found.pitch, np.float32)
+    shown[: found.count] = found.times
+    image = shown.reshape(high, found.pitch)[:rows, :columns].copy()
+    made, source = _image("lines", image, float(found.times.max()), "64-byte lines of a row", "rows")
+    window = _slider(f"window of {rows} rows of {columns} lines", 0, max(across * down - 1, 1))
+    sizes = {"rows": rows, "columns": columns, "across": across, "pitch": found.pitch}
+    map_ = {"name": name, **sizes, "packed": found.packed}
+    given = {"source": source, "window": window, "map": map_}
+    window.js_on_change("value", CustomJS(args=given, code="showLines(map, window, source);"))
+    where = CustomJSHover(args=given, code="return describeLine(map, window, special_vars);")
+    _hover(made, [("", "@image{custom}")], formatters={"@image": where})
+    return column(made, window, sizing_mode="stretch_width")
 
 
 def _memory_map(found: _Map) -> Any:
     """An image of a buffer, with sliders over time and over workgroups; their first positions show all."""
     from bokeh.layouts import column
-    from bokeh.models import ColumnDataSource, CustomJS, CustomJSHover, LinearColorMapper, Slider
+    from bokeh.models import ColumnDataSource, CustomJS, CustomJSHover
 
     cells = found.rows * found.columns
     image = np.bincount(found.keys % cells, found.times, cells).astype(np.float32).reshape(found.rows, found.columns)
-    source = ColumnDataSource({"image": [image]})
     entries = ColumnDataSource({"keys": found.keys, "times": found.times})
-    made = _figure(x_axis_label="64-byte lines of a row (cells)", y_axis_label="rows (cells)")
-    made.y_range.flipped = True
-    colours = LinearColorMapper("Viridis256", low=0, high=float(image.max()))
-    made.image("image", source=source, x=0, y=0, dw=found.columns, dh=found.rows, color_mapper=colours)
-
-    def slider(title: str, end: int) -> Any:
-        return Slider(start=-1, end=end - 1, value=-1, step=1, title=title, sizing_mode="stretch_width")
-
+    made, source = _image("cells", image, float(image.max()), "64-byte lines of a row (cells)", "rows (cells)")
     each = "workgroup" if found.each == 1 else f"{found.each:.4g} workgroups each"
-    time, part = slider("time (-1: all of it)", SLICES), slider(f"{each} (-1: all of them)", found.parts)
+    time = _slider("time (-1: all of it)", -1, SLICES - 1)
+    part = _slider(f"{each} (-1: all of them)", -1, found.parts - 1)
     map_ = {"columns": found.columns, "cells": cells, "parts": found.parts, "each": found.each, "steps": found.steps}
     given = {"source": source, "entries": entries, "time": time, "part": part, "map": map_}
     for one in (time, part):
@@ -440,9 +522,10 @@ def page(title: str, done: Launched, rows: Sequence[Row], found: Prediction, on:
         "roofline": _roofline(found, on, lanes),
         "timeline": _timeline(done, found.cycles),
     }
-    maps = {name: _memory_map(found) for name, found in _maps(done)}
-    numbered = {f"map{n}": made for n, made in enumerate(maps.values())}
-    script, parts = components({**plots, **numbered})
+    maps = list(_maps(done))
+    for n, (name, cells, lines) in enumerate(maps):
+        plots[f"map{n}"], plots[f"lines{n}"] = _memory_map(cells), _line_map(name, lines)
+    script, parts = components(plots)
     numbers: dict[str, int] = {}
     panes = "".join(_pane(n, listing, numbers) for n, listing in enumerate(listings(done, rows, found.cycles)))
     bounds = ", ".join(f"{n} {t * 1e6:.3g}" for n, t in sorted(found.bounds.items(), key=lambda b: -b[1]) if t > 0)
@@ -450,7 +533,10 @@ def page(title: str, done: Launched, rows: Sequence[Row], found: Prediction, on:
         f"By a model, and not a measurement: {found.seconds * 1e6:.4g} us on {on.name}, bound by {found.bound} "
         f"(us: {bounds})."
     )
-    memory = "".join(f"<h3>{escape(name)}</h3>{parts[f'map{n}']}" for n, name in enumerate(maps))
+    memory = ""
+    for n, (name, _, lines) in enumerate(maps):
+        part = "" if lines.count == lines.whole else f": the first {lines.count} of {lines.whole}"
+        memory += f"<h3>{escape(name)}</h3>{parts[f'map{n}']}<h3>{escape(name)} by line{part}</h3>{parts[f'lines{n}']}"
     complete = "" if done.counts.trace.complete else "<p class='note'>Only the first accesses are shown.</p>"
     hint = "Colour: share of the cycles by the model. Click a line to see its partners."
     views = {

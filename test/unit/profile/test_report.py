@@ -71,15 +71,15 @@ def browser() -> Iterator[Any]:
         made.close()
 
 
-CHOOSE = """async ([title, value]) => {
+CHOOSE = """async ([name, title, value]) => {
   const models = [...Bokeh.documents[0]._all_models.values()];
   models.filter(model => model.type === "Slider" && model.title === title).forEach(model => model.value = value);
   // Callbacks run later.
   await new Promise(done => setTimeout(done, 200));
-  const images = models.filter(model => model.type === "ColumnDataSource" && "image" in model.data);
+  const images = models.filter(model => model.type === "ColumnDataSource" && model.name === name);
   return [...images.map(model => model.data.image[0]).find(image => image.length === 64 * 16)];
 }"""
-"""Moves the sliders of a title in all memory maps, and gives the accesses of the cells of `X`."""
+"""Moves the sliders of a title in all memory maps, and gives the accesses of the cells, or lines, of `X`."""
 
 
 @pytest.mark.needs("chromium")
@@ -113,14 +113,23 @@ def test_every_view_in_a_browser(report: Path, browser: Any, request: pytest.Fix
         page.screenshot(path=folder / f"profile-{name.lower()}-wide.png")
     page.locator("#tab3").click()
     # Workgroup 2 loads rows 64 to 95 of 128, two in a cell, from 16 lines of each.
-    cells = page.evaluate(CHOOSE, ["workgroup (-1: all of them)", 2])
+    cells = page.evaluate(CHOOSE, ["cells", "workgroup (-1: all of them)", 2])
     assert [n for n, times in enumerate(cells) if times] == list(range(32 * 16, 48 * 16)) and set(cells) == {0, 2}
-    later = page.evaluate(CHOOSE, ["time (-1: all of it)", 0])
+    later = page.evaluate(CHOOSE, ["cells", "time (-1: all of it)", 0])
     assert 0 < sum(later) < sum(cells)
-    page.evaluate(CHOOSE, ["time (-1: all of it)", -1])
+    page.evaluate(CHOOSE, ["cells", "time (-1: all of it)", -1])
     box = page.locator("[role=tabpanel]:not([hidden]) .bk-Figure").first.bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + box["height"] * 0.5)
     page.get_by_text("by workgroup 2: 2 times").wait_for(timeout=10_000)
+    # By line: the second window has rows 64 to 127, of which workgroups 2 and 3 load each line once.
+    lines = page.evaluate(CHOOSE, ["lines", "window of 64 rows of 16 lines", 1])
+    assert set(lines) == {1}
+    figure = page.locator("[role=tabpanel]:not([hidden]) .bk-Figure").nth(1)
+    figure.scroll_into_view_if_needed()
+    box = figure.bounding_box()
+    for share, text in ((0.3, "1 times by workgroup 2"), (0.65, "1 times by workgroup 3")):
+        page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + box["height"] * share)
+        page.get_by_text(re.compile(rf"line \d+, from byte \d+: {text}")).wait_for(timeout=10_000)
     colour = "getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(colour)
     page.locator("#theme").click()
