@@ -22,6 +22,7 @@ class Gpu(Struct, frozen=True):
         double_lanes: lanes of 64-bit floats.
         mad_cycles: how many times as long as others a multiplication and addition of floats takes, which reads three
             registers.
+        dp4a_share: the rate of products of four bytes, of that of 32-bit floats.
         dpas_cycles: cycles of a matrix engine for a row (repeat count 1) of dpas of systolic depth 8.
         dpas_share: the share of the peak of products that a long run keeps, because the clock falls.
         l1_bytes: bytes of the cache of a core, of which shared local memory is a part.
@@ -43,6 +44,7 @@ class Gpu(Struct, frozen=True):
     lanes: int
     double_lanes: float
     mad_cycles: float
+    dp4a_share: float
     dpas_cycles: float
     dpas_share: float
     l1_bytes: int
@@ -65,13 +67,13 @@ class Gpu(Struct, frozen=True):
 
 def _xe_hpc(name: str, cores: int, clock: float, l2_mib: float, memory_rate: float, dpas_share: float = 0.65) -> Gpu:
     # Sources: 512 KB of L1 and 4096 operations of bf16 in a cycle of a core: Intel Architecture Day 2021; f64 at two
-    # thirds of f32: ProjectPhysX/OpenCL-Benchmark; the L2's 3 TB/s, the memory's 1000 of 1638 GB/s, and 6 us of a
-    # launch: oneDNN's model of batch normalization (src/gpu/intel/bnorm/model.cpp); the L1's 512 bytes in a cycle:
-    # Intel, Hot Chips 33; the share of dpas: Argonne's BF16GEMM of 256 of 393 TFLOPS; stores to parts of lines:
+    # thirds of f32, dp4a at half: ProjectPhysX/OpenCL-Benchmark; the L2's 3 TB/s, the memory's 1000 of 1638 GB/s, and 6
+    # us of a launch: oneDNN's model of batch normalization (src/gpu/intel/bnorm/model.cpp); the L1's 512 bytes in a
+    # cycle: Intel, Hot Chips 33; the share of dpas: Argonne's BF16GEMM of 256 of 393 TFLOPS; stores to parts of lines:
     # OpenCL-Benchmark's misaligned writes, which take 2.8 times as long as aligned ones, and on a B580 1.2 times.
     rate = 3e12 * cores / 64
     return Gpu(
-        name, "pvcxt", cores, 8, clock, 16, 32 / 3, 1, 1, dpas_share, 512 << 10, 128 << 10, 512, 2,
+        name, "pvcxt", cores, 8, clock, 16, 32 / 3, 1, 0.5, 1, dpas_share, 512 << 10, 128 << 10, 512, 2,
         int(l2_mib * (1 << 20)), rate, memory_rate, 1000 / 1638.4, 6e-6,
     )  # fmt: skip
 
@@ -84,8 +86,8 @@ def _xe2(name: str, cores: int, clock: float, l2_mib: float, memory_rate: float,
     # its matrix engines' is (an assumption).
     rate = 1228e9 * cores / 20 * clock / 2.85e9
     return Gpu(
-        name, "bmg", cores, 8, clock, 16, 1, 1, 2, 1.0, 256 << 10, 128 << 10, 256, 0.5, int(l2_mib * (1 << 20)), rate,
-        memory_rate, memory_share, 2.31e-6,
+        name, "bmg", cores, 8, clock, 16, 1, 1, 1, 2, 1.0, 256 << 10, 128 << 10, 256, 0.5, int(l2_mib * (1 << 20)),
+        rate, memory_rate, memory_share, 2.31e-6,
     )  # fmt: skip
 
 
@@ -95,7 +97,7 @@ def _xe_hpg(name: str, cores: int, clock: float, l2_mib: float, memory_rate: flo
     # the time of a mad of floats: clpeak's longest vectors reach 0.49 of an A770's peak, and one chain 0.66.
     rate = 2e12 * cores / 32
     return Gpu(
-        name, "dg2", cores, 16, clock, 8, 0.5, 2, 2, 0.8, 192 << 10, 64 << 10, 256, 1, int(l2_mib * (1 << 20)), rate,
+        name, "dg2", cores, 16, clock, 8, 0.5, 2, 1, 2, 0.8, 192 << 10, 64 << 10, 256, 1, int(l2_mib * (1 << 20)), rate,
         memory_rate, 400 / 560, 8e-6,
     )  # fmt: skip
 

@@ -208,7 +208,7 @@ def fit(samples: Sequence[tuple[Point, Case, list[Launched]]]) -> Fitted:
         return sum(errors) / len(errors) + math.log(score(results).ratio) / 2
 
     best, least = FITTED, error(FITTED)
-    for factor in (1.4, 1.15):
+    for factor in (1.4, 1.15, 1.05):
         for name in Fitted.__struct_fields__:
             for step in (factor, 1 / factor):
                 while True:
@@ -245,30 +245,8 @@ def plot(results: Sequence[Result], path: str) -> None:
     figure.savefig(path)
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--only", default="", help="groups or points whose names have this text")
-    parser.add_argument("--fit", action="store_true", help="fit the constants, and print them")
-    parser.add_argument("--plot", metavar="FILE", help="write a plot")
-    args = parser.parse_args()
-    samples = []
-    for point, case in published(cases()):
-        if args.only and args.only not in point.group and args.only not in point.name:
-            continue
-        begun = time.perf_counter()
-        try:
-            samples.append((point, case, run(case)))
-        except Exception as error:
-            print(f"{point.name}: {error}", file=sys.stderr)
-        if time.perf_counter() - begun > 5:
-            print(f"{point.name}: {time.perf_counter() - begun:.1f} s", file=sys.stderr)
-    constants = fit(samples) if args.fit else FITTED
-    if args.fit:
-        print(constants)
-    results = [judged(*sample, constants) for sample in samples]
-    if args.plot:
-        plot(results, args.plot)
+def report(results: Sequence[Result]) -> None:
+    """Print the points by groups, and the scores."""
     last = ""
     for r in sorted(results, key=lambda r: (r.fitted, r.point.group, r.point.name)):
         if r.point.group != last:
@@ -297,6 +275,33 @@ def main() -> None:
                 f"{title}, {name}: {s.points} points, {s.ordered} of {s.groups} groups in order "
                 f"({s.ordered / max(s.groups, 1):.0%}), ratios within {s.ratio:.2f}, absolute {s.absolute:.2f}"
             )
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--only", default="", help="groups or points whose names have this text")
+    parser.add_argument("--fit", action="store_true", help="fit the constants, and print them")
+    parser.add_argument("--plot", metavar="FILE", help="write a plot")
+    args = parser.parse_args()
+    samples = []
+    for point, case in published(cases()):
+        if args.only and args.only not in point.group and args.only not in point.name:
+            continue
+        begun = time.perf_counter()
+        try:
+            samples.append((point, case, run(case)))
+        except Exception as error:
+            print(f"{point.name}: {error}", file=sys.stderr)
+        if time.perf_counter() - begun > 5:
+            print(f"{point.name}: {time.perf_counter() - begun:.1f} s", file=sys.stderr)
+    constants = fit(samples) if args.fit else FITTED
+    if args.fit:
+        print(constants)
+    results = [judged(*sample, constants) for sample in samples]
+    if args.plot:
+        plot(results, args.plot)
+    report(results)
 
 
 if __name__ == "__main__":

@@ -188,6 +188,45 @@ kernel void column_sums_of_tiles(global const float* x, global const float* d, g
   }
 }
 
+// A row of bytes times a matrix of them; an item has a column.
+
+kernel void row_times_bytes(global const char* a, global const char* b, global int* c, int k, int n) {
+  const int column = get_global_id(0);
+  int sum = 0;
+  for (int i = 0; i < k; i++) sum += a[i] * b[i * n + column];
+  c[column] = sum;
+}
+
+// Rows of halves divided by their norms, as bytes whose scale is the greatest of a row: an item has a row, or a group of
+// 256 items.
+
+char quantised(float x, float scale) { return (char)clamp(rint(x / scale), -127.0f, 127.0f); }
+
+kernel void quantise_alone(global const half* x, global char* y, global float* scales, int n) {
+  const int row = get_global_id(0);
+  global const half* own = x + row * n;
+  float sum = 0.0f, most = 0.0f;
+  for (int i = 0; i < n; i++) { const float value = own[i]; sum += value * value; }
+  const float inverse = rsqrt(sum / n + 1e-6f);
+  for (int i = 0; i < n; i++) { const float value = fabs((float)own[i] * inverse); if (value > most) most = value; }
+  const float scale = most <= 0.0f ? 1.0f : most / 127.0f;
+  scales[row] = scale;
+  for (int i = 0; i < n; i++) y[row * n + i] = quantised((float)own[i] * inverse, scale);
+}
+
+kernel void quantise_by_group(global const half* x, global char* y, global float* scales, int n) {
+  const int row = get_group_id(0), item = get_local_id(0);
+  global const half* own = x + row * n;
+  float sum = 0.0f, most = 0.0f;
+  for (int i = item; i < n; i += 256) { const float value = own[i]; sum += value * value; }
+  const float inverse = rsqrt(work_group_reduce_add(sum) / n + 1e-6f);
+  for (int i = item; i < n; i += 256) { const float value = fabs((float)own[i] * inverse); if (value > most) most = value; }
+  most = work_group_reduce_max(most);
+  const float scale = most <= 0.0f ? 1.0f : most / 127.0f;
+  if (item == 0) scales[row] = scale;
+  for (int i = item; i < n; i += 256) y[row * n + i] = quantised((float)own[i] * inverse, scale);
+}
+
 // A product of matrices of bytes by tiles of 16 x 16 in shared local memory.
 
 kernel void tiled_bytes(global const char* a, global const char* b, global int* c) {

@@ -159,37 +159,6 @@ def column_sums(X, D, Y, ROWS: Constexpr, TURNS: Constexpr, SUBGROUPS: Constexpr
     Y.tile((1, 32), at=(xl.program_id(0) * 2 + 1, 0)).store(beta.sum(axis=0, keep_dims=True))
 
 
-@xegpu_py.jit
-def rms_norm_alone(X, Y, N: Constexpr):
-    """One work item for a row: the other lanes of its subgroup do nothing."""
-    total = X[0, 0].to(xl.float32) * 0.0
-    for n in range(N):
-        x = X[0, n].to(xl.float32)
-        total += x * x
-    scale = xl.rsqrt(total / N + 1e-5)
-    for n in range(N):
-        Y[0, n] = (X[0, n].to(xl.float32) * scale).to(xl.int8)
-
-
-@xegpu_py.jit
-def rms_norm(X, Y, N: Constexpr, SUBGROUPS: Constexpr):
-    """A workgroup for a row."""
-    shared = WgMap(sg_layout=(1, SUBGROUPS), sg_data=(1, N // SUBGROUPS))
-    x = X.tile((1, N), at=(0, 0), map=shared).load().to(xl.float32)
-    scale = xl.rsqrt((x * x).sum(axis=1, keep_dims=True) * (1.0 / N) + 1e-5)
-    Y.tile((1, N), at=(0, 0), map=shared).store((x * scale).to(xl.int8))
-
-
-@xegpu_py.jit
-def gemv_columns(X, W, Y, K: Constexpr):
-    """Each lane multiplies a column of the weights, which are `K` bytes apart."""
-    lane = (xl.program_id(0) * 32 + xl.arange(0, 32)).reshape(1, 32)
-    total = xl.zeros((1, 32), xl.int32)
-    for k in range(K):
-        total += W.at(lane * K + k).load().to(xl.int32) * X[k].to(xl.int32)
-    Y.at(lane).store(total)
-
-
 # Products of matrices.
 
 
@@ -207,6 +176,46 @@ def gemm(A, B, C, K: Constexpr, M: Constexpr, N: Constexpr, STEP: Constexpr, SG:
         a.advance(columns=STEP)
         b.advance(rows=STEP)
     C.tile((M, N), at=(m, n)).store(c.to(C.dtype))
+
+
+@xegpu_py.jit
+def gemm_scaled(
+    A, B, ROWS, COLUMNS, C, K: Constexpr, M: Constexpr, SG: Constexpr, AHEAD_A: Constexpr, AHEAD_B: Constexpr
+):
+    """A product of bytes, times a scale for each row and column: a subgroup has two blocks of 16 columns.
+
+    It loads the blocks that it multiplies, and those of the next 64 columns of A, or rows of B, first (`AHEAD_A`).
+    """
+    down, across = SG
+    width = 16 * across
+    m, n = xl.program_id(0) * M, xl.program_id(1) * (2 * width)
+    shared = WgMap(sg_layout=SG, sg_data=(M // down, 16))
+    sums = [xl.zeros((M, width), xl.int32, map=shared) for _ in xl.static_range(2)]
+    left = [A.tile((M, 32), at=(m, 32 * k)).load() for k in xl.static_range(2)]
+    right = [B.tile((32, width), at=(32 * (i // 2), n + i % 2 * width)).load() for i in xl.static_range(4)]
+    for row in range(0, K, 64):
+        if AHEAD_A:
+            next_left = [A.tile((M, 32), at=(m, row + 64 + 32 * k)).load() for k in xl.static_range(2)]
+        else:
+            left = [A.tile((M, 32), at=(m, row + 32 * k)).load() for k in xl.static_range(2)]
+        if AHEAD_B:
+            next_right = [
+                B.tile((32, width), at=(row + 64 + 32 * (i // 2), n + i % 2 * width)).load() for i in xl.static_range(4)
+            ]
+        for i in xl.static_range(4):
+            if AHEAD_B:
+                block = right[i]
+            else:
+                block = B.tile((32, width), at=(row + 32 * (i // 2), n + i % 2 * width)).load()
+            sums[i % 2] = xl.dot(left[i // 2], block, sums[i % 2])
+        if AHEAD_A:
+            left = next_left
+        if AHEAD_B:
+            right = next_right
+    for t in xl.static_range(2):
+        at = n + t * width
+        scales = ROWS.tile((M, 1), at=(m, 0)).load() * COLUMNS.tile((1, width), at=(0, at)).load()
+        C.tile((M, width), at=(m, at)).store((sums[t].to(xl.float32) * scales).to(C.dtype))
 
 
 def widened(x):

@@ -257,12 +257,14 @@ class Trace(Struct):
     Attributes:
         lines: int64, the line's number: its address divided by 64.
         threads: int32, the hardware thread.
+        times: int64, how many instructions that thread had executed.
         instructions: int32, the message.
         complete: whether it has all of them.
     """
 
     lines: Array
     threads: Array
+    times: Array
     instructions: Array
     complete: bool
 
@@ -507,7 +509,8 @@ class Counts:
     def trace(self) -> Trace:
         """The lines that were touched; see `Trace`."""
         if not self._pieces:
-            return Trace(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32), True)
+            none = np.zeros(0, np.int64)
+            return Trace(none, none, none, none, True)
         together, times, threads = (np.concatenate(parts) for parts in list(zip(*self._pieces))[:3])
         indices = np.repeat([index for *_, index, _ in self._pieces], [len(piece[0]) for piece in self._pieces])
         counts, lines = (
@@ -518,7 +521,7 @@ class Counts:
         moved = (np.cumsum(counts) - counts)[order] - (np.cumsum(sizes) - sizes)
         places = np.repeat(moved, sizes) + np.arange(len(lines))
         numbers, owners = (np.repeat(part[order].astype(np.int32), sizes) for part in (indices, threads))
-        return Trace(lines[places], owners, numbers, self._traced <= len(lines))
+        return Trace(lines[places], owners, np.repeat(times[order], sizes), numbers, self._traced <= len(lines))
 
     @property
     def hottest(self) -> int:

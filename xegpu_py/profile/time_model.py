@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -17,10 +18,11 @@ from msgspec import Struct, structs
 from xegpu_py.gpus import Gpu, gpu
 from xegpu_py.numerics.dpas import ops_per_channel
 from xegpu_py.numerics.formats import Array
-from xegpu_py.profile.caches import hits, new_lines
+from xegpu_py.profile.caches import distinct, hits, new_lines
 from xegpu_py.profile.counts import LINE
 from xegpu_py.profile.launches import Launched, launched
 from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.target import Target
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.dataflow import effects
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -42,16 +44,16 @@ class Fitted(Struct, frozen=True):
         exposed: the share of waiting for the L2 and the memory that other threads do not hide.
     """
 
-    l1_latency: float = 104.0
-    l2_latency: float = 100e-9
+    l1_latency: float = 45.0
+    l2_latency: float = 160e-9
     memory_latency: float = 300e-9
     gather_cycles: float = 1.4
-    message_cycles: float = 1.6
-    overlap: float = 3.2
+    message_cycles: float = 0.82
+    overlap: float = 3.0
     issue: float = 1.5
     atomic: float = 40e-9
     dispatch: float = 62.5
-    exposed: float = 0.6
+    exposed: float = 0.8
 
 
 FITTED = Fitted()
@@ -121,7 +123,10 @@ def pipe_cycles(inst: Instruction, on: Gpu, forwarded: bool = False) -> tuple[st
         return "math", max(1.0, lanes / on.lanes) * 4 * (2 if bits == 64 else 1)
     each: float = on.lanes
     if bits == 64:
-        each = on.double_lanes if floating else on.lanes / 4
+        # A product of integers takes several of 32 bits: OpenCL-Benchmark's products and sums of 64 bits.
+        each = on.double_lanes if floating else on.lanes / (8 if inst.name in ("mul", "mad", "mulh") else 2)
+    elif inst.name == "dp4a":
+        each = on.lanes * on.dp4a_share
     elif all(f.bits == 16 for f in formats if f.is_float == floating) and inst.name != "mov":
         each = 2 * on.lanes
     elif not floating and inst.name in ("mul", "mad", "mulh"):
@@ -150,7 +155,29 @@ def forwarded(program: Program) -> frozenset[int]:
 
 
 @analysis
-def joined_products(program: Program) -> frozenset[int]:
+def taken_out(program: Program, target: Target) -> frozenset[int]:
+    """The instructions that Intel's compiler takes out after vISA: copies, and the products of `joined_products`.
+
+    It propagates copies (IGC's `copyPropagation`) of a variable that one instruction writes to another such variable.
+    """
+    found = set(_joined_products(program))
+    written = [effects(inst, target).written for inst in program.instructions]
+    writers = Counter(itertools.chain.from_iterable(written))
+    for at, inst in enumerate(program.instructions):
+        if inst.name != "mov" or inst.guard or inst.saturate:
+            continue
+        dst, src = inst["dst"], inst["src0"]
+        if not (isinstance(dst, Destination) and isinstance(src, Region)) or src.modifier:
+            continue
+        a, b = dst.format, src.format
+        same = a == b or (a.bits == b.bits and not a.is_float and not b.is_float)
+        roots = (*written[at], *effects(inst, target).read)
+        if same and all(writers[root] <= 1 for root in roots):
+            found.add(at)
+    return frozenset(found)
+
+
+def _joined_products(program: Program) -> frozenset[int]:
     """The multiplications of 16-bit integers that Intel's compiler joins with the addition of their result to `mad`."""
     writers: dict[object, list[int]] = {}
     readers: dict[object, list[int]] = {}
@@ -209,7 +236,7 @@ WINDOW = 32
 class _Scheduled(Struct):
     """An instruction in a block: what it reads and writes, by number, and the cycles of its pipe and until its result.
 
-    A message's cycles are given when the thread is followed.
+    A message's cycles are given when the thread is followed. What is `taken_out` has what it reads as its result.
     """
 
     at: int
@@ -219,6 +246,7 @@ class _Scheduled(Struct):
     wait: float
     message: bool
     product: bool
+    out: bool
 
 
 def scheduled(program: Program, on: Gpu) -> tuple[list[_Scheduled | None], dict[int, int]]:
@@ -226,7 +254,7 @@ def scheduled(program: Program, on: Gpu) -> tuple[list[_Scheduled | None], dict[
     target, labels = target_of(on.target), program.labels
     loops: dict[int, int] = {}
     steps: list[_Scheduled | None] = []
-    joined, places = joined_products(program), dict[object, int]()
+    out, places = taken_out(program, target), dict[object, int]()
 
     def numbers(roots: Iterable[object]) -> frozenset[int]:
         return frozenset(places.setdefault(root, len(places)) for root in roots)
@@ -240,7 +268,7 @@ def scheduled(program: Program, on: Gpu) -> tuple[list[_Scheduled | None], dict[
             start = labels[inst["label"]]
             loops[start] = max(at, loops.get(start, at))
         pipe, cycles = pipe_cycles(inst, on, at in forwarded(program))
-        if spec.is_message or at in joined:
+        if spec.is_message or at in out:
             cycles = wait = 0.0
         elif spec.barrier or spec.jumps:
             cycles, wait = (BARRIER if spec.barrier else BRANCH), 0.0
@@ -248,7 +276,9 @@ def scheduled(program: Program, on: Gpu) -> tuple[list[_Scheduled | None], dict[
             cycles, wait = max(cycles, 1.0), latency(inst, on)
         found = effects(inst, target)
         reads, writes = numbers(found.read), numbers(found.written)
-        steps.append(_Scheduled(at, reads, writes, float(cycles), float(wait), spec.is_message, pipe == "dpas"))
+        steps.append(
+            _Scheduled(at, reads, writes, float(cycles), float(wait), spec.is_message, pipe == "dpas", at in out)
+        )
     return steps, loops
 
 
@@ -257,10 +287,11 @@ def thread_cycles(
     plan: tuple[list[_Scheduled | None], dict[int, int]],
     message_latency: Sequence[float],
     message_cycles: Sequence[float],
+    window: int = WINDOW,
 ) -> Array:
     """The cycles that a thread spends at each instruction, for one execution, float64[instructions].
 
-    A block's instructions are issued one after the other; of the next `WINDOW` that may change places, the one is next
+    A block's instructions are issued one after the other; of the next `window` that may change places, the one is next
     that waits least. A loop's body is followed twice, and the second time counts, since it finds the operands of the
     first.
 
@@ -268,6 +299,7 @@ def thread_cycles(
         plan: the program, `scheduled`.
         message_latency: cycles from each message to its data, float64[instructions].
         message_cycles: cycles in which it is sent.
+        window: see `WINDOW`; 1 if registers do not hold what would be loaded earlier.
     """
     steps, loops = plan
     instructions = program.instructions
@@ -278,13 +310,17 @@ def thread_cycles(
 
     def begin(step: _Scheduled) -> float:
         first = now
-        for root in step.reads:
+        for root in () if step.out else step.reads:
             if (when := ready.get(root, 0.0)) > first:
                 first = when
         return first
 
     def run(step: _Scheduled) -> None:
         nonlocal now
+        if step.out:
+            when = max((ready.get(root, 0.0) for root in step.reads), default=0.0)
+            ready.update((root, when) for root in step.writes)
+            return
         before, now = now, begin(step)
         cycles, wait = step.cycles, step.wait
         if step.message:
@@ -301,7 +337,7 @@ def thread_cycles(
         while pending:
             best, when = 0, begin(pending[0])
             reads, writes = set(pending[0].reads), set(pending[0].writes)
-            for place in range(1, min(WINDOW, len(pending)) if when > now else 0):
+            for place in range(1, min(window, len(pending)) if when > now else 0):
                 step = pending[place]
                 free = (
                     writes.isdisjoint(step.reads) and writes.isdisjoint(step.writes) and reads.isdisjoint(step.writes)
@@ -397,6 +433,8 @@ class _Model:
         self.runs = self.counts.tables["executions"] / (self.sampled * self.threads)
         self.resident = self._resident()
         categories = [INSTRUCTIONS[inst.name].category for inst in self.program.instructions]
+        # Programs of IGC are written before it schedules them, which takes fewer registers.
+        self._beyond = set() if self.program.modern else set(self.allocation.beyond)
         self._writes = np.isin(categories, ("store", "atomic"))
 
     def _resident(self) -> int:
@@ -435,10 +473,17 @@ class _Model:
         bounds["memory"] = memory_bytes / (on.memory_rate * on.memory_share)
         bounds["atomics"] = self._atomics()
         plan, delays = scheduled(self.program, on), self._latencies(share, missing)
+        # IGC's scheduler hides latencies only while registers suffice.
+        window = 1 if self._beyond else WINDOW
         cycles, ready = (
-            thread_cycles(self.program, plan, waits.tolist(), sends.tolist())
+            thread_cycles(self.program, plan, waits.tolist(), sends.tolist(), window)
             for waits in (delays, np.minimum(delays, fitted.l1_latency))
         )
+        for at, inst in enumerate(self.program.instructions[:-1]):
+            # A branch that is not taken takes its issue only.
+            if INSTRUCTIONS[inst.name].jumps and inst.guard and self.runs[at] and plan[0][at + 1]:
+                saved = (BRANCH - 1) * min(1.0, self.runs[at + 1] / self.runs[at])
+                cycles[at], ready[at] = cycles[at] - saved, ready[at] - saved
         # A workgroup's last thread begins when all others have.
         alone = float(cycles @ self.runs) + self.threads * fitted.dispatch
         rounds = max(1.0, most / self.resident) / on.clock
@@ -476,10 +521,10 @@ class _Model:
     def _pipes(self) -> dict[str, float]:
         """Cycles of a thread in each pipe."""
         found = dict.fromkeys((*PIPES, SHORT), 0.0)
-        joined = joined_products(self.program)
+        out = taken_out(self.program, target_of(self.on.target))
         for at, (inst, n) in enumerate(zip(self.program.instructions, self.runs)):
             pipe, cycles = pipe_cycles(inst, self.on, at in forwarded(self.program))
-            if pipe and n and at not in joined:
+            if pipe and n and at not in out:
                 found[pipe] += cycles * n
         both = found.pop(SHORT)
         # They go to the pipe that has less to do.
@@ -491,9 +536,9 @@ class _Model:
 
     def _issued(self) -> float:
         """Instructions of a thread."""
-        joined = joined_products(self.program)
+        out = taken_out(self.program, target_of(self.on.target))
         specs = [INSTRUCTIONS[i.name] for i in self.program.instructions]
-        return float(sum(n for at, n in enumerate(self.runs) if not specs[at].is_label and at not in joined))
+        return float(sum(n for at, n in enumerate(self.runs) if not specs[at].is_label and at not in out))
 
     def _messages(self) -> Iterator[tuple[int, Instruction]]:
         for at, inst in enumerate(self.program.instructions):
@@ -519,9 +564,7 @@ class _Model:
             total += cycles
             sends[at] = max(1.0, cycles / executions)
         # Variables that do not fit the registers are in memory.
-        # Programs of IGC are written before it schedules them, which takes fewer registers.
-        beyond = set() if self.program.modern else set(self.allocation.beyond)
-        if beyond:
+        if beyond := self._beyond:
             target = target_of(on.target)
             for inst, n in zip(self.program.instructions, self.runs):
                 found = effects(inst, target)
@@ -530,7 +573,8 @@ class _Model:
         return total / self.sampled, sends
 
     def _first_level(self) -> tuple[float, Array]:
-        """Lines of a workgroup that its core's cache does not have, and for each instruction the share that it has."""
+        """Lines of a workgroup that its core's cache does not have, and for each instruction the share of its accesses
+        that do not wait for others."""
         trace, on = self.counts.trace, self.on
         owner = trace.threads // self.threads
         # One workgroup stands for all: the middle one.
@@ -546,13 +590,20 @@ class _Model:
         if far:
             shared = np.mean([np.isin(lines, trace.lines[owner == group]) for group in far], axis=0) * ~written
         weight = 1 - shared * (1 - 1 / together)
-        _, first = np.unique(lines, return_index=True)
+        order = np.argsort(lines, kind="stable")
+        ordered, times = lines[order], trace.times[own][order]
+        first = np.r_[True, ordered[1:] != ordered[:-1]][: len(lines)]
         room = max(0, on.l1_bytes - self.program.slm_bytes * self.resident) / LINE / together
-        hit = hits(lines, int(room / max(weight[first].mean() if len(first) else 1.0, 1 / together)))
-        misses = np.where(hit & ~written, 0.0, weight)
+        each = weight[order[first]].mean() if len(first) else 1.0
+        hit = hits(lines, int(room / max(each, 1 / together)))
+        misses = np.where(written, weight, weight * (1 - hit))
+        # Threads that access a line at the same time all wait for it: only an earlier access has brought it.
+        later = first | np.r_[True, times[1:] != times[:-1]][: len(lines)]
+        waits = np.empty(len(lines))
+        waits[order] = misses[order][np.maximum.accumulate(np.where(later, np.arange(len(lines)), 0))]
         count = len(self.program.instructions)
         total = np.bincount(instructions, minlength=count)
-        found = np.bincount(instructions, weights=1 - misses, minlength=count)
+        found = np.bincount(instructions, weights=1 - waits, minlength=count)
         halves = self.counts.tables["halves"]
         whole = np.divide(halves, self.counts.tables["lines"], out=np.full(len(halves), 2.0), where=halves > 0) - 1
         parts = on.part_store + (1 - on.part_store) * whole
@@ -582,7 +633,7 @@ class _Model:
         order = np.argsort(owner, kind="stable")
         ends = np.searchsorted(owner[order], self.done.groups, "right")
         begins = np.searchsorted(owner[order], self.done.groups, "left")
-        each = {g: np.unique(lines[order[b:e]]) for g, b, e in zip(self.done.groups, begins, ends)}
+        each = {g: distinct(lines[order[b:e]]) for g, b, e in zip(self.done.groups, begins, ends)}
         buffers = list(self.counts.buffers)
         buffers += [structs.replace(b, address=b.address + LINE * _CHANGED) for b in buffers]
         wave = self.resident * self.on.cores
