@@ -23,6 +23,7 @@ from xegpu_py.passes import (  # noqa: F401
     xetile_infer_layout,
     xetile_prefetch,
     xetile_scattered_to_tiles,
+    xetile_split_stacks,
     xetile_to_xegpu,
     xetile_wg_to_sg,
 )

@@ -20,7 +20,7 @@ class XeTileToXeGPUPipeline(Pipeline):
     is
 
         xegpu-opt gemm.mlir --xegpu-lift-cf --xegpu-inline --xegpu-lower-loops
-          --xetile-scattered-to-tiles='target=pvcxt' --xegpu-dce --xetile-infer-layout
+          --xetile-split-stacks --xegpu-dce --xetile-scattered-to-tiles='target=pvcxt' --xegpu-dce --xetile-infer-layout
           --xetile-prefetch='target=pvcxt distance=2' --xetile-wg-to-sg='target=pvcxt' CLEAN
           --xetile-to-xegpu='target=pvcxt' CLEAN --xegpu-dce --xegpu-legalize='target=pvcxt load-ahead=true' CLEAN
           --xegpu-dce --xegpu-load-ahead='target=pvcxt grf=256' CLEAN --xegpu-dce
@@ -45,7 +45,7 @@ class XeTileToXeGPUPipeline(Pipeline):
             step("xegpu-load-ahead", target=target, grf=self.grf, marked=marked),
         ]
         steps = [
-            "xegpu-lift-cf,xegpu-inline,xegpu-lower-loops",
+            "xegpu-lift-cf,xegpu-inline,xegpu-lower-loops,xetile-split-stacks,xegpu-dce",
             f"{step('xetile-scattered-to-tiles', target=target)},xegpu-dce,xetile-infer-layout",
             *([prefetch] if self.prefetch_distance else []),
             f"{step('xetile-wg-to-sg', target=target)},{CLEAN},{lower},{CLEAN},xegpu-dce",

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from xegpu_py.dialects.xetile import WgMap
 from xegpu_py.dialects.xetile.ops import subgroups
+from xegpu_py.passes.facts.ranges import INDEX_BITS
 from xegpu_py.passes.facts.value_facts import bits_of, element_of, is_vector, shape_of
 
 LANES = 16
@@ -157,7 +158,9 @@ def across(op: ir.Operation, given: ir.Value, other: ir.Value, wg_map: WgMap | N
         layout[1 - dim], parts_of[1 - dim] = owners, size // owners
         whole = WgMap(tuple(layout), tuple(parts_of))
     # All operands and results must come to the same decision.
-    most = max(math.prod(shape_of(v)) * bits_of(element_of(v)) // 8 for v in (*op.operands, *op.results))
+    element = element_of(given)
+    bits = INDEX_BITS if isinstance(element, ir.IndexType) else bits_of(element)
+    most = max(math.prod(shape_of(v)) * bits // 8 for v in (*op.operands, *op.results))
     if owners == count or most // owners <= MOST_WHOLE or places_of(op) is None:
         return whole
     return even_map(shape, count)

@@ -18,13 +18,14 @@ from xegpu_py.ir.control_flow import UnionFind, carried
 from xegpu_py.ir.diagnostics import emit_error, position_of
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import implements
-from xegpu_py.passes.facts.index_polynomials import IndexForms
+from xegpu_py.passes.facts.index_polynomials import IndexForms, Monomial
 from xegpu_py.passes.facts.integer_forms import divisor
 from xegpu_py.passes.facts.value_facts import (
     PARTS,
     SIGNED_CASTS,
     UNSIGNED_CASTS,
     argument_number,
+    block_of,
     constant_of,
     defining_op,
     is_desc,
@@ -247,8 +248,18 @@ def _start_divisor(source: ir.Value) -> int | None:
     ((start,), *_) = numbers_of_view(op)
     forms = IndexForms()
     found = forms.scalar(start)
-    # A sum with a number that is not a multiple of a constant is unknown.
-    return None if isinstance(start, int) or any(m and abs(n) == 1 for m, n in found.items()) else forms.divisor(found)
+    # A sum with a number that is not a multiple of a constant, or of which calls check that it is one, is unknown.
+    if isinstance(start, int) or any(m and abs(n) == 1 for m, n in found.items()):
+        return None
+    block = block_of(source)
+    while (func := block.owner.operation).name not in ("gpu.func", "func.func"):
+        block = func.block
+    checked = [*ir.DenseI64ArrayAttr(func.attributes[DIVIDED])][1::4] if DIVIDED in func.attributes else []
+
+    def is_checked(m: Monomial, n: int) -> bool:
+        return any(argument_number(forms.first(s), "gpu.func") in checked for s in m) or (not m and n % 64 == 0)
+
+    return None if all(is_checked(m, n) for m, n in found.items()) else forms.divisor(found)
 
 
 def unaligned_arguments(func: ir.Operation, name: str = UNALIGNED) -> tuple[int, ...]:

@@ -376,6 +376,34 @@ def each_its_own(X, Y, Z):
 
 
 @xegpu_py.jit
+def stacks(A, B, C, M, N, K, matrix_a, row_a, matrix_b, row_b, matrix_c, row_c, COUNT: Constexpr, BLOCK: Constexpr):
+    """The products of several matrices, with pointers of three dimensions."""
+    i = xl.arange(0, COUNT)[:, None, None]
+    m = xl.arange(0, BLOCK)[None, :, None]
+    n = xl.arange(0, BLOCK)[None, None, :]
+    k = xl.arange(0, 32)
+    a = xl.load(A + i * matrix_a + m * row_a + k[None, None, :], mask=(m < M) & (k[None, None, :] < K), other=0)
+    b = xl.load(B + i * matrix_b + k[None, :, None] * row_b + n, mask=(k[None, :, None] < K) & (n < N), other=0)
+    c = (xl.dot(a.to(xl.float16), b) * 0.5).to(C.dtype)
+    xl.store(C + i * matrix_c + m * row_c + n, c, mask=(m < M) & (n < N))
+
+
+@pytest.mark.parametrize("size", [(32, 32, 32), (20, 24, 17)])
+def test_products_of_stacks_by_pointers_are_those_of_matrices(size):
+    m, n, k = size
+    rng = np.random.default_rng(8)
+    a, b = rng.integers(-4, 5, (4, m, k)).astype(np.float32), rng.integers(-4, 5, (4, k, n)).astype(np.float16)
+    c = np.full((4, m, n), 99, np.float32)
+    strides = [s // x.itemsize for x in (a, b, c) for s in x.strides[:2]]
+    launch(stacks, 1, a, b, c, m, n, k, *strides, COUNT=4, BLOCK=32)
+    np.testing.assert_array_equal(c, 0.5 * (a @ b.astype(np.float32)))
+    if m == 32:
+        assert stacks.compile(a, b, c, m, n, k, *strides, COUNT=4, BLOCK=32).allocation.beyond == ()
+        used = messages(stacks, a, b, c, m, n, k, *strides, COUNT=4, BLOCK=32)
+        assert {u for u in used if "fence" not in u} == {"lsc_load_block2d.ugm", "lsc_store_block2d.ugm"}
+
+
+@xegpu_py.jit
 def counted(X, Y):
     xl.store(Y + xl.arange(0, 160), xl.histogram(xl.load(X + xl.arange(0, 32)), 160))
 
