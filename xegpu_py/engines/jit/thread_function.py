@@ -136,7 +136,7 @@ def _dispatcher(emitter: Emitter, blocks: Blocks) -> str:
 def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, part: range) -> None:
     code, numbers, order = emitter.code, blocks.numbers, _order(emitter, blocks, part)
     instructions = [emitter.program.instructions[at] for at in order]
-    place, alike, ended = 0, 0, True
+    place, ended = 0, True
     while place < len(order):
         at, inst = order[place], instructions[place]
         if at in numbers:
@@ -155,17 +155,13 @@ def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, part: rang
             place += 1
             continue
         run, emit, together = [(at, inst)], None, RUNS.get(inst.name)
-        if together and not _stands_alone(inst):
+        if together:
             most, count, emit = together
-            if alike <= place:
-                # Find where instructions like this one end, once for all of them.
-                alike = place + 1
-                while alike < len(order) and order[alike] not in numbers and instructions[alike].name == inst.name:
-                    if _stands_alone(instructions[alike]):
-                        break
-                    alike += 1
-            following = place + max(1, count(emitter, instructions[place : min(alike, place + most)]))
-            run = list(zip(order[place:following], instructions[place:following]))
+            past, last = place + 1, min(place + most, len(order))
+            while past < last and order[past] not in numbers and instructions[past].name == inst.name:
+                past += 1
+            past = place + max(1, count(emitter, instructions[place:past]))
+            run = list(zip(order[place:past], instructions[place:past]))
         _check(emitter, run)
         if emit and len(run) > 1:
             emit(emitter, run)
@@ -174,11 +170,6 @@ def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, part: rang
         place += len(run)
     if not ended:
         control.go(part.stop - 1, part.stop)
-
-
-def _stands_alone(inst: Instruction) -> bool:
-    """Whether an instruction is not written together with others: arithmetic in modes that few programs set."""
-    return rounds_directed(inst) or (bool(inst.flushed) and INSTRUCTIONS[inst.name].is_arithmetic)
 
 
 def _order(emitter: Emitter, blocks: Blocks, part: range) -> list[int]:

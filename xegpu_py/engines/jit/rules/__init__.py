@@ -10,12 +10,14 @@ Tables by the names of instructions:
   function that counts them, and the function that writes them.
 """
 
+from collections.abc import Callable
+
 from xegpu_py.engines.jit.rules import alu, block2d, dpas, elementary, memory
 from xegpu_py.engines.jit.rules.control import CONTROL
 
 alu.ARITHMETIC.update(elementary.ELEMENTARY)
 
 RULES = {**alu.RULES, **dpas.RULES, **memory.RULES, **block2d.RULES}
-RUNS = {**alu.RUNS, **dpas.RUNS, **block2d.RUNS}
+RUNS: dict[str, tuple[int, Callable[..., int], Callable[..., None]]] = {**dpas.RUNS, **block2d.RUNS}
 
 __all__ = ["CONTROL", "RULES", "RUNS"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from msgspec import Struct, field
+from msgspec import field
 
 from xegpu_py.engines.golden import Table
 from xegpu_py.engines.jit.ir_text import (
@@ -262,108 +262,10 @@ def cmp(op: Alu, a: Value, b: Value) -> Value:
     return op.code.icmp(how, a, b)
 
 
-# Copies, conversions (also of formats for which vISA has no type), and predicates.
-
-_MOST_COPIED = 256
-"""The maximum number of bytes that joined moves write, and the maximum extent in bytes of their sources."""
+# Moves, conversions (also of formats for which vISA has no type), and predicates.
 
 RULES = Table()
 """The rule of each instruction."""
-
-
-class _Copy(Struct, frozen=True):
-    """A move of elements that changes none of them.
-
-    Attributes:
-        into: a pointer to the destination: the register file, or a variable that is outside it.
-        to: byte offset of the first element in the destination; the others follow without gaps.
-        size: bytes of an element.
-        out_of: a pointer to the source: the register file, or a variable that is outside it; None for constants.
-        sources: the byte offset of each element in the source, or the bits of each constant.
-    """
-
-    into: Value
-    to: int
-    size: int
-    out_of: Value | None
-    sources: tuple[int, ...]
-
-    def continues(self, first: _Copy, end: int) -> bool:
-        """Whether this copy can be joined with the preceding ones, which begin with `first` and end at byte `end`."""
-        own = (self.into, self.to, self.size, self.out_of)
-        return own == (first.into, end, first.size, first.out_of) and self.end - first.to <= _MOST_COPIED
-
-    @property
-    def end(self) -> int:
-        """The end of the bytes that are written."""
-        return self.to + self.size * len(self.sources)
-
-
-def _copy(emitter: Emitter, inst: Instruction) -> _Copy | None:
-    """The copy that a move does, if the move changes no bits and acts in all lanes; otherwise None."""
-    source, dst = inst["src0"], inst["dst"]
-    if isinstance(source, (Flag, Indirect)) or isinstance(dst, Indirect) or getattr(source, "is_packed", False):
-        return None
-    if inst.guard or inst.saturate or (emitter.active is not None and not inst.no_mask):
-        return None
-    if source.format is not dst.var.format or source.modifier or (dst.stride != 1 and inst.exec_size > 1):
-        return None
-    (into, to), size, lanes = emitter.where(dst), dst.var.format.bytes, inst.exec_size
-    if isinstance(source, Immediate):
-        return _Copy(into, to, size, None, (source.bits,) * lanes)
-    out_of, start = emitter.where(source)
-    return _Copy(into, to, size, out_of, tuple(start + size * n for n in source.elements(lanes)))
-
-
-def copies(emitter: Emitter, instructions: Sequence[Instruction]) -> int:
-    """The number of leading instructions that `emit_copies` writes as one: moves that copy elements to consecutive
-    places, none of which reads what an earlier one has written."""
-    first = None
-    found = low = high = end = 0
-    for inst in instructions:
-        copy = _copy(emitter, inst) if inst.name == "mov" else None
-        if copy is None or (first and not copy.continues(first, end)):
-            break
-        if first is None:
-            first, low, high = copy, min(copy.sources), 0
-        if copy.out_of:
-            low, high = min(low, *copy.sources), max(high, max(copy.sources) + copy.size)
-            overlaps = copy.into == copy.out_of and low < copy.end and first.to < high
-            if high - low > _MOST_COPIED or overlaps or (low - copy.sources[0]) % copy.size:
-                break
-        found, end = found + 1, copy.end
-    return found
-
-
-def emit_copies(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
-    """Write moves as one load and one store. Lowerings that unroll by elements create many such moves."""
-    code = emitter.code
-    found = [copy for _, inst in run if (copy := _copy(emitter, inst))]
-    first, sources = found[0], [source for copy in found for source in copy.sources]
-    size = first.size
-    if first.out_of is None:
-        values = code.consts(sources, f"i{8 * size}")
-    else:
-        values = _gathered(code, first.out_of, sources, size)
-    code.put(values, first.into, first.to)
-
-
-def _gathered(code: Code, base: Value, sources: Sequence[int], size: int) -> Value:
-    """Elements of so many bytes each, from some places of a register file."""
-    low, element = min(sources), f"i{8 * size}"
-    span = (max(sources) - low) // size + 1
-    starts = [n for n, source in enumerate(sources) if n == 0 or source != sources[n - 1] + size]
-    length, runs = len(sources) // len(starts), len(starts)
-    alike = starts == list(range(0, len(sources), length)) and runs & (runs - 1) == 0
-    if span < 2 * len(sources) or not alike:
-        whole = code.fetch(base, low, vector(span, element))
-        return code.shuffle(whole, whole, [(source - low) // size for source in sources])
-    # Few of many: a load of more bytes than one instruction has just stored waits until the host's caches have them.
-    parts = [code.fetch(base, sources[n], vector(length, element)) for n in starts]
-    while len(parts) > 1:
-        both = range(2 * parts[0].lanes)
-        parts = [code.shuffle(a, b, both) for a, b in zip(parts[::2], parts[1::2])]
-    return parts[0]
 
 
 @RULES.of("mov")
@@ -511,9 +413,6 @@ def _to_tf32(code: Code, source: Value) -> Value:
     flushed = code.select(code.icmp("eq", exponent, 0), code.mask(source, 1 << 31), rounded)
     nan = code.icmp("ugt", code.mask(source, 0x7FFFFFFF), F.infinity)
     return code.select(nan, code.const(TF32.nan, source.type), flushed)
-
-
-RUNS = {"mov": (256, copies, emit_copies)}
 
 
 # Native code of arithmetic instructions: read and widen the sources, apply the rule, narrow the result.
