@@ -195,7 +195,8 @@ TARGETS = {
             grf_bytes=32,
             dpas_exec_sizes=(8,),
             dpas_precisions=(*_INTEGERS, "bf", "hf"),
-            absent=_LATER | {"srnd", "fcvt", "divm", "sqrtm", "invm", "rsqtm", "nbarrier.signal", "nbarrier.wait"},
+            absent=_LATER
+            | {"srnd", "fcvt", "divm", "sqrtm", "invm", "rsqtm", "nbarrier.signal", "nbarrier.wait", "switchjmp"},
             dpas_half_accumulators=False,
             tf32_conversion=False,
             long_rotation=False,

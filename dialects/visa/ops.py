@@ -392,7 +392,7 @@ def attribute_codec(name: str, attribute: declared.Attribute) -> AttributeCodec:
     if isinstance(attribute, declared.Caches):
         return WordCodec(attribute.pairs)
     if isinstance(attribute, declared.Flagged):
-        return WordCodec((attribute.word,))
+        return WordCodec(attribute.words)
     if isinstance(attribute, declared.Number):
         return NumberCodec(attribute.values)
     summary = {
@@ -401,6 +401,8 @@ def attribute_codec(name: str, attribute: declared.Attribute) -> AttributeCodec:
         declared.Name: "a label",
         declared.Byte: "two hexadecimal digits",
         declared.Symbol: "a symbol",
+        declared.Names: "labels",
+        declared.Surface: "a surface",
     }
     return _TextKind(
         summary[type(attribute)],

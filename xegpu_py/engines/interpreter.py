@@ -267,7 +267,7 @@ class Interpreter(Struct, dict=True):
         batch.waiting[rows] = stays.any(axis=1) if to.ndim == 2 else stays
 
     def _fault(self, message: str, at: int, notes: list[str]) -> RuntimeFault:
-        inst = self.program.instructions[at]
+        inst = self.program.instructions[at].written
         return RuntimeFault(
             f"'{inst.name}' {message}",
             [*notes, f"instruction {at} of kernel '{self.program.name}': {write_statement(inst, self.program.modern)}"],
@@ -314,8 +314,9 @@ class Interpreter(Struct, dict=True):
             found.notes.append(
                 f"a barrier orders writes of {memory} only behind a fence (lsc_fence.{memory}, xegpu.fence)"
             )
-        text = f"'{fault.earlier.name}' in {other}: {write_statement(fault.earlier, self.program.modern)}"
-        found.elsewhere = (text, fault.earlier.where)
+        earlier = fault.earlier.written
+        text = f"'{earlier.name}' in {other}: {write_statement(earlier, self.program.modern)}"
+        found.elsewhere = (text, earlier.where)
         return found
 
     def deadlock(self, batch: Batch, name_thread: Callable[[int], str]) -> RuntimeFault:

@@ -51,6 +51,7 @@ from xegpu_py.visa.allocate import HEADER_BYTES, placed
 from xegpu_py.visa.dataflow import flow_of, has_calls, polls
 from xegpu_py.visa.finalizer import FinalizerError, FinalizerMissing, finalize
 from xegpu_py.visa.modes import with_modes
+from xegpu_py.visa.older import as_today
 from xegpu_py.visa.program import PRINT_BUFFER, STATE, Dim, Program, chosen, extent
 from xegpu_py.visa.verify import verify
 
@@ -124,7 +125,9 @@ class Kernel:
         issues = verify(program, self.target)
         if issues:
             raise DiagnosticError([i.diagnostic() for i in issues], self._sources)
-        self.program, self.runnable = program, with_modes(program, self.target, options.dpas_denormals == "flush")
+        # The text keeps messages of earlier GPUs; what runs has those for which they stand.
+        self.program = program = as_today(program, self.target)
+        self.runnable = with_modes(program, self.target, options.dpas_denormals == "flush")
         self.engine = engine_of(options)
         self.observer: Observer | None = None
         self.log: Log | None = None
@@ -182,7 +185,7 @@ class Kernel:
     @property
     def asm(self) -> str:
         """vISA assembly, with comments that give the line of the module that each instruction comes from."""
-        return assembly.write([self.program], lines=True)
+        return assembly.write([self.executable.program], lines=True)
 
     def binary(self, target: str | None = None) -> bytes:
         """The kernel as a binary for GPUs (zebin, an ELF file), which a driver launches; docs/hardware.md says how.
@@ -202,7 +205,8 @@ class Kernel:
                 raise ValueError(f"kernel '{self.name}' is assembly for {self.options.target}, not {target}")
             return self._remake(structs.replace(self.options, target=target)).binary()
         try:
-            return finalize(assembly.write([self.program]), self.options.target, self.options.registers, "ocloc").binary
+            text = assembly.write([self.executable.program])
+            return finalize(text, self.options.target, self.options.registers, "ocloc").binary
         except FinalizerMissing:
             raise
         except FinalizerError as refused:

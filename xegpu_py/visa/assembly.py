@@ -69,11 +69,9 @@ _OTHERS = {
     name: reason
     for reason, names in {
         "no engine has samplers and images": "sample sample_b sample_l sample_c sample_d sample_lz sample_c_lz load "
-        "load_lz load_mcs gather4 gather4_c gather4_typed scatter4_typed avs resinfo sampleinfo "
+        "load_lz load_mcs gather4 gather4_c gather4_typed scatter4_typed media_ld media_st avs resinfo sampleinfo "
         "sampler_cache_flush movs",
         "no engine has this unit": "raw_send raw_sends urb_write vme_ime vme_sic vme_fbr rtwrite wait yield",
-        "it is a message of earlier GPUs": "oword_ld oword_st media_ld media_st gather scatter gather_scaled "
-        "scatter_scaled svm_block_ld svm_block_st svm_gather svm_scatter svm_atomic untyped_surface_read dword_atomic",
         "no document states its rule": "dnscl",
     }.items()
     for name in names.split()

@@ -226,14 +226,14 @@ class Flow:
         for block in self.blocks:
             at = block.stop - 1
             last, spec = instructions[at], specs[at]
-            found = [number[labels[last["label"]]]] if spec.jumps else []
+            found = [number[labels[label]] for label in spec.targets(last)]
             if spec.calls:
                 found += [number[labels[name]] for name in callees(last, program)]
             if spec.ends and at in callers:
                 found += [number[site] for site in callers[at]]
             if not spec.ends and (not spec.goes_together(last) or last.guard) and block.stop in number:
                 found.append(number[block.stop])
-            if spec.ends or (spec.jumps and labels[last["label"]] > at):
+            if spec.ends or any(labels[label] > at for label in spec.targets(last)):
                 behind = bisect.bisect_right(waits, at)
                 found += [waiting[w] for w in waits[behind : behind + 1]]
             self.successors.append(found)
@@ -380,8 +380,8 @@ def _waiting_places(instructions: Sequence[Instruction], labels: Mapping[str, in
         spec = INSTRUCTIONS[inst.name]
         if spec.calls:
             found.add(at + 1)
-        if spec.jumps:
-            to = labels[inst["label"]]
+        for label in spec.targets(inst):
+            to = labels[label]
             if to > at:
                 found.add(to)
             elif spec.diverges(inst):
@@ -398,7 +398,8 @@ def polls(program: Program) -> bool:
     reads = [i for i in reading if program.instructions[i].values.get("sfid") != "slm"]
     if has_calls(program):
         return bool(reads)
-    loops = [(program.labels[inst["label"]], i) for i, inst in instructions if INSTRUCTIONS[inst.name].jumps]
+    jumps = [(label, i) for i, inst in instructions for label in INSTRUCTIONS[inst.name].targets(inst)]
+    loops = [(program.labels[label], i) for label, i in jumps]
     return any(start <= i < end for start, end in loops for i in reads)
 
 

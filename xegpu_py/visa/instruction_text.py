@@ -42,9 +42,11 @@ from xegpu_py.visa.spec import (
     DataShape,
     Flagged,
     InstructionSpec,
+    Names,
     Number,
     OperandSpec,
     Shape,
+    Surface,
     Symbol,
 )
 
@@ -85,6 +87,11 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _NUMBER = re.compile(r"\d+")
 
 _LABEL = re.compile(r"[A-Za-z_$][\w$]*")
+
+_SURFACE = re.compile(r"%?[A-Za-z_$][\w$]*")
+
+SLM = "%slm"
+"""The surface that is shared local memory."""
 
 _SHAPE = re.compile(r"d(8c32|16c32|8u32|16u32|8|16|32|64)(?:x(\d+))?(t?)(?!\w)")
 
@@ -460,7 +467,23 @@ def read_attribute(name: str, kind: Attribute, cursor: Cursor, modern: bool = Fa
             raise cursor.expected("the block's shape, such as 'd16.2x16x16nt'")
         return BlockShape(int(m[1]), int(m[2] or 1), int(m[3]), int(m[4]), m[5] == "t", m[6] == "t")
     if isinstance(kind, Flagged):
-        return kind.word if cursor.accept(f".{kind.word}") else ""
+        return next((word for word in kind.words if cursor.accept(f".{word}")), "")
+    if isinstance(kind, Surface):
+        m = cursor.match(_SURFACE)
+        if m is None:
+            raise cursor.expected("a surface, such as '%slm'")
+        if m[0] != SLM:
+            why = "no engine has a table of surfaces, only shared local memory, '%slm'"
+            raise cursor.fault(f"'{m[0]}' is not supported: {why}", start)
+        return SLM
+    if isinstance(kind, Names):
+        names: list[str] = []
+        while not names or cursor.accept(","):
+            m = cursor.match(_LABEL)
+            if m is None:
+                raise cursor.expected("a label")
+            names.append(m[0])
+        return tuple(names)
     if isinstance(kind, Byte):
         m = cursor.match(_PAIR_OF_DIGITS)
         if m is None:
@@ -483,6 +506,8 @@ def write_attribute(kind: Attribute, value: Any, modern: bool = False) -> str:
         return f".{value}" if value else ""
     if isinstance(kind, Flagged):
         return f".{value}" if value else ""
+    if isinstance(kind, Names):
+        return ", ".join(value)
     if isinstance(kind, Byte):
         return f"{value:02x}"
     if isinstance(kind, Symbol):

@@ -20,6 +20,7 @@ from xegpu_py.numerics.dpas import operand_bytes, types_problem
 from xegpu_py.numerics.formats import PRECISIONS, TYPES, Array
 from xegpu_py.target import Target
 from xegpu_py.visa.messages import MEMORY
+from xegpu_py.visa.older import OLDER
 from xegpu_py.visa.program import (
     LABEL,
     Destination,
@@ -683,7 +684,7 @@ CONTROL = (
         "The enabled lanes run the function whose address is `src0`, until its `fret`.",
         "ifcall{uniform} {exec} {src0} {sent} {received}",
         (_src("src0", ("uq", "q", "ud", "d")),),
-        {"uniform": Flagged("uniform"), **_REGISTERS},
+        {"uniform": Flagged(("uniform",)), **_REGISTERS},
         category="control",
         guard=True,
         source="IGC 2.40",
@@ -843,5 +844,5 @@ MATRIX = (_DPAS, _BDPAS)
 
 # The table of instructions.
 
-INSTRUCTIONS = {spec.name: spec for spec in (*MATRIX, *ARITHMETIC, *MEMORY, *CONTROL)}
+INSTRUCTIONS = {spec.name: spec for spec in (*MATRIX, *ARITHMETIC, *MEMORY, *OLDER, *CONTROL)}
 """The instructions by vISA's names."""

@@ -60,6 +60,12 @@ def address_base(inst: Instruction) -> Region | Immediate | None:
     return Region(STATE["%scratchloc"], 0, 0, 0, 1, 0) if address.space in SCRATCH else address.base
 
 
+def alignment(inst: Instruction) -> int:
+    """The bytes of which each lane's address must be a multiple, as far as engines check it."""
+    atomic = inst["data"].memory_bytes if inst.name.startswith("lsc_atomic") else 1
+    return int(inst.values.get("aligned", atomic))
+
+
 def _address_bytes(inst: Instruction, target: Target) -> int:
     return inst.exec_size * (8 if inst["address_size"] == "a64" else 4)
 

@@ -75,7 +75,8 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
         flushed: the formats whose subnormal numbers are zeros to it, as sources and results; see `visa.modes`. It is
             not text either.
         where: where it stands. Instructions that differ in nothing else are equal.
-        known: what was found: "effects", its `Effects` (visa.dataflow), and "legal on", a target (visa.verify).
+        known: what was found: "effects", its `Effects` (visa.dataflow), "legal on", a target (visa.verify), and
+            "written", the instruction of the text in whose place it stands (visa.older).
     """
 
     name: str
@@ -112,6 +113,12 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
         if not values and guard is self.guard:
             return self
         return self.replaced(values={**self.values, **values}, guard=guard)
+
+    @property
+    def written(self) -> Instruction:
+        """The instruction of the text: another one if it stands in that one's place."""
+        found: Instruction = self.known.get("written", self)
+        return found
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]

@@ -7,7 +7,7 @@ whether an instruction commutes, jumps or accesses memory, are declared there to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct, field
@@ -131,12 +131,20 @@ class Symbol(Struct, frozen=True):
 
 
 class Flagged(Struct, frozen=True):
-    """A word that may follow the name behind a point, as in `ifcall.uniform`, or "" in its place."""
+    """One of some words, which may follow behind a point, as in `ifcall.uniform`, or "" in its place."""
 
-    word: str
+    words: tuple[str, ...]
 
 
-Attribute = Choice | Number | Caches | Shape | Block | Name | Byte | Symbol | Flagged
+class Names(Struct, frozen=True):
+    """Labels with commas between them."""
+
+
+class Surface(Struct, frozen=True):
+    """The surface of a message of earlier GPUs: always `%slm`, shared local memory."""
+
+
+Attribute = Choice | Number | Caches | Shape | Block | Name | Byte | Symbol | Flagged | Names | Surface
 
 
 def all_of(*checks: Check) -> Check:
@@ -179,6 +187,8 @@ class InstructionSpec(Struct, frozen=True):
         barrier: what it does at a barrier: it signals, waits, or signals and waits; "" for no barrier.
         named_barrier: whether its operand `id` is the number of a barrier.
         atomic: the name of its atomic operation; "" for none.
+        stands_for: the instructions that engines execute in its place, from it, a target and what makes variables; None
+            for those that they execute themselves (see `visa.older`).
     """
 
     name: str
@@ -210,6 +220,7 @@ class InstructionSpec(Struct, frozen=True):
     barrier: Literal["", "signal", "wait", "both"] = ""
     named_barrier: bool = False
     atomic: str = ""
+    stands_for: Callable[..., Iterator[Instruction]] | None = None
 
     @property
     def is_label(self) -> bool:
@@ -243,6 +254,13 @@ class InstructionSpec(Struct, frozen=True):
     def goes_together(self, inst: Instruction) -> bool:
         """Whether all enabled lanes jump or none, by the predicate's first bit: `jmp`, and `goto (M1, 1)`."""
         return self.uniform or (self.jumps and inst.exec_size == 1)
+
+    def targets(self, inst: Instruction) -> Sequence[str]:
+        """The labels to which an instruction of it may jump."""
+        if not self.jumps:
+            return ()
+        labels: Sequence[str] = inst.values.get("labels") or (inst["label"],)
+        return labels
 
     @property
     def saturates(self) -> bool:

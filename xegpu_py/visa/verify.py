@@ -13,6 +13,7 @@ from xegpu_py.visa.dataflow import callees
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.messages import address_lanes, holds_payload
 from xegpu_py.visa.modes import Unknown, with_modes
+from xegpu_py.visa.older import as_today
 from xegpu_py.visa.program import (
     BUILTINS,
     CHANGEABLE,
@@ -101,8 +102,9 @@ def verify(program: Program, target: Target) -> list[Issue]:
     for inst in program.instructions:
         problem = instruction_problem(inst, target)
         spec = INSTRUCTIONS[inst.name]
-        if problem is None and spec.jumps and inst["label"] not in program.labels:
-            problem = (f"jumps to undefined label '{inst['label']}'",)
+        for label in spec.targets(inst) if problem is None else ():
+            if label not in program.labels:
+                problem = (f"jumps to undefined label '{label}'",)
         if problem is None and spec.calls:
             unknown = [name for name in callees(inst, program) if name not in program.labels]
             if unknown:
@@ -113,9 +115,9 @@ def verify(program: Program, target: Target) -> list[Issue]:
             issues.append(Issue(inst.where, problem[0], problem[1:], inst))
     if not issues:
         try:
-            with_modes(program, target)
+            with_modes(executed := as_today(program, target), target)
         except Unknown as unknown:
-            inst = program.instructions[unknown.args[0]]
+            inst = executed.instructions[unknown.args[0]]
             message = "has modes in %cr0 that depend on the run"
             rule = "change it by and, or or xor (M1_NM, 1) with a constant, and back within the block"
             issues.append(Issue(inst.where, message, (rule,), inst))
@@ -143,7 +145,7 @@ def _ends(program: Program) -> bool:
         return False
     last = program.instructions[count - 1]
     behind = {inst["label"] for inst in program.instructions[count:]}
-    jumps = {inst["label"] for inst in program.instructions[:count] if INSTRUCTIONS[inst.name].jumps}
+    jumps = {label for inst in program.instructions[:count] for label in INSTRUCTIONS[inst.name].targets(inst)}
     spec = INSTRUCTIONS[last.name]
     return (spec.ends or (spec.goes_together(last) and last.guard is None)) and not behind & jumps
 

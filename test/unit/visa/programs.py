@@ -35,11 +35,13 @@ from xegpu_py.visa.spec import (
     Caches,
     Choice,
     DataShape,
+    Flagged,
     InstructionSpec,
     Name,
     Number,
     OperandSpec,
     Shape,
+    Surface,
 )
 from xegpu_py.visa.verify import instruction_problem
 
@@ -134,6 +136,10 @@ def _attribute(kind: object, rng: random.Random, spec: InstructionSpec, target: 
         return 8 if 8 in kind.values and rng.random() < 0.7 else rng.choice(kind.values)
     if isinstance(kind, Byte):
         return rng.getrandbits(8)
+    if isinstance(kind, Flagged):
+        return rng.choice(("", *kind.words))
+    if isinstance(kind, Surface):
+        return "%slm"
     if isinstance(kind, Caches):
         return rng.choice(("", *kind.pairs))
     if isinstance(kind, Shape):

@@ -194,6 +194,8 @@ def test_labels_behind_the_last_instruction() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
+        ("media_ld.nomod (16, 8) T6 0x0:ud 0x0:ud V0032.0", "'media_ld' is not supported: no engine has samplers"),
+        ("oword_ld (4) T6 0x0:ud V0032.0", "'T6' is not supported: no engine has a table of surfaces"),
         ("sample_lz.RGBA (M1, 16) 0x0:ud S31 T6 V0032.0", "'sample_lz' is not supported: no engine has samplers"),
         ("mov (M1, 1) V0032(0,0)<1> %hw_id(0,0)<0;1,0>", "'%hw_id' is not supported"),
         ("mov (M1, 1) V0032(0,0)<1> 0xfffffff0:uw", "does not fit type uw"),

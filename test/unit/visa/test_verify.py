@@ -175,6 +175,20 @@ INSTRUCTIONS = [
     ("(P) goto (M1, 16) L9", "jumps to undefined label 'L9'"),
     ("nbarrier.wait 0x0:ub", "requires the kernel attribute NBarrierCnt"),
     ("nbarrier.wait 0x0:w", "operand 'id' must be of type ub, but got w"),
+    # Messages of GPUs before Xe2.
+    ("svm_block_ld (8) Q(0,0)<0;1,0> L.0", "operand 'dst' must begin at a register"),
+    ("svm_gather.4.2 (M1, 4) Q.0 U.0", "of several blocks has execution size 8 or 16"),
+    ("svm_gather.4.8 (M1, 16) Q.0 U.0", "of 8 blocks is of 4 bytes and execution size 8"),
+    ("svm_gather.4.1 (M1, 8) U.0 U.0", "operand 'addresses' must be of type uq, but got ud"),
+    ("svm_gather4scaled.RG (M1, 8) Q(0,0)<1;1,0> Q.0 U.0", "operand 'base' is one number, with the region <0;1,0>"),
+    ("svm_gather.8.4 (M1, 16) Q.0 B.0", "operand 'dst' reaches to byte 512 of 'B', which has 128"),
+    ("svm_atomic.inc (M1, 8) Q.0 U.0 U.64 %null.0", "has 0 operands besides the address"),
+    ("svm_atomic.add.64 (M1, 8) Q.0 %null.0 U.0 %null.0", "operand 'src0' must be of 64 bits, but got ud"),
+    ("dword_atomic.fadd (M1, 8) %slm U.0 F.0 %null.0 %null.0", "is supported only by ugm"),
+    ("dword_atomic.minsint (M1, 8) %slm U.0 U.0 %null.0 %null.0", "operand 'src0' must be of type d, but got ud"),
+    ("dword_atomic.add.16 (M1, 8) %slm U.0 D.0 %null.0 %null.0", "operand 'src0' must be of type ud, but got d"),
+    ("oword_ld (4) %slm D(0,0)<0;1,0> U.0", "operand 'offset' must be of type ud, but got d"),
+    ("switchjmp (M1, 1) U(0,0)<0;1,0> (L9)", "jumps to undefined label 'L9'"),
 ]
 
 
@@ -198,6 +212,7 @@ def test_instructions(line: str, message: str) -> None:
         ("pvc", "srnd (M1_NM, 16) H(0,0)<1> F(0,0)<1;1,0> F(1,0)<1;1,0>", "is not supported on target 'pvc'"),
         ("pvc", "fcvt (M1, 16) U(0,0)<1> F(0,0)<1;1,0>", "to tf32 is not supported on target 'pvc'"),
         ("dg2", f"lsc_load_block2d.ugm (M1, 1) F.0:d16.16x8nn {BLOCK}", "which has no 2D block messages"),
+        ("dg2", "switchjmp (M1, 1) U(0,0)<0;1,0> (L9)", "is not supported on target 'dg2'"),
         ("dg2", "inv (M1, 4) DF(0,0)<1> DF(1,0)<1;1,0>", "target 'dg2' does not support inv of f64"),
         ("dg2", "dpas.bf.bf.8.1 (M1, 8) BF.0 BF.0 D.0 D(0,0)", "target 'dg2' supports only f accumulators for bf"),
         ("any", f"lsc_load_block2d.ugm (M1, 1) U.0:d64.2x4x8nn {BLOCK}", "moves 1 blocks of 64 bits, not 2"),

@@ -28,7 +28,7 @@ from xegpu_py.engines.operands import (
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import IEEE, Array, Format, canonical
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.messages import ATOMICS, address_base
+from xegpu_py.visa.messages import ATOMICS, address_base, alignment
 from xegpu_py.visa.program import Immediate, Instruction, Region
 from xegpu_py.visa.spec import BlockShape, DataShape
 
@@ -99,6 +99,12 @@ def _locate(
             data, offsets = batch.memory.data, batch.memory.locate(chosen, size, verb, needed)
     except AccessFault as fault:
         raise AccessFault(int(thread[fault.index]) * inst.exec_size + int(lane[fault.index]), fault.reason) from None
+    aligned = alignment(inst)
+    if aligned > 1 and (misplaced := chosen % np.uint64(aligned) != 0).any():
+        i = int(np.argmax(misplaced))
+        whose = "that" if size == aligned else str(aligned)
+        reason = f"{verb} {size} bytes at an address that is not a multiple of {whose}"
+        raise AccessFault(int(thread[i]) * inst.exec_size + int(lane[i]), reason)
     if batch.races:
         batch.races.note(inst, np.arange(batch.threads)[rows][thread], offsets, size, slm, data, values)
     return data, offsets
@@ -415,11 +421,6 @@ def lsc_atomic(inst: Instruction, layout: Layout, model: Model) -> Step:
         memory, offsets = _locate(
             inst, batch, rows, addresses, lanes, shape.memory_bytes, "atomically accesses", needed=needed
         )
-        misplaced = offsets % shape.memory_bytes != 0
-        if misplaced.any():
-            i = int(np.argmax(misplaced))
-            reason = f"atomically accesses {shape.memory_bytes} bytes at an address that is not a multiple of that"
-            raise AccessFault(int(thread[i]) * inst.exec_size + int(lane[i]), reason)
         if batch.delayed:
             batch.delayed.release(inst["sfid"] == "slm", (offsets[:, None] + width).ravel())
         old = np.zeros(len(offsets), dtype)

@@ -16,7 +16,7 @@ from xegpu_py.engines.jit.operands import Emitter, prefetch_line, prefetch_next
 from xegpu_py.engines.operands import data_places
 from xegpu_py.numerics.formats import IEEE
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.messages import ATOMICS, address_base
+from xegpu_py.visa.messages import ATOMICS, address_base, alignment
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import DataShape
 
@@ -88,19 +88,16 @@ class _Message(Struct):
                 yield lane, _pointer(self.code, self.code.extract(self.hosts, lane))
 
 
-def _send(
-    emitter: Emitter, inst: Instruction, at: int, names: Sequence[str], body: Callable[[_Message], None], aligned: bool
-) -> None:
+def _send(emitter: Emitter, inst: Instruction, at: int, names: Sequence[str], body: Callable[[_Message], None]) -> None:
     """Execute a message by the function for its kind, which fails if an access is refused.
 
     Args:
         names: of its operands in registers.
-        aligned: whether addresses must be multiples of the elements' size.
     """
     code, shape, lanes, acting = emitter.code, inst["data"], inst.exec_size, emitter.acting(inst)
     used = [name for name in names if inst[name].var is not None]
-    function = "_".join([inst.name, inst["sfid"], str(lanes), str(shape), *used])
-    emitter.helper(function, lambda: _sender(emitter, inst, function, used, body, aligned))
+    function = "_".join([inst.name, inst["sfid"], str(lanes), str(shape), f"by{alignment(inst)}", *used])
+    emitter.helper(function, lambda: _sender(emitter, inst, function, used, body))
     bits = code.const((1 << lanes) - 1, "i32") if acting is None else acting
     pointers = [code.at(emitter.thread, emitter.place(inst[name])) for name in used]
     operands = [emitter.ctx, addresses(emitter, inst), bits, emitter.strides(at), *pointers]
@@ -108,7 +105,7 @@ def _send(
 
 
 def _sender(
-    emitter: Emitter, inst: Instruction, name: str, used: Sequence[str], body: Callable[[_Message], None], aligned: bool
+    emitter: Emitter, inst: Instruction, name: str, used: Sequence[str], body: Callable[[_Message], None]
 ) -> str:
     """The text of a function that executes messages like this one.
 
@@ -118,8 +115,7 @@ def _sender(
     lanes, shape = inst.exec_size, inst["data"]
     code = emitter.host.function(name, [PTR, vector(lanes, "i64"), "i32", PTR, *[PTR for _ in used]], "i1")
     ctx, addresses, bits, strides, *pointers = code.arguments
-    # Atomics always have one element.
-    size = shape.memory_bytes * (1 if aligned else shape.vector)
+    size, aligned = shape.memory_bytes * shape.vector, alignment(inst)
     memory, category = inst["sfid"], INSTRUCTIONS[inst.name].category
     places = [[int(p) for p in lane] for lane in data_places(shape, lanes, emitter.layout.target.grf_bytes)]
     refuse = code.label()
@@ -144,7 +140,7 @@ def _sender(
         body(_Message(code, shape, places, hosts, bits, dict(zip(used, pointers)), first))
         code.ret(code.const(1, "i1"))
 
-    if lanes > 1 and shape.vector == 1 and not aligned:
+    if lanes > 1 and shape.vector == 1 and aligned == 1:
         # CPUs load and store a vector faster than its elements, and many have no instruction for the latter. It is also
         # one place to look for, unless the allocation ends behind the last lane that acts.
         steps = code.consts([size * n for n in range(lanes)], "i64")
@@ -161,7 +157,7 @@ def _sender(
             prefetch_next(code, strides, _pointer(code, host), lambda ahead: prefetch_line(code, ahead, category))
         do(code.add(code.splat(host, lanes), steps), _pointer(code, host))
         code.begin(each)
-    if lanes == 1 and memory != "slm" and not aligned:
+    if lanes == 1 and memory != "slm" and aligned == 1:
         code.return_unless(code.icmp("ne", bits, 0), code.const(1, "i1"))
         host = _located_as_before(emitter, code, strides, code.extract(addresses, 0), size, refuse)
         do(code.splat(host, 1))
@@ -169,8 +165,8 @@ def _sender(
         swaps = INSTRUCTIONS[inst.name].atomic == "icas" and size == 4 and memory != "slm"
         last = _last_changed(code, lanes, *(pointers[used.index(n)] for n in ("src0", "src1"))) if swaps else None
         fine, hosts = located(code.add(addresses, last) if last else addresses, 1 if last else size, bits)
-        if aligned:
-            odd = code.mask_to_bits(code.icmp("ne", code.mask(addresses, size - 1), 0))
+        if aligned > 1:
+            odd = code.mask_to_bits(code.icmp("ne", code.mask(addresses, aligned - 1), 0))
             fine = code.and_(fine, code.icmp("eq", code.and_(odd, bits), 0))
         code.go_on_if(fine, refuse)
         do(code.sub(hosts, last) if last else hosts)
@@ -231,7 +227,7 @@ def _pointers(code: Code, addresses: Value) -> Value:
 def lsc_load(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Load from each lane's address."""
     if inst["dst"].var is not None:
-        _send(emitter, inst, at, ["dst"], _load_one if inst.exec_size == 1 else _load, False)
+        _send(emitter, inst, at, ["dst"], _load_one if inst.exec_size == 1 else _load)
 
 
 def _load(message: _Message) -> None:
@@ -285,7 +281,7 @@ def _load_one(message: _Message) -> None:
 @RULES.of("lsc_store")
 def lsc_store(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Store to each lane's address. If lanes share an address, the last lane's value remains."""
-    _send(emitter, inst, at, ["src0"], _store, False)
+    _send(emitter, inst, at, ["src0"], _store)
 
 
 def _store(message: _Message) -> None:
@@ -354,7 +350,7 @@ def _changed(code: Code, operation: str, bits: int, old: Value, a: Value, b: Val
 def lsc_atomic(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Change the location of each lane, in the order of lanes."""
     body = partial(_change_all, emitter, INSTRUCTIONS[inst.name].atomic)
-    _send(emitter, inst, at, ["dst", "src0", "src1"], body, True)
+    _send(emitter, inst, at, ["dst", "src0", "src1"], body)
 
 
 def _change_all(emitter: Emitter, operation: str, message: _Message) -> None:
