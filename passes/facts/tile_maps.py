@@ -31,6 +31,7 @@ from xegpu_py.dialects.xetile.ops import (
 )
 from xegpu_py.dialects.xetile.types import TileAccess, TileLoad, TileStore
 from xegpu_py.ir import element_movement
+from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.builtin import CombiningKind, is_intrinsic, recalled
 from xegpu_py.ir.control_flow import STRUCTURED, UnionFind, carried, forwarded
 from xegpu_py.ir.diagnostics import emit_error
@@ -632,6 +633,42 @@ def stored_arguments(func: ir.Operation) -> tuple[int, ...]:
     return tuple(sorted({arguments.index(b) for b in own}))
 
 
+def _reads_its_condition(loop: ir.Operation) -> bool:
+    """Whether the condition of a while loop may depend on memory that the loop reads, each subgroup at its own time."""
+    before, after = (region.blocks[0] for region in loop.regions)
+    end, repeated = before.operations[len(before.operations) - 1], after.operations[len(after.operations) - 1]
+    left, seen = [end.operands[0]], set[ir.Value]()
+    while left:
+        value = left.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        op = defining_op(value)
+        if op is None:
+            block, number = value.owner, ir.BlockArgument(value).arg_number
+            if block == before:
+                left.append(repeated.operands[number])
+            elif block == after:
+                left.append(end.operands[1 + number])
+            elif _is_inside(block, loop):
+                return True
+        elif _is_inside(op.block, loop):
+            reads = op.name.startswith(("memref.load", "memref.atomic", "xetile.load", "xetile.atomic"))
+            if reads or (op.regions and op.name != "scf.if"):
+                return True
+            left += op.operands
+            for inner in blocks_in(op):
+                left += inner.operations[len(inner.operations) - 1].operands
+    return False
+
+
+def _is_inside(block: ir.Block, loop: ir.Operation) -> bool:
+    """Whether a block is in a loop."""
+    while (op := block.owner.operation) != loop and op.name != "gpu.func":
+        block = op.block
+    return bool(op == loop)
+
+
 def suitable_subgroups(func: ir.Operation) -> int:
     """The number of subgroups, a power of two, among which the tiles of a kernel without maps should be divided.
 
@@ -642,7 +679,7 @@ def suitable_subgroups(func: ir.Operation) -> int:
     products: dict[ir.Value, int] = {}
     largest, most = 0, _LARGEST
     for op in ops:
-        if op.name == "scf.while":
+        if op.name == "scf.while" and _reads_its_condition(op):
             return 1
         for value in op.results:
             if not is_vector(value):

@@ -133,8 +133,9 @@ def _warn_of_pressure(kernel: CompiledKernel) -> None:
     allocation = kernel.allocation
     if allocation.beyond:
         where, count = allocation.where, kernel.subgroups or 1
+        pressure = f"register pressure {allocation.pressure} of {allocation.registers} GRFs"
         remedy = f"smaller tiles, or more subgroups than {count}, by num_warps or maps, need fewer registers"
-        message = f"kernel '{kernel.name}' does not fit: {allocation.report()}; {remedy}"
+        message = f"kernel '{kernel.name}' does not fit: {pressure}; {remedy}"
         warnings.warn_explicit(message, UserWarning, where.file, where.line)
 
 

@@ -204,6 +204,9 @@ class PointerTable(np.ndarray[Any, np.dtype[np.int64]]):
     def __array_finalize__(self, made_from: Any) -> None:
         self.arrays = ()
 
+    def __reduce__(self) -> Any:
+        return (PointerTable, (self.arrays,)) if self.arrays else super().__reduce__()
+
 
 class Staged:
     """The array arguments of a launch, copied to device memory and back, as if the kernel worked on them in place.

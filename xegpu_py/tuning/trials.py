@@ -20,7 +20,7 @@ from xegpu_py.ir.module import Module
 from xegpu_py.lower_kernel import compile
 from xegpu_py.profile.time_model import predict
 from xegpu_py.runtime.executable import OPTIONS
-from xegpu_py.runtime.host_arrays import copy_of
+from xegpu_py.runtime.host_arrays import PointerTable, copy_of
 from xegpu_py.runtime.kernel import CompiledKernel
 from xegpu_py.runtime.launch import Statistics
 from xegpu_py.tuning.space import Configuration
@@ -354,21 +354,25 @@ class Trials(Struct):
 
 
 def copied(value: Any, known: dict[int, Any]) -> Any:
-    """A copy of arguments, in which arrays in tuples are copies too, and an array that is passed twice is one copy.
+    """A copy of arguments, in which arrays in tuples and tables are copies too, and one that is passed twice is one.
 
     Args:
         known: the copies by the identity of their arrays.
     """
     if isinstance(value, tuple):
         return tuple(copied(one, known) for one in value)
+    if isinstance(value, PointerTable) and value.arrays:
+        return known.setdefault(id(value), PointerTable(copied(value.arrays, known)))
     if not isinstance(value, np.ndarray):
         return value
     return known.setdefault(id(value), copy_of(value))
 
 
 def arrays_of(value: Any) -> Iterator[np.ndarray[Any, Any]]:
-    """The arrays among arguments, also those in tuples."""
-    if isinstance(value, tuple):
+    """The arrays among arguments, also those in tuples and tables of pointers."""
+    if isinstance(value, PointerTable) and value.arrays:
+        yield from value.arrays
+    elif isinstance(value, tuple):
         for one in value:
             yield from arrays_of(one)
     elif isinstance(value, np.ndarray):

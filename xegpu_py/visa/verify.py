@@ -211,8 +211,9 @@ def variable_problem(var: Variable, target: Target) -> Problem:
     if var.count < 1:
         return (f"variable '{var.name}' has no elements",)
     limit = target.grf_counts[-1] * target.grf_bytes
-    if var.bytes > limit:
-        return (f"variable '{var.name}' has {var.bytes} bytes, but a thread has {limit}",)
+    if var.bytes > limit and var.alias is None:
+        text = f"variable '{var.name}' has {var.bytes} bytes, but a thread has {limit}"
+        return (text, "make it smaller; kernels of tiles need smaller tiles, or more subgroups")
     if var.alias is None:
         return None
     base, offset = var.alias

@@ -620,6 +620,23 @@ def test_registers_over_the_limit(strict):
         needs_many(x, y)
         needs_many(x, y)
     assert len(found) == 1 and found[0].filename == __file__
+    assert "variables" not in str(found[0].message)
+
+
+@xegpu_py.autotune([Config({"BLOCK": 16}), Config({"BLOCK": 32})], key=[], objective="executed")
+@xegpu_py.jit
+def doubled_in_place(arrays, BLOCK: Constexpr):
+    place = xl.load(arrays + xl.program_id(0)).to(xl.pointer_type(xl.int32)) + xl.arange(0, BLOCK)
+    for i in range(0, 64, BLOCK):
+        xl.store(place + i, xl.load(place + i) * 2)
+
+
+def test_arrays_of_tables_are_copied_for_trials():
+    arrays = [np.arange(64, dtype=np.int32), np.arange(64, 128, dtype=np.int32)]
+    doubled_in_place[(2,)](xegpu_py.PointerTable(arrays))
+    np.testing.assert_array_equal(np.concatenate(arrays), np.arange(128) * 2)
+    (moved,) = [pickle.loads(pickle.dumps(xegpu_py.PointerTable(arrays)))]
+    np.testing.assert_array_equal(moved.arrays[1], arrays[1])
 
 
 # Idioms of Triton's files.

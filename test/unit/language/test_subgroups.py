@@ -367,6 +367,28 @@ def test_what_moves_elements_is_divided(name):
 
 
 @xegpu_py.jit
+def persistent(X, Y, n, POLLS: Constexpr):
+    """Blocks are taken in turn; or until memory, which another workgroup may change, says so."""
+    block, more = xl.program_id(0), 1
+    while (block < n and more > 0) if POLLS else block < n:
+        i = block * 2048 + xl.arange(0, 2048)
+        xl.store(Y + i, xl.load(X + i) + 1)
+        if POLLS:
+            more = xl.load(X + n * 2048)
+        block += xl.num_programs(0)
+
+
+@pytest.mark.parametrize("polls", [False, True])
+def test_while_loops_are_divided_unless_they_wait_for_memory(polls):
+    x = np.arange(3 * 2048 + 1, dtype=np.int32)
+    y = np.zeros_like(x)
+    launch(persistent, 2, x, y, 3, POLLS=polls)
+    np.testing.assert_array_equal(y[:-1], x[:-1] + 1)
+    subgroups = persistent.compile(x, y, 3, POLLS=polls).subgroups
+    assert subgroups is None if polls else subgroups > 1
+
+
+@xegpu_py.jit
 def each_its_own(X, Y, Z):
     """Subgroups work on values of their own, which must not meet in shared memory."""
     i = xl.subgroup_id() * 32 + xl.arange(0, 32)
