@@ -123,8 +123,8 @@ def pipe_cycles(inst: Instruction, on: Gpu, forwarded: bool = False) -> tuple[st
         return "math", max(1.0, lanes / on.lanes) * 4 * (2 if bits == 64 else 1)
     each: float = on.lanes
     if bits == 64:
-        # A product of integers takes several of 32 bits: OpenCL-Benchmark's products and sums of 64 bits.
-        each = on.double_lanes if floating else on.lanes / (8 if inst.name in ("mul", "mad", "mulh") else 2)
+        # Integers of 64 bits take two passes, since their operands have two registers (an assumption).
+        each = on.double_lanes if floating else on.lanes / 2
     elif inst.name == "dp4a":
         each = on.lanes * on.dp4a_share
     elif all(f.bits == 16 for f in formats if f.is_float == floating) and inst.name != "mov":

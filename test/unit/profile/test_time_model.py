@@ -11,7 +11,16 @@ from xegpu_py import Constexpr
 from xegpu_py import language as xl
 from xegpu_py.gpus import GPUS, gpu
 from xegpu_py.profile.caches import WAYS, hits, new_lines
-from xegpu_py.profile.time_model import BRANCH, FITTED, Prediction, pipe_cycles, predict, taken_out
+from xegpu_py.profile.time_model import (
+    BRANCH,
+    FITTED,
+    Prediction,
+    pipe_cycles,
+    predict,
+    scheduled,
+    taken_out,
+    thread_cycles,
+)
 from xegpu_py.runtime.device_memory import Buffer
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import target
@@ -275,6 +284,49 @@ def test_copies_are_taken_out() -> None:
     program = Kernel.from_assembly(COPIES).program
     copies = [at for at, inst in enumerate(program.instructions) if inst.name == "mov"]
     assert taken_out(program, target("bmg")) == {copies[1]}
+
+
+WIDE = """\
+.version 3.8
+.kernel "wide"
+.decl A v_type=G type=q num_elts=16 align=GRF
+.decl B v_type=G type=d num_elts=16 align=GRF
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+    add (M1, 16) A(0,0)<1> A(0,0)<1;1,0> A(0,0)<1;1,0>
+    add (M1, 16) B(0,0)<1> B(0,0)<1;1,0> B(0,0)<1;1,0>
+    ret (M1, 1)
+"""
+
+
+def test_sums_of_64_bits_take_two_passes() -> None:
+    sums = [inst for inst in Kernel.from_assembly(WIDE).program.instructions if inst.name == "add"]
+    assert [pipe_cycles(inst, gpu("b580")) for inst in sums] == [("int", 2.0), ("int", 1.0)]
+
+
+LOADS = """\
+.version 3.8
+.kernel "loads"
+.decl In v_type=G type=uq num_elts=1 align=qword
+.decl X v_type=G type=d num_elts=16 align=GRF
+.decl Y v_type=G type=d num_elts=16 align=GRF
+.input In offset=64 size=8
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+    lsc_load.ugm (M1_NM, 1) X:d32x16t flat[In]:a64
+    add (M1, 16) X(0,0)<1> X(0,0)<1;1,0> 0x1:d
+    lsc_load.ugm (M1_NM, 1) Y:d32x16t flat[In]:a64
+    add (M1, 16) Y(0,0)<1> Y(0,0)<1;1,0> 0x1:d
+    ret (M1, 1)
+"""
+
+
+def test_loads_are_moved_only_within_the_window() -> None:
+    """Two loads that do not depend on each other wait together, or one after the other."""
+    program = Kernel.from_assembly(LOADS).program
+    plan, count = scheduled(program, gpu("b580")), len(program.instructions)
+    both, each = (thread_cycles(program, plan, [500.0] * count, [1.0] * count, n).sum() for n in (32, 1))
+    assert both < 600 and each > 1000
 
 
 JUMP = """\
