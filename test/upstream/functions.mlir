@@ -132,6 +132,11 @@ gpu.module @divided {
     %v = xegpu.load_nd %d[%y, %x] <{layout = #xegpu.layout<sg_layout = [2, 4], sg_data = [12, 8], lane_layout = [2, 8], lane_data = [1, 1]>}>
       : !xegpu.tensor_desc<12x8xf32, #xegpu.layout<lane_layout = [2, 8], lane_data = [1, 1]>> -> vector<12x8xf32>
     xegpu.store_nd %v, %d[%y, %x] : vector<12x8xf32>, !xegpu.tensor_desc<12x8xf32, #xegpu.layout<lane_layout = [2, 8], lane_data = [1, 1]>>
+    // CHECK: xegpu.store_nd %{{.*}} {mode = vc} : vector<1x8xf32>
+    %e = xegpu.create_nd_tdesc %a : memref<24x32xf32> -> !xegpu.tensor_desc<1x8xf32, #xegpu.slice<#xegpu.layout<sg_layout = [2, 4, 1], sg_data = [1, 8, 4]>, dims = [2]>>
+    %w = vector.extract_strided_slice %v {offsets = [0, 0], sizes = [1, 8], strides = [1, 1]} : vector<12x8xf32> to vector<1x8xf32>
+    xegpu.store_nd %w, %e[%y, %x] <{layout = #xegpu.slice<#xegpu.layout<sg_layout = [2, 4, 1], sg_data = [1, 8, 4]>, dims = [2]>}>
+      : vector<1x8xf32>, !xegpu.tensor_desc<1x8xf32, #xegpu.slice<#xegpu.layout<sg_layout = [2, 4, 1], sg_data = [1, 8, 4]>, dims = [2]>>
     gpu.return
   }
 }

@@ -180,12 +180,16 @@ def _is_of_subgroups(text: str) -> bool:
 
 
 def _is_divided(op: ir.Operation) -> bool:
-    """Whether a load or store has what its layout gives one of several subgroups: a pass left the layout."""
-    if op.name not in (PREFIX + "load_nd", PREFIX + "store_nd") or op.opview.layout is None:
+    """Whether a block has what its layout gives one of several subgroups: a pass left the layout."""
+    view: Any = op.opview
+    if op.name not in (PREFIX + "create_nd_tdesc", PREFIX + "load_nd", PREFIX + "store_nd"):
         return False
-    layout, desc = op.opview.layout.base, TensorDesc.of(op.opview.tdesc)
-    is_part = desc.layout == "unit" or not layout_of(desc.layout).sg_layout
-    return is_part and math.prod(layout.sg_layout) > 1 and tuple(layout.sg_data) == desc.shape
+    desc = TensorDesc.of(view.tdesc)
+    given = [] if op.name.endswith("tdesc") else [view.layout]
+    layouts = [layout for layout in (*given, layout_of(desc.layout) if desc.layout != "unit" else None) if layout]
+    return all(
+        tuple(layout.base.sg_data[d] for d in layout.kept) == desc.shape for layout in layouts if layout.sg_layout
+    )
 
 
 def drop_layouts(root: ir.Operation) -> None:
