@@ -36,21 +36,21 @@ function describeCell(map, at, entries, time) {
 }
 // The maps by line: four numbers of each line, which are unpacked when they are first needed.
 const tables = {}, opened = {};
-async function unpack(map) {
-  const bytes = () => new Blob([Uint8Array.from(atob(map.packed), c => c.charCodeAt(0))]).stream().pipeThrough(new DecompressionStream('deflate'));
+async function unpack(map, source) {
+  const bytes = () => new Blob([Uint8Array.from(atob(source.tags[0]), c => c.charCodeAt(0))]).stream().pipeThrough(new DecompressionStream('deflate'));
   return tables[map.name] = new Int32Array(await (opened[map.name] ??= new Response(bytes()).arrayBuffer()));
 }
 const lineAt = (map, window, row, column) => ((Math.floor(window.value / map.across) * map.rows + row) * map.pitch) + window.value % map.across * map.columns + column;
 async function showLines(map, window, source) {
-  const numbers = await unpack(map), image = source.data.image[0], count = numbers.length / 4;
+  const numbers = await unpack(map, source), image = source.data.image[0], count = numbers.length / 4;
   for (let row = 0; row < map.rows; row++) for (let column = 0; column < map.columns; column++) {
     const line = lineAt(map, window, row, column), inside = line < count && window.value % map.across * map.columns + column < map.pitch;
     image[row * map.columns + column] = inside ? numbers[line] : 0;
   }
   source.change.emit();
 }
-function describeLine(map, window, at) {
-  const numbers = tables[map.name]; if (!numbers) { unpack(map); return '...'; }
+function describeLine(map, window, source, at) {
+  const numbers = tables[map.name]; if (!numbers) { unpack(map, source); return '...'; }
   const line = lineAt(map, window, Math.floor(at.y), Math.floor(at.x)), count = numbers.length / 4, [times, groups, first, last] = [0, 1, 2, 3].map(n => numbers[n * count + line]);
   return `line ${line}, from byte ${64 * line}: ` + (!times ? 'not accessed' : `${times} times by ${groups === 1 ? `workgroup ${first}` : `${groups} workgroups, ${first} to ${last}`}`);
 }

@@ -351,7 +351,8 @@ class _Lines(Struct):
 
 
 def _maps(done: Launched) -> Iterator[tuple[str, _Map, _Lines]]:
-    """The map of each buffer, by cells and by lines."""
+    """The map of each buffer, by cells and by lines; the lines of a buffer take what those before it have left."""
+    left = PACKED
     for buffer in done.counts.buffers:
         first, last = buffer.address // LINE, (buffer.address + max(buffer.bytes, 1) - 1) // LINE
         count = last - first + 1
@@ -361,7 +362,9 @@ def _maps(done: Launched) -> Iterator[tuple[str, _Map, _Lines]]:
             if found is None:
                 break
             if len(found.keys) <= TOUCHES // len(done.counts.buffers) or cells == 4:
-                yield buffer.name, found, _Lines.of(done, first, count, pitch, PACKED // len(done.counts.buffers))
+                lines = _Lines.of(done, first, count, pitch, left)
+                left = max(left - len(lines.packed), PACKED // 16)
+                yield buffer.name, found, lines
                 break
 
 
@@ -400,11 +403,12 @@ def _line_map(name: str, found: _Lines) -> Any:
     image = shown.reshape(high, found.pitch)[:rows, :columns].copy()
     made, source = _image("lines", image, float(found.times.max()), "64-byte lines of a row", "rows")
     window = _slider(f"window of {rows} rows of {columns} lines", 0, max(across * down - 1, 1))
-    sizes = {"rows": rows, "columns": columns, "across": across, "pitch": found.pitch}
-    map_ = {"name": name, **sizes, "packed": found.packed}
+    # Models are written once, other arguments with each of their uses.
+    source.tags = [found.packed]
+    map_ = {"name": name, "rows": rows, "columns": columns, "across": across, "pitch": found.pitch}
     given = {"source": source, "window": window, "map": map_}
     window.js_on_change("value", CustomJS(args=given, code="showLines(map, window, source);"))
-    where = CustomJSHover(args=given, code="return describeLine(map, window, special_vars);")
+    where = CustomJSHover(args=given, code="return describeLine(map, window, source, special_vars);")
     _hover(made, [("", "@image{custom}")], formatters={"@image": where})
     return column(made, window, sizing_mode="stretch_width")
 

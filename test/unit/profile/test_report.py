@@ -58,6 +58,18 @@ def test_one_small_file(report: Path) -> None:
     assert set(re.findall(r'class="k-(\w+)"', text)) <= set(coloured)
 
 
+def test_lines_take_what_other_buffers_leave(found: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lines() -> dict[str, Any]:
+        return {name: lines for name, _, lines in report_module._maps(found.__dict__["launched"])}
+
+    whole = lines()
+    assert (whole["X"].count, whole["X"].times.sum(), whole["Y"].count) == (128 * 16, 128 * 16, 128)
+    monkeypatch.setattr(report_module, "PACKED", len(whole["X"].packed))
+    assert lines()["X"].count == 128 * 16
+    monkeypatch.setattr(report_module, "PACKED", len(whole["X"].packed) - 1)
+    assert lines()["X"].count == 128 * 8
+
+
 def test_in_notebooks_it_has_a_frame(found: Profile) -> None:
     assert found._repr_html_().startswith("<iframe srcdoc='&lt;!doctype html")
 
