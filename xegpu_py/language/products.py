@@ -16,7 +16,7 @@ from xegpu_py.language import element_types
 from xegpu_py.language.element_types import DType, dtype_of
 from xegpu_py.language.functions import join, where
 from xegpu_py.language.shaped_values import BUILDING, concatenate
-from xegpu_py.language.tile_values import Product, Value, by_fma, value_of
+from xegpu_py.language.tile_values import Product, Value, by_fma, result_of, value_of
 
 PRECISIONS = ("tf32", "ieee", "tf32x3", "bf16x3", "bf16x6")
 """How `dot` multiplies float32."""
@@ -30,8 +30,11 @@ def dot(
     allow_tf32: bool | None = None,
     max_num_imprecise_acc: int | None = None,
     out_dtype: Any = None,
-) -> Value:
+) -> Value | Product:
     """The product of two matrices, or of stacks of them, added to `acc` if there is one.
+
+    `acc += dot(a, b)` is `acc = dot(a, b, acc)` if `acc` has the product's type and the sum stands in the same block:
+    Triton's compiler joins the two as well.
 
     Integers of 8 bits, bfloat16, float16, tf32, float64 and both types of 8 bits are multiplied by DPAS, which adds
     exact products in float32, float64 or int32 (docs/numerics.md). If the target's DPAS lacks a type, numbers of 8 bits
@@ -71,12 +74,14 @@ def dot(
         if input_precision == "ieee":
             made = by_fma(a, b, c, a.dtype)
             return made if wanted is None else made.to(wanted)
-        if a.dtype == element_types.float32:
+        if a.dtype == element_types.float32 and (c, wanted, input_precision or "tf32") == (None, None, "tf32"):
+            a, b = a.to(element_types.tfloat32), b.to(element_types.tfloat32)
+        elif a.dtype == element_types.float32:
             made = _of_float32(a, b, c, input_precision or "tf32")
             return made if wanted is None else made.to(wanted)
-    product = Product(a, b)
     if c is None and wanted is None:
-        return product.value
+        return Product(a, b, adds=result_of(a.dtype))
+    product = Product(a, b)
     known = accumulators(a.dtype.mlir, b.dtype.mlir)
     return _accumulated(lambda c, dtype: product.multiplied(dtype, c), known, c, wanted)
 
@@ -112,7 +117,7 @@ def _stacked(a: Value, b: Value, c: Value | None, precision: str | None, out_dty
         left, right, *added = (
             v.reshape((-1, v.shape[-1])).rows(range(i * v.shape[-2], (i + 1) * v.shape[-2])) for v in operands
         )
-        found.append(dot(left, right, added[0] if added else None, precision, out_dtype=out_dtype))
+        found.append(value_of(dot(left, right, added[0] if added else None, precision, out_dtype=out_dtype)))
     return concatenate(found, 0).reshape(shape)
 
 
@@ -209,7 +214,7 @@ def dot_scaled(
     one, other = a.numbers(wide), b.numbers(wide)
     one = one if left is None else one * _powers(left, 1, wide)
     other = other if right is None else other * _powers(right, 0, wide)
-    return dot(one, other, acc, input_precision="tf32", out_dtype=out_dtype)
+    return value_of(dot(one, other, acc, input_precision="tf32", out_dtype=out_dtype))
 
 
 class _Factor:

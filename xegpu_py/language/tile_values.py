@@ -343,10 +343,21 @@ def by_fma(a: Value, b: Value, c: Value | None, dtype: DType) -> Value:
     return found
 
 
-class Product(Deferred):
-    """A product of matrices that is not computed yet: a following addition becomes the accumulator of its op."""
+def result_of(factor: DType) -> DType:
+    """The type of a product without an accumulator, by the type of its factors."""
+    real = element_types.float64 if factor == element_types.float64 else element_types.float32
+    return real if factor.is_float else element_types.int32
 
-    def __init__(self, a: Value, b: Value) -> None:
+
+class Product(Deferred):
+    """A product of matrices that is not computed yet: a following addition becomes the accumulator of its op.
+
+    Args:
+        a, b: the factors.
+        adds: the only type of such accumulators, for `dot`, which does so in its own block alone; None for `@`.
+    """
+
+    def __init__(self, a: Value, b: Value, adds: DType | None = None) -> None:
         for name, v in (("left", a), ("right", b)):
             if not isinstance(v, Value) or v.ndim != 2:
                 shown = v.describe() if isinstance(v, Value) else repr(v)
@@ -356,7 +367,7 @@ class Product(Deferred):
         if not accumulators(a.dtype.mlir, b.dtype.mlir):
             why = "; dot(a, b, input_precision=...) says how" if a.dtype == b.dtype == element_types.float32 else ""
             raise TypeError(f"'@' cannot multiply {a.describe()} by {b.describe()}{why}")
-        self.a, self.b = a, b
+        self.a, self.b, self._adds = a, b, adds
         self._value: Value | None = None
         self._block = mlir.InsertionPoint.current.block
 
@@ -364,9 +375,8 @@ class Product(Deferred):
     def value(self) -> Value:
         """The product without an accumulator, in float32; of integers in int32, and of float64 in float64."""
         if self._value is None:
-            real = element_types.float64 if self.a.dtype == element_types.float64 else element_types.float32
             with self._place():
-                self._value = self.multiplied(real if self.a.dtype.is_float else element_types.int32)
+                self._value = self.multiplied(result_of(self.a.dtype))
         return self._value
 
     def multiplied(self, dtype: DType, c: Value | None = None) -> Value:
@@ -401,7 +411,8 @@ class Product(Deferred):
 
     def plus(self, c: Value) -> Value:
         """The product added to a matrix."""
-        if c.shape != (self.a.shape[0], self.b.shape[1]):
+        elsewhere = self._adds and (c.dtype != self._adds or mlir.InsertionPoint.current.block != self._block)
+        if elsewhere or c.shape != (self.a.shape[0], self.b.shape[1]):
             return c + self.value
         return self._multiply(c, c.dtype)
 

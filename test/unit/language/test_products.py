@@ -51,6 +51,22 @@ def test_sums_and_accumulators(dtype):
     check(function, [a, b, c], expected)
 
 
+@pytest.mark.parametrize("dtype", [BF16, F32])
+def test_sums_with_a_product_begin_at_the_other_addend(dtype):
+    """As if it were the third operand; but those of other types are added to the whole product."""
+    a, b, c = (RNG.standard_normal(s).astype(F32) for s in ((8, 32), (32, 16), (8, 16)))
+
+    def function(a, b, c):
+        narrow = c.to(xl.float16)
+        whole = xl.dot(a, b, out_dtype=xl.float32)
+        first = xl.dot(a, b, c), c + xl.dot(a, b), xl.dot(a, b) + c
+        return *first, whole + c, narrow + xl.dot(a, b), whole + narrow
+
+    found = computed(function, [a.astype(dtype), b.astype(dtype), c], [c] * 6)
+    assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes() != found[3].tobytes()
+    assert found[4].tobytes() == found[5].tobytes() and found[4].dtype == F32
+
+
 def test_stacks_of_matrices():
     a, b, c = whole((3, 8, 16), F16), whole((3, 16, 16), F16), whole((8, 16), F32)
     exact = a.astype(F32) @ b.astype(F32)
