@@ -271,8 +271,10 @@ _TYPES = {"add": ("d", "ud"), "sub": ("d", "ud"), "minsint": ("d",), "maxsint": 
 
 
 def _dword_types(inst: Instruction, target: Target) -> Problem:
-    """Intel's finalizers want ud for all numbers of 16 bits."""
+    """Intel's finalizers want ud for all numbers of 16 bits, and refuse those that are compared."""
     change = inst["change"]
+    if inst["width"] and change in ("cmpxchg", "fcmpwr"):
+        return (f"of 16 bits does not support '{change}'",)
     wanted = ("ud",) if inst["width"] else ("f",) if change[0] == "f" else _TYPES.get(change, ("ud",))
     for name in ("dst", "src0", "src1"):
         var = inst[name].var

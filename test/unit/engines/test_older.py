@@ -207,7 +207,8 @@ def atomic(case: Case, name: str) -> str:
         if case.first
         else case.r.choice([*INTEGERS, *SIGNED, *(FLOATS if not case.slm else ("fmin", "fmax", "fcmpwr"))])
     )
-    bits = 32 if operation in FLOATS else case.r.choice((16, 32) if case.slm else (16, 32, 64))
+    few = (32,) if operation == "cmpxchg" else (16, 32)
+    bits = 32 if operation in FLOATS else case.r.choice(few if case.slm else (16, 32, 64))
     size, each = bits // 8, max(bits // 8, 4)
     signed = operation in SIGNED and bits == 32
     case.type = "f" if operation in FLOATS else "uq" if bits == 64 else "d" if signed else "ud"

@@ -187,6 +187,7 @@ INSTRUCTIONS = [
     ("dword_atomic.fadd (M1, 8) %slm U.0 F.0 %null.0 %null.0", "is supported only by ugm"),
     ("dword_atomic.minsint (M1, 8) %slm U.0 U.0 %null.0 %null.0", "operand 'src0' must be of type d, but got ud"),
     ("dword_atomic.add.16 (M1, 8) %slm U.0 D.0 %null.0 %null.0", "operand 'src0' must be of type ud, but got d"),
+    ("dword_atomic.cmpxchg.16 (M1, 8) %slm U.0 U.0 U.64 U.0", "of 16 bits does not support 'cmpxchg'"),
     ("oword_ld (4) %slm D(0,0)<0;1,0> U.0", "operand 'offset' must be of type ud, but got d"),
     ("switchjmp (M1, 1) U(0,0)<0;1,0> (L9)", "jumps to undefined label 'L9'"),
 ]
