@@ -26,12 +26,13 @@ SHORTEST = 512
 @register_pass("xetile-split-stacks")
 @dataclass
 class XeTileSplitStacks(Pass):
-    """Split scattered accesses of stacks of matrices whose matrices are used one by one.
+    """Split scattered accesses of stacks into matrices.
 
-    A stack is a matrix whose rows are those of several matrices. A load of which only slices of so many rows are used,
-    as by a product of stacks, becomes a load for each of them; so does a store of matrices that `vector.shuffle`
-    concatenates, and what elementwise ops compute in between. Their indices and masks are sliced too, and computed for
-    each matrix. Loads of rows that are too short for 2D block messages, and kernels with maps, are not changed.
+    A stack is a matrix whose rows are those of several matrices, which are used one by one. A load of which only slices
+    of so many rows are used, as by a product of stacks, becomes a load for each of them; so does a store of matrices
+    that `vector.shuffle` concatenates, and what elementwise ops compute in between. Their indices and masks are sliced
+    too, and computed for each matrix. Loads of rows that are too short for 2D block messages, and kernels with maps,
+    are not changed.
 
         %v = xetile.load %t : !xetile.tile<32x16xf16, #xetile.tile_attr<scattered = true>> -> vector<32x16xf16>
         %a = vector.extract_strided_slice %v {offsets = [0, 0], sizes = [16, 16], strides = [1, 1]} : ...

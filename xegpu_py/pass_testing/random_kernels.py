@@ -718,7 +718,9 @@ class RandomKernel:
             if moved:
                 step = self.emit(f"arith.constant dense<{moved}> : {index}")
                 made[-1] = self.emit(f"xegpu.update_offset {made[-1]}, {step} : {desc}, {index}")
-        # A lane has its own chunk.
+        if self.level == "lane":
+            # A lane has its own chunk, also of one element.
+            each = each.reshape(LANES, count)
         vector, truth = typed(each.shape[self.level == "lane" :], element), f"vector<{LANES}xi1>"
         loaded = self.emit(f"xegpu.load {made[0]}, {mask} : {desc}, {truth} -> {vector}")
         self.do(f"xegpu.store {loaded}, {made[1]}, {mask} : {vector}, {desc}, {truth}")

@@ -16,6 +16,9 @@ def test_every_value_of_a_valid_file_has_a_definition(path):
     code = re.sub(r'//[^\n]*|"(?:[^"\\\n]|\\.)*"', lambda m: " " * len(m[0]), text)
     for m in re.finditer(r"%[\w$.-]+", code):
         found = names.at(m.start())
+        if m[0] == "%slm" and found is None and re.search(r"^\s*visa\.\w", code[: m.start()].rpartition("\n")[2]):
+            # A surface of vISA is no value.
+            continue
         assert found is not None and found.name == m[0], (m[0], text.count("\n", 0, m.start()) + 1)
         assert found.start <= m.start() or "^" in text
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from xegpu_py.engines.operands import Batch
 from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.runtime import launch
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import TARGETS, Target
 from xegpu_py.visa import allocate as allocator
@@ -209,7 +208,7 @@ def result(text: str, count: int, seed: int, separate: bool, **options: object) 
     out = np.zeros(THREADS * count * SLOT, np.uint8)
     with pytest.MonkeyPatch.context() as patch:
         if separate:
-            patch.setattr(launch, "placed", apart)
+            patch.setattr("xegpu_py.runtime.kernel.placed", apart)
         kernel = Kernel.from_assembly(text, **options)
         kernel(out, np.uint32(seed), block=THREADS)
     return out
