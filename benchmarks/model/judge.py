@@ -284,7 +284,7 @@ def main() -> None:
     parser.add_argument("--fit", action="store_true", help="fit the constants, and print them")
     parser.add_argument("--plot", metavar="FILE", help="write a plot")
     args = parser.parse_args()
-    samples = []
+    samples, failed = [], 0
     for point, case in published(cases()):
         if args.only and args.only not in point.group and args.only not in point.name:
             continue
@@ -292,6 +292,7 @@ def main() -> None:
         try:
             samples.append((point, case, run(case)))
         except Exception as error:
+            failed += 1
             print(f"{point.name}: {error}", file=sys.stderr)
         if time.perf_counter() - begun > 5:
             print(f"{point.name}: {time.perf_counter() - begun:.1f} s", file=sys.stderr)
@@ -302,6 +303,8 @@ def main() -> None:
     if args.plot:
         plot(results, args.plot)
     report(results)
+    if failed:
+        sys.exit(f"judge.py: error: {failed} points were not predicted, and are not in the table")
 
 
 if __name__ == "__main__":

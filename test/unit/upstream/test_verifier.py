@@ -14,7 +14,7 @@ from xegpu_py.upstream.rebuilding import read_upstream
 
 T = "!xegpu.tensor_desc"
 SCATTER, BLOCK, LAYOUT = "#xegpu.scatter_tdesc_attr", "#xegpu.block_tdesc_attr", "#xegpu.layout"
-WIDE = f"{T}<8x16xf32>"
+WIDE, ODD = f"{T}<8x16xf32>", f"{LAYOUT}<inst_data = [3, 16]>"
 
 
 def typed(text):
@@ -198,6 +198,22 @@ OURS = [
     (gathered("ui64", "16xf32", f"layout = {LAYOUT}<lane_layout = [16], lane_data = [3]>"), "cannot divide 16 equally"),
     (loaded("8x16xf32", "8x16xf32", f"layout = {LAYOUT}<inst_data = [3, 16]>"), "cannot divide 8x16 equally"),
     (stored("8x16xf32", "8x16xf32", f"layout = {LAYOUT}<inst_data = [16]>"), "cannot divide 8x16 equally"),
+    ((f"xegpu.prefetch_nd %d <{{layout = {ODD}}}> : {WIDE}", f"%d: {WIDE}"), "cannot divide 8x16 equally"),
+    (
+        (
+            f"xegpu.prefetch %s[%o] <{{layout = {LAYOUT}<inst_data = [3]>}}> : ui64, vector<16xindex>",
+            "%s: ui64, %o: vector<16xindex>",
+        ),
+        "cannot divide 16 equally",
+    ),
+    (
+        (
+            f"%r = xegpu.dpas %a, %b {{layout_a = {ODD}}} : vector<8x16xf16>, vector<16x16xf16> -> vector<8x16xf32>",
+            "%a: vector<8x16xf16>, %b: vector<16x16xf16>",
+        ),
+        "cannot divide 8x16 equally",
+    ),
+    (of_matrix("vector<8x16xf16>", properties=f"layout = {ODD}"), "cannot divide 8x16 equally"),
     (typed(f"8x16xf32, {LAYOUT}<sg_layout = [2, 2]>"), "sg_layout and sg_data need each other"),
     (typed(f"8x16xf32, {LAYOUT}<lane_layout = [1, 16]>"), "lane_layout and lane_data need each other"),
     (
