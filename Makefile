@@ -17,7 +17,7 @@ test: $(VENV)/.installed
 # The tests of documents, tools and the site without the programs of others, as on most machines: nothing shown needs them.
 test-bare: $(VENV)/.installed
 	XEGPU_PY_ORACLES=off $(BIN)/lit -s test/dialects test/tools test/upstream test/visa
-	XEGPU_PY_ORACLES=off $(BIN)/pytest -q -n auto --dist worksteal test/unit/test_*.py test/unit/editor
+	XEGPU_PY_ORACLES=off $(BIN)/pytest -q -n auto --dist worksteal test/unit/test_*.py test/extensions/editor
 
 # Intel's finalizers, for the tests that compare with them, in build/oracles.
 oracles:

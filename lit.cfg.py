@@ -8,7 +8,7 @@ import lit.formats
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "test"))
 import forked_tools
 
-from xegpu_py import oracles
+from xegpu_py import external_tools
 
 config.name = "xegpu-py"
 config.test_format = lit.formats.ShTest(execute_external=False)
@@ -19,7 +19,7 @@ config.excludes = ["Inputs", "recorded", "unit", ".venv", "build", "examples"]
 
 tools = os.path.dirname(sys.executable)
 config.environment["PATH"] = os.pathsep.join([tools, config.environment["PATH"]])
-config.environment[oracles.VARIABLE] = os.environ.get(oracles.VARIABLE, "")
+config.environment[external_tools.VARIABLE] = os.environ.get(external_tools.VARIABLE, "")
 # Tests do not write to the user's cache.
 config.environment["XEGPU_PY_CACHE"] = "off"
 config.substitutions += [
@@ -28,8 +28,8 @@ config.substitutions += [
     ("FileCheck", "filecheck"),
 ]
 
-for name in oracles.ORACLES:
-    if path := oracles.find(name):
+for name in external_tools.ORACLES:
+    if path := external_tools.find(name):
         config.available_features.add(name)
         config.substitutions.append((f"%{name}", path))
 

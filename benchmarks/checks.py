@@ -21,7 +21,7 @@ from row_kernels import KERNELS, cases
 from support.gemm_kernel import GemmKernel
 
 import xegpu_py
-from xegpu_py.profile.launches import launched
+from xegpu_py.extensions.profile.launches import launched
 from xegpu_py.runtime.kernel import Kernel
 
 CHECKS = {"uninit": 5, "races": 5}

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from xegpu_py import opencl, oracles
+from xegpu_py import external_tools, opencl
 from xegpu_py.ir.diagnostics import DiagnosticError
 
 SOURCE = """
@@ -158,7 +158,7 @@ def main(names: list[str]) -> None:
         on_cpu(name)
         plain, checked = ours(name, ()), ours(name, ("races",))
         print(f"{name:8} {'xegpu-py':32} {plain * 1e3:10.2f} ms, with races checked {checked * 1e3:.2f} ms")
-        if name == "saxpy" or not oracles.find("oclgrind-kernel"):
+        if name == "saxpy" or not external_tools.find("oclgrind-kernel"):
             continue
         theirs, races = in_oclgrind(name, []), in_oclgrind(name, ["--data-races"])
         print(

@@ -29,8 +29,8 @@ from distributed import Client, LocalCluster
 
 import xegpu_py
 import xegpu_py.language as xl
-from xegpu_py.tuning import cluster
-from xegpu_py.tuning.trials import OBJECTIVES, Outcome, Trials
+from xegpu_py.extensions.tuning import cluster
+from xegpu_py.extensions.tuning.evaluation import OBJECTIVES, Outcome, Trials
 
 MEASURED = (1, 2, 4)
 SIMULATED = (8, 16, 32, 64)

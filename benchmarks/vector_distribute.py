@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 import xegpu_py
-from xegpu_py import oracles
+from xegpu_py import external_tools
 
 LAYOUT = (
     "#iree_vector_ext.nested_layout<subgroup_tile = [1], batch_tile = [2], outer_tile = [1], thread_tile = [16], "
@@ -90,7 +90,7 @@ def main() -> None:
             each = min(ours(ops, shape) for _ in range(3)) / ops * 1e6
             print(f"{shape.__name__:17}, {ops:5} ops {each:10.1f} microseconds per op")
     small, large = SIZES[0], SIZES[-1]
-    tool = oracles.find("iree-opt")
+    tool = external_tools.find("iree-opt")
     if tool is None:
         print(f"{large} ops against {small}, per op: ratio {per_op[large] / per_op[small]:.2f}")
         return

@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from xegpu_py.ir.passes import Pipeline, register_pass, step
-from xegpu_py.passes.facts.value_facts import CLEAN
+from xegpu_py.passes.analysis.ir_queries import CLEAN
 from xegpu_py.target import GRID_LIMIT
 
 
@@ -66,11 +66,11 @@ class XeGPULegalize(Pipeline):
     is
 
         xegpu-opt gemm.mlir --xegpu-expand-arith='target=pvc' --xegpu-join-blocks='target=pvc'
-          --xegpu-block-fallback='target=pvc' --xegpu-cut='target=pvc'
+          --xegpu-lower-unaligned-blocks='target=pvc' --xegpu-unroll='target=pvc'
 
     An addition of vectors of bf16, for example, becomes conversions and an addition in f32, and then additions of
     vectors that an instruction adds. Kernels with XeTile ops are not changed. With `marked` only kernels that have a
-    loop with the attribute `xetile.load_ahead` are changed, and `load-ahead` is that of xegpu-cut.
+    loop with the attribute `xetile.load_ahead` are changed, and `load-ahead` is that of xegpu-unroll.
 
     Unknown extents, strides and offsets of tensors are assumed to satisfy the rules of 2D block messages, except for
     the arguments in the kernel's attribute `xegpu.unaligned = array<i64: 0, 2>`; with `unaligned`, for no argument. An
@@ -88,7 +88,7 @@ class XeGPULegalize(Pipeline):
 
     def steps(self) -> str:
         given = dataclasses.asdict(self)
-        names = ("xegpu-expand-arith", "xegpu-join-blocks", "xegpu-block-fallback", "xegpu-cut")
+        names = ("xegpu-expand-arith", "xegpu-join-blocks", "xegpu-lower-unaligned-blocks", "xegpu-unroll")
         return ",".join(step(name, **given) for name in names)
 
 

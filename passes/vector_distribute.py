@@ -17,10 +17,10 @@ from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.element_movement import WHOLE, view_of
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.layout import LayoutError, NestedLayout, reshape
-from xegpu_py.passes.facts.value_facts import SUBGROUP_SIZES, attributes_of, element_of, integers, shape_of
-from xegpu_py.passes.facts.vector_layouts import functions, map_of, masked_over
+from xegpu_py.passes.analysis.ir_queries import SUBGROUP_SIZES, attributes_of, element_of, integers, shape_of
+from xegpu_py.passes.analysis.vector_layouts import functions, map_of, masked_over
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.lane_exchange import (
+from xegpu_py.passes.rewriting.lane_layout_conversion import (
     Distributor,
     constant_part,
     distribute,

@@ -13,7 +13,7 @@ from xegpu_py.ir.control_flow import masked_op, yielded
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.passes.facts.value_facts import attributes_of, chosen_kernels, element_of, integers, shape_of
+from xegpu_py.passes.analysis.ir_queries import attributes_of, chosen_kernels, element_of, integers, shape_of
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.memory_access import Transfer
 

@@ -15,13 +15,13 @@ from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.types import LANES
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.passes.facts.target_messages import pieces
-from xegpu_py.passes.facts.value_facts import (
+from xegpu_py.passes.analysis.ir_queries import (
     SUBGROUP_SIZE,
     chosen_kernels,
     element_of,
     shape_of,
 )
+from xegpu_py.passes.analysis.target_messages import pieces
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.memory_access import Elements, Transfer, lane_offsets
 from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from mlir import ir
 
 from xegpu_py.dialects import visa
-from xegpu_py.ir.module import Bodies
+from xegpu_py.ir.module import PendingFunctions
 from xegpu_py.ir.passes import BodyPass, register_pass
-from xegpu_py.passes.facts.value_facts import registers_of
+from xegpu_py.passes.analysis.ir_queries import registers_of
 from xegpu_py.visa.allocate import allocate
 
 
@@ -31,7 +31,7 @@ class VisaAllocate(BodyPass):
     grf: int = 0
     strict: bool = False
 
-    def run_with(self, op: ir.Operation, bodies: Bodies) -> None:
+    def run_with(self, op: ir.Operation, bodies: PendingFunctions) -> None:
         for func in visa.kernels(op):
             if not visa.is_lowered(func, bodies):
                 continue

@@ -19,8 +19,7 @@ from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.numerics.expansions import EXPANSIONS, Number
 from xegpu_py.numerics.formats import E8M0, FLOATS, Format
-from xegpu_py.passes.facts.target_rules import require_registers
-from xegpu_py.passes.facts.value_facts import (
+from xegpu_py.passes.analysis.ir_queries import (
     FUNCTIONS,
     ROUNDED,
     bits_of,
@@ -33,6 +32,7 @@ from xegpu_py.passes.facts.value_facts import (
     splat_of,
     subgroup_functions,
 )
+from xegpu_py.passes.analysis.target_rules import require_registers
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import zero
 from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules

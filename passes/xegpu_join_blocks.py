@@ -16,16 +16,16 @@ from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.control_flow import terminator, yielded
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.passes.facts.block_pieces import is_line
-from xegpu_py.passes.facts.index_polynomials import IndexForms
-from xegpu_py.passes.facts.target_messages import block_load, block_problem, hints_of
-from xegpu_py.passes.facts.value_facts import (
+from xegpu_py.passes.analysis.affine_analysis import IndexForms
+from xegpu_py.passes.analysis.ir_queries import (
     attributes_of,
     defining_op,
     is_used,
     shape_of,
     subgroup_functions,
 )
+from xegpu_py.passes.analysis.message_tiling import is_line
+from xegpu_py.passes.analysis.target_messages import block_load, block_problem, hints_of
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.target import Target
 

@@ -17,7 +17,7 @@ from xegpu_py.ir.control_flow import yielded
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.passes.facts.value_facts import (
+from xegpu_py.passes.analysis.ir_queries import (
     MARK,
     PARTS,
     arguments_of,

@@ -14,8 +14,8 @@ from xegpu_py.dialects.xegpu import CreateNdTdescOp, UpdateNdOffsetOp
 from xegpu_py.ir.control_flow import terminator, yielded
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.passes.facts.ranges import Limits, Ranges, full, limits_of, within
-from xegpu_py.passes.facts.value_facts import (
+from xegpu_py.passes.analysis.integer_ranges import Limits, Ranges, full, limits_of, within
+from xegpu_py.passes.analysis.ir_queries import (
     added_to,
     chosen_kernels,
     defining_op,

@@ -17,8 +17,9 @@ from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.passes.facts.surfaces import buffer_of
-from xegpu_py.passes.facts.tile_maps import (
+from xegpu_py.passes.analysis.block_surfaces import buffer_of
+from xegpu_py.passes.analysis.ir_queries import attributes_of, defining_op, is_used, is_vector, shape_of, tile_kernels
+from xegpu_py.passes.analysis.tile_layout_inference import (
     ALIASED,
     Layouts,
     check_counts,
@@ -30,7 +31,6 @@ from xegpu_py.passes.facts.tile_maps import (
     use_tile_ops,
     value_classes,
 )
-from xegpu_py.passes.facts.value_facts import attributes_of, defining_op, is_used, is_vector, shape_of, tile_kernels
 from xegpu_py.passes.rewriting.rewriter import is_tile
 
 

@@ -12,7 +12,7 @@ from xegpu_py.dialects.xetile import InitTileOp, LoadTileOp, PrefetchTileOp, Til
 from xegpu_py.ir.control_flow import terminator, yielded
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.passes.facts.value_facts import arguments_of, block_of, defining_op, target_for, tile_kernels
+from xegpu_py.passes.analysis.ir_queries import arguments_of, block_of, defining_op, target_for, tile_kernels
 from xegpu_py.passes.rewriting.builders import add, carrying, clone_with_operands, index, known, multiply
 from xegpu_py.passes.rewriting.rewriter import is_tile
 from xegpu_py.target import Block2DLimits, Target

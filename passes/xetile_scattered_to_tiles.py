@@ -17,7 +17,7 @@ from xegpu_py.dialects.xetile.ops import given_map
 from xegpu_py.ir.control_flow import STRUCTURED
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.passes.facts.index_polynomials import (
+from xegpu_py.passes.analysis.affine_analysis import (
     ZERO,
     IndexForm,
     IndexForms,
@@ -30,9 +30,8 @@ from xegpu_py.passes.facts.index_polynomials import (
     product,
     single,
 )
-from xegpu_py.passes.facts.surfaces import DIVIDED, NARROW, argument_of, unaligned_arguments
-from xegpu_py.passes.facts.target_messages import hints_of
-from xegpu_py.passes.facts.value_facts import (
+from xegpu_py.passes.analysis.block_surfaces import DIVIDED, NARROW, argument_of, unaligned_arguments
+from xegpu_py.passes.analysis.ir_queries import (
     bits_of,
     constant_of,
     defining_op,
@@ -42,6 +41,7 @@ from xegpu_py.passes.facts.value_facts import (
     target_for,
     tile_kernels,
 )
+from xegpu_py.passes.analysis.target_messages import hints_of
 from xegpu_py.passes.rewriting.builders import (
     Index,
     index,

@@ -13,10 +13,10 @@ from xegpu_py.dialects.xetile import BroadcastOp, InitTileOp, LoadOp, StoreOp, T
 from xegpu_py.dialects.xetile.ops import mapped_subgroups
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.passes.facts.element_moves import moved_along, places_of
-from xegpu_py.passes.facts.target_messages import hints_of
-from xegpu_py.passes.facts.tile_maps import is_elementwise, is_splat, resized, splat_of
-from xegpu_py.passes.facts.value_facts import bits_of, defining_op, element_of, is_vector, shape_of, tile_kernels
+from xegpu_py.passes.analysis.ir_queries import bits_of, defining_op, element_of, is_vector, shape_of, tile_kernels
+from xegpu_py.passes.analysis.shuffle_distribution import moved_along, places_of
+from xegpu_py.passes.analysis.target_messages import hints_of
+from xegpu_py.passes.analysis.tile_layout_inference import is_elementwise, is_splat, resized, splat_of
 from xegpu_py.passes.rewriting.builders import constant, extract_slice, replace_op, shape_cast, with_shape
 
 SHORTEST = 512

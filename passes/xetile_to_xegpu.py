@@ -31,12 +31,12 @@ from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.element_movement import permutation_of
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.passes.facts.index_polynomials import IndexForms
-from xegpu_py.passes.facts.surfaces import unaligned_arguments
-from xegpu_py.passes.facts.target_messages import hints_of, pieces, vnni_packed
-from xegpu_py.passes.facts.target_rules import require_registers
-from xegpu_py.passes.facts.tile_maps import has_maps, value_classes
-from xegpu_py.passes.facts.value_facts import bits_of, defining_op, element_of, shape_of, target_for, tile_kernels
+from xegpu_py.passes.analysis.affine_analysis import IndexForms
+from xegpu_py.passes.analysis.block_surfaces import unaligned_arguments
+from xegpu_py.passes.analysis.ir_queries import bits_of, defining_op, element_of, shape_of, target_for, tile_kernels
+from xegpu_py.passes.analysis.target_messages import hints_of, pieces, vnni_packed
+from xegpu_py.passes.analysis.target_rules import require_registers
+from xegpu_py.passes.analysis.tile_layout_inference import has_maps, value_classes
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.memory_access import lane_offsets, lanes_below
 from xegpu_py.passes.rewriting.rewriter import Rule, Rules, TileConversion, is_tile

@@ -27,9 +27,26 @@ from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.layout import WgTiles
 from xegpu_py.layout.maps import dealing_problem
-from xegpu_py.passes.facts.element_moves import ACROSS, across, is_local, local_places, moved_along, places_of, runs_of
-from xegpu_py.passes.facts.target_messages import hints_of
-from xegpu_py.passes.facts.tile_maps import (
+from xegpu_py.passes.analysis.ir_queries import (
+    attributes_of,
+    element_of,
+    is_used,
+    is_vector,
+    shape_of,
+    target_for,
+    tile_kernels,
+)
+from xegpu_py.passes.analysis.shuffle_distribution import (
+    ACROSS,
+    across,
+    is_local,
+    local_places,
+    moved_along,
+    places_of,
+    runs_of,
+)
+from xegpu_py.passes.analysis.target_messages import hints_of
+from xegpu_py.passes.analysis.tile_layout_inference import (
     Layouts,
     bitcast_map,
     check_counts,
@@ -40,18 +57,9 @@ from xegpu_py.passes.facts.tile_maps import (
     splat_of,
     use_tile_ops,
 )
-from xegpu_py.passes.facts.value_facts import (
-    attributes_of,
-    element_of,
-    is_used,
-    is_vector,
-    shape_of,
-    target_for,
-    tile_kernels,
-)
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.part_exchange import Subgroup
 from xegpu_py.passes.rewriting.rewriter import Results, Rule, Rules, TileConversion, is_tile
+from xegpu_py.passes.rewriting.subgroup_layout_conversion import Subgroup
 from xegpu_py.target import Target
 
 

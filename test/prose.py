@@ -13,7 +13,17 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 ROOT = Path(__file__).parents[1]
+
+PLUGINS: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"][
+    "xegpu_py.plugins"
+]
+"""The names that extensions add to `xegpu_py`, and the objects."""
 
 AVOIDED = {
     r"\bmanners?\b": "behaves like",
@@ -111,6 +121,9 @@ def _called(name: str) -> Iterator[Path]:
 
 def _defined(parts: list[str]) -> bool:
     """Whether a module below xegpu_py exists, and contains the name that follows it."""
+    if parts[0] in PLUGINS:
+        module, _, name = PLUGINS[parts[0]].removeprefix("xegpu_py.").partition(":")
+        parts = [*module.split("."), *([name] if name else parts[1:])]
     at = ROOT / ("" if parts[0] in ("dialects", "passes", "tools") else "xegpu_py")
     for i, part in enumerate(parts):
         if (at / part).is_dir():

@@ -116,7 +116,7 @@ class Parser(argparse.ArgumentParser):
         add("--grid", metavar="X,Y,Z", type=dimensions, help="number of workgroups (default 1)")
         add("--block", metavar="X,Y,Z", type=dimensions, help="work items in a workgroup (default: the kernel's, or 1)")
         add("--target", choices=TARGETS, default=DEFAULT, help=f"GPU to lower for (default {DEFAULT})")
-        models = f"{', '.join(MODELS)} (default fma), or the file of xegpu_py.hardware_check"
+        models = f"{', '.join(MODELS)} (default fma), or the file of xegpu_py.extensions.hardware_check"
         add("--model", metavar="MODEL", type=_model, default="fma", help=f"rounding model of dpas: {models}")
         add("--registers", type=int, metavar="N", help="registers of a thread: 128 (default) or 256")
 

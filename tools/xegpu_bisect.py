@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from typing import get_args
 
 from xegpu_py.bisection import bisect
+from xegpu_py.bisection.reduction import reduced, repeated
+from xegpu_py.bisection.upstream_stages import Launch, check, default_passes, tool_named
 from xegpu_py.ir.diagnostics import Source
 from xegpu_py.ir.module import Context, parse_source
-from xegpu_py.pass_testing.campaign import default_passes
-from xegpu_py.pass_testing.reduction import reduced, repeated
-from xegpu_py.pass_testing.stages import Launch, check, tool_named
 from xegpu_py.runtime.host_arrays import FORMS
 from xegpu_py.tools import driver
-from xegpu_py.upstream.rebuilding import LANES, Level
+from xegpu_py.upstream.import_common import LANES, Level
 
 
 def argument_parser() -> driver.Parser:

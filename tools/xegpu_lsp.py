@@ -25,7 +25,7 @@ def run(argv: Sequence[str]) -> int:
     parser = argument_parser()
     args = parser.parse_args(parser.normalized(argv))
     try:
-        from xegpu_py.editor.server import make
+        from xegpu_py.extensions.editor.server import make
     except ImportError as e:
         parser.error(f"{e.name} is not installed; install xegpu-py with the extra 'lsp'")
     server = make(version("xegpu-py"))

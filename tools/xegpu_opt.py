@@ -15,7 +15,17 @@ from typing import Any
 from mlir import ir
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source
-from xegpu_py.ir.module import DIALECTS, UPSTREAM, Bodies, Context, Module, dialects, dump, parse_source, print_op
+from xegpu_py.ir.module import (
+    DIALECTS,
+    UPSTREAM,
+    Context,
+    Module,
+    PendingFunctions,
+    dialects,
+    dump,
+    parse_source,
+    print_op,
+)
 from xegpu_py.ir.passes import (
     ROOT,
     Listener,
@@ -31,7 +41,7 @@ from xegpu_py.ir.passes import (
 )
 from xegpu_py.tools import driver
 from xegpu_py.upstream import export_upstream, import_upstream
-from xegpu_py.upstream.rebuilding import looks_older
+from xegpu_py.upstream.import_common import is_legacy_text
 
 LEVELS = ("subgroup", "lane", "workgroup")
 """The levels of upstream's kernels."""
@@ -178,7 +188,7 @@ class _IrPrinter(Listener):
     after_failure: bool
     module_scope: bool
     flags: dict[str, Any]
-    bodies: Bodies = field(default_factory=Bodies)
+    bodies: PendingFunctions = field(default_factory=PendingFunctions)
     was: str = ""
 
     def before(self, step: Step, op: ir.Operation) -> None:
@@ -239,7 +249,7 @@ class _Reproducer(Listener):
     path: str
     local: bool
     verify_each: bool
-    bodies: Bodies = field(default_factory=Bodies)
+    bodies: PendingFunctions = field(default_factory=PendingFunctions)
 
     def before(self, step: Step, op: ir.Operation) -> None:
         if self.local:
@@ -335,7 +345,7 @@ class _Session:
         start = time.perf_counter()
         imports = self.args.import_upstream or self.args.via
         # IMEX's older programs are in our dialects.
-        context = Context(()) if imports and not looks_older(source.text) else Context()
+        context = Context(()) if imports and not is_legacy_text(source.text) else Context()
         context.allow_unregistered_dialects = self.args.allow_unregistered_dialect
         try:
             if imports:

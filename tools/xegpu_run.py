@@ -12,26 +12,26 @@ from typing import Any, get_args
 import numpy as np
 from msgspec import Struct
 
-from xegpu_py import opencl
 from xegpu_py.ir.diagnostics import Source
 from xegpu_py.ir.module import Context
 from xegpu_py.lower_kernel import compile as compile_kernel
 from xegpu_py.lower_kernel import stated_target
-from xegpu_py.profile.profiles import Profile
-from xegpu_py.profile.report import MissingExtra
-from xegpu_py.programs.load import Job, read
-from xegpu_py.programs.load import run as run_job
+from xegpu_py.plugins import MissingExtra, plugin
 from xegpu_py.runtime.executable import CHECKS, DENORMALS, ENGINES, REFERENCE
 from xegpu_py.runtime.host_arrays import FORMS
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Grid, Statistics, Tracer, statistics_json, statistics_table, summary
 from xegpu_py.target import DEFAULT
 from xegpu_py.tools import driver
-from xegpu_py.upstream.rebuilding import LANES, Level
+from xegpu_py.upstream import read_source
+from xegpu_py.upstream.import_common import LANES, Level
 from xegpu_py.visa.program import Program, chosen
 
 _ASSEMBLY = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*\.(?:version|kernel)\b", re.DOTALL)
 """The beginning of vISA assembly; any other text is MLIR."""
+
+_TEXTS = ("-", ".mlir", ".mlirbc", ".visaasm")
+"""Ends of the names of files of MLIR and vISA assembly."""
 
 
 def _thread(text: str) -> tuple[tuple[int, int, int], int]:
@@ -122,7 +122,7 @@ def argument_parser() -> driver.Parser:
     add(
         "--engine",
         choices=(*ENGINES, REFERENCE),
-        help="jit (native code, the default), interpreter (the golden model, the default with --check=uninit and "
+        help="jit (native code, the default), interpreter (the definition, the default with --check=uninit and "
         "--trace), both (compare all bytes of their results), or reference (evaluate the ops before any pass)",
     )
     add(
@@ -198,14 +198,14 @@ class _Job(Struct):
     kernel: Kernel | None
     names: Sequence[str]
     launch: Callable[[], Statistics | None]
-    profile: Callable[[], Profile] | None = None
+    profile: Callable[[], Any] | None = None
 
 
 def _job(source: Source, args: argparse.Namespace, arguments: Sequence[Any]) -> _Job:
     """The launch of a kernel of MLIR or of assembly; sets the default of the block."""
     options = _options(args)
     if args.engine == REFERENCE:
-        evaluated = compile_kernel(read(source, args.imported, Context()), args.kernel, **options)
+        evaluated = compile_kernel(read_source(source, args.imported, Context()), args.kernel, **options)
         args.block = args.block or evaluated.block
         names = [str(i) for i in range(len(evaluated.types))]
         return _Job(None, names, lambda: evaluated(*arguments, grid=args.grid, block=args.block))
@@ -213,7 +213,7 @@ def _job(source: Source, args: argparse.Namespace, arguments: Sequence[Any]) -> 
         kernel = Kernel.from_assembly(source.text, name=args.kernel, file=source.name, **options)
         names = [i.var.name for i in kernel.program.arguments]
     else:
-        kernel = compile_kernel(read(source, args.imported, Context()), args.kernel, **options)
+        kernel = compile_kernel(read_source(source, args.imported, Context()), args.kernel, **options)
         kernel = kernel.version_for(arguments, args.grid)
         names = [str(i) for i in range(len(kernel.types))]
         if args.remarks:
@@ -227,7 +227,7 @@ def _job(source: Source, args: argparse.Namespace, arguments: Sequence[Any]) -> 
 def _opencl_job(parser: driver.Parser, args: argparse.Namespace, arguments: Sequence[Any]) -> _Job:
     """The launch of a kernel of OpenCL C; sets grid and block."""
     try:
-        program = opencl.compile(Path(args.file), options=args.build_options, **_options(args))
+        program = plugin("opencl").compile(Path(args.file), options=args.build_options, **_options(args))
     except OSError as e:
         parser.error(f"cannot open input file '{args.file}': {e.strerror}")
     names = list(program.kernels)
@@ -244,7 +244,7 @@ def _argument(parser: driver.Parser, word: str) -> Any:
     """An argument of the command line."""
     kind, _, size = word.partition(":")
     if kind == "local" and size.isdecimal():
-        return opencl.local(int(size))
+        return plugin("opencl").local(int(size))
     return parser.kernel_arguments([word])[0]
 
 
@@ -278,7 +278,9 @@ def _run_program(parser: driver.Parser, source: Source, args: argparse.Namespace
     with parser.errors_of(source):
         statistics = "json" if args.json else args.stats
         printed = {"trace": args.trace, "statistics": statistics, "remarks": args.remarks}
-        results = run_job(Job(source, args.imported, args.entry, options=_options(args), seed=args.seed, **printed))
+        programs = plugin("programs")
+        job = programs.Job(source, args.imported, args.entry, options=_options(args), seed=args.seed, **printed)
+        results = programs.run(job)
     return int(results[0]) & 0xFF if results and isinstance(results[0], np.integer) else 0
 
 
@@ -316,10 +318,10 @@ def run(argv: Sequence[str]) -> int:
         parser.error("--json is the form of --stats, which is not given")
     if args.schedules and "races" not in args.check:
         parser.error("--schedules runs other orders of threads for --check=races, which is not given")
-    is_opencl = opencl.is_path(args.file)
+    is_opencl = not args.file.endswith(_TEXTS) and plugin("opencl").is_path(args.file)
     _check_sizes(parser, args, is_opencl)
     source = Source("", args.file) if is_opencl else parser.read(args.file)
-    args.target = args.target or (opencl.DEFAULT if is_opencl else stated_target(source.text) or DEFAULT)
+    args.target = args.target or (plugin("opencl").DEFAULT if is_opencl else stated_target(source.text) or DEFAULT)
     if args.via and args.level:
         parser.error("--level is for kernels that are imported as they are, not --via=upstream")
     args.imported = args.via or args.level or args.import_upstream

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import get_args
 
-from xegpu_py.programs import suite
-from xegpu_py.programs.suite import REPORTS
+from xegpu_py.extensions.programs import suite
+from xegpu_py.extensions.programs.suite import REPORTS
 from xegpu_py.tools import driver
 
 

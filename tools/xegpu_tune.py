@@ -7,14 +7,15 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from xegpu_py.extensions.tuning.cluster import LIMIT
+from xegpu_py.extensions.tuning.evaluation import ERRORS
+from xegpu_py.extensions.tuning.kernel_space import Subject, subject_of
+from xegpu_py.extensions.tuning.search import SAMPLERS, tune
+from xegpu_py.extensions.tuning.space import Space
+from xegpu_py.extensions.tuning.verification import Verification, verify, write_failure
+from xegpu_py.plugins import MissingExtra
 from xegpu_py.runtime.host_arrays import FORMS
 from xegpu_py.tools import driver
-from xegpu_py.tuning.cluster import LIMIT, MissingExtra
-from xegpu_py.tuning.problem import Subject, subject_of
-from xegpu_py.tuning.search import SAMPLERS, tune
-from xegpu_py.tuning.space import Space
-from xegpu_py.tuning.trials import ERRORS
-from xegpu_py.tuning.verification import Verification, verify, write_failure
 
 
 def argument_parser() -> driver.Parser:

@@ -16,17 +16,19 @@ from xegpu_py import passes  # noqa: F401  (registers them)
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Context, Module, parse
 from xegpu_py.ir.passes import Pass, collector_paused, register_pass, run_pipeline
+from xegpu_py.plugins import installed, plugin
 
 if TYPE_CHECKING:
     from xegpu_py.bisection import Bisection, bisect
-    from xegpu_py.language import Config, Constexpr, autotune, cdiv, function, heuristics, jit, next_power_of_2, testing
+    from xegpu_py.extensions.programs.load import Program, load_program
+    from xegpu_py.extensions.tuning.autotune import Config, autotune, testing
+    from xegpu_py.extensions.tuning.search import tune
+    from xegpu_py.extensions.tuning.space import Space
+    from xegpu_py.language import Constexpr, cdiv, function, heuristics, jit, next_power_of_2
     from xegpu_py.lower_kernel import compile
-    from xegpu_py.programs.load import Program, load_program
     from xegpu_py.runtime.device_memory import zeros_aligned
     from xegpu_py.runtime.host_arrays import PointerTable
     from xegpu_py.runtime.kernel import CompiledKernel, Kernel
-    from xegpu_py.tuning.search import tune
-    from xegpu_py.tuning.space import Space
     from xegpu_py.upstream import import_upstream
 
 __all__ = [
@@ -67,20 +69,13 @@ _MODULES = {
     "bisect": "bisection",
     "CompiledKernel": "runtime.kernel",
     "compile": "lower_kernel",
-    "Config": "language",
     "Constexpr": "language",
-    "autotune": "language",
     "heuristics": "language",
     "cdiv": "language",
     "function": "language",
     "import_upstream": "upstream",
     "jit": "language",
     "next_power_of_2": "language",
-    "testing": "language",
-    "Space": "tuning.space",
-    "tune": "tuning.search",
-    "Program": "programs",
-    "load_program": "programs",
     "PointerTable": "runtime.host_arrays",
     "zeros_aligned": "runtime.device_memory",
 }
@@ -89,11 +84,13 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     # Tools that only read and print IR start without the engines.
     module = _MODULES.get(name)
-    if module:
-        with collector_paused():
+    with collector_paused():
+        if module:
             return getattr(importlib.import_module(f"xegpu_py.{module}"), name)
+        if name in installed():
+            return plugin(name)
     raise AttributeError(f"module 'xegpu_py' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *installed()})

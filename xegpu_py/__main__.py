@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import packages_distributions, version
 
-from xegpu_py import oracles
+from xegpu_py import external_tools
 from xegpu_py.cache import folder_of
 from xegpu_py.engines.jit.host import chosen_host
 from xegpu_py.runtime.executable import ENGINES
@@ -58,7 +58,10 @@ def rows() -> list[tuple[str, str]]:
         ("cache", _cache()),
         ("engines", ", ".join((*ENGINES, "reference"))),
         ("targets", ", ".join(TARGETS)),
-        *((f"{name} ({what})", oracles.find(name) or "not found") for name, what in oracles.ORACLES.items()),
+        *(
+            (f"{name} ({what})", external_tools.find(name) or "not found")
+            for name, what in external_tools.ORACLES.items()
+        ),
     ]
 
 

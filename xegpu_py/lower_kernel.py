@@ -18,15 +18,20 @@ from xegpu_py.dialects.xegpu.types import UNIT_STRIDES
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source, position_of
 from xegpu_py.ir.module import Module, argument_names, parse_source, source_of, walk
 from xegpu_py.ir.passes import ROOT, Runner, collector_paused, parse_pipeline, step
-from xegpu_py.passes.facts.surfaces import multiples_of, products_of, sums_of, surfaces_of, unaligned_arguments
-from xegpu_py.passes.facts.tile_maps import ALIASED, SHARES, can_be_divided, stored_arguments, suitable_subgroups
-from xegpu_py.profile import profiles  # noqa: F401  (provides `Kernel.profile`)
+from xegpu_py.passes.analysis.block_surfaces import multiples_of, products_of, sums_of, surfaces_of, unaligned_arguments
+from xegpu_py.passes.analysis.tile_layout_inference import (
+    ALIASED,
+    SHARES,
+    can_be_divided,
+    stored_arguments,
+    suitable_subgroups,
+)
 from xegpu_py.reference.evaluate import ReferenceKernel
 from xegpu_py.runtime.executable import REFERENCE, SMALL, Executable, Multiple, Options, Sum, Surface, parameters_of
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import TARGETS
 from xegpu_py.target import target as target_of
-from xegpu_py.upstream import import_upstream, looks_upstream, looks_xevm
+from xegpu_py.upstream import import_upstream, is_upstream_text, is_xevm_text
 from xegpu_py.visa.allocate import placed
 from xegpu_py.visa.program import chosen, digest_of
 from xegpu_py.visa.verify import verify
@@ -120,7 +125,7 @@ def _read(source: Source) -> Module:
         try:
             return import_upstream(source)
         except DiagnosticError:
-            if looks_upstream(source.text):
+            if is_upstream_text(source.text):
                 raise
         raise
 
@@ -155,7 +160,7 @@ def stated_options(source: ModuleSource) -> dict[str, Any]:
 
 def _imported_xevm(source: Source) -> Module | None:
     """Import a module with kernels in `xevm` or `llvm`; None for any other module."""
-    return import_upstream(source) if looks_xevm(source.text) else None
+    return import_upstream(source) if is_xevm_text(source.text) else None
 
 
 @overload

@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 from msgspec import Struct
 
-from xegpu_py.gpus import GPUS
+from xegpu_py.extensions.profile.gpus import GPUS
 
 F16, BF16, F32, F64, S8 = np.float16, ml_dtypes.bfloat16, np.float32, np.float64, np.int8
 

@@ -27,9 +27,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from xegpu_py import opencl
-from xegpu_py.gpus import gpu
-from xegpu_py.profile.launches import Launched, launched
-from xegpu_py.profile.time_model import FITTED, Fitted, predicted
+from xegpu_py.extensions.profile.gpus import gpu
+from xegpu_py.extensions.profile.launches import Launched, launched
+from xegpu_py.extensions.profile.time_model import FITTED, Fitted, predicted
 from xegpu_py.visa.program import extent
 
 SECONDS = {"us": 1e-6, "ms": 1e-3}

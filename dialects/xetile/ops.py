@@ -38,7 +38,7 @@ from xegpu_py.ir.builtin import (
 )
 from xegpu_py.ir.definition import DYNAMIC, Attribute, IndexList, Operand, Result, default
 from xegpu_py.ir.diagnostics import Diagnostic, emit_error, op_error, position_of
-from xegpu_py.ir.module import Bodies, walk
+from xegpu_py.ir.module import PendingFunctions, walk
 from xegpu_py.ir.operation import Operation, ParsedOp
 
 # Ops on tiles of matrices.
@@ -630,7 +630,7 @@ def wanted_maps(view: Operation) -> Iterator[tuple[str, ir.Value, WgMap]]:
 
 
 @XeTile.rule
-def disagreements(ops: Sequence[Operation], bodies: Bodies) -> list[Diagnostic]:
+def disagreements(ops: Sequence[Operation], bodies: PendingFunctions) -> list[Diagnostic]:
     """Operands for which an op requires another map than their defining op gives them."""
     found = []
     for view in ops:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from xegpu_py.drawing import COLOURS, FAINT, PLAIN, Canvas, document
-from xegpu_py.profile.launches import Launched
+from xegpu_py.extensions.profile.launches import Launched
 from xegpu_py.visa.instructions import INSTRUCTIONS
 
 FOLDER = Path(__file__).parents[2] / "examples" / "gallery"

@@ -26,7 +26,7 @@ from xegpu_py.ir.element_movement import View
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import Operation
 from xegpu_py.numerics.formats import E8M0
-from xegpu_py.passes.facts.value_facts import attributes_of, constant_of, defining_op, element_of, shape_of
+from xegpu_py.passes.analysis.ir_queries import attributes_of, constant_of, defining_op, element_of, shape_of
 from xegpu_py.target import TARGETS
 
 # Builders of common ops at the current insertion point and location.

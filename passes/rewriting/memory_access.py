@@ -13,7 +13,7 @@ from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import MemoryScope, TdescAttr, TensorDesc
 from xegpu_py.dialects.xegpu.types import is_slm
-from xegpu_py.passes.facts.value_facts import message_element, no_messages, segments, shape_of
+from xegpu_py.passes.analysis.ir_queries import message_element, no_messages, segments, shape_of
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import Index, with_index, without_index
 

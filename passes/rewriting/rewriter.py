@@ -11,7 +11,7 @@ from mlir import ir
 from xegpu_py.dialects.xetile import Tile
 from xegpu_py.ir.control_flow import FIXED_OPERANDS, STRUCTURED, successor_operands
 from xegpu_py.ir.diagnostics import Diagnostic, emit_error
-from xegpu_py.passes.facts.value_facts import attributes_of, is_used
+from xegpu_py.passes.analysis.ir_queries import attributes_of, is_used
 from xegpu_py.passes.rewriting.builders import poison, replace_op, select
 
 # Rules: functions that rewrite ops, registered by the names of the ops.

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from mlir import ir
 
 from xegpu_py.dialects import visa
-from xegpu_py.ir.module import Bodies
+from xegpu_py.ir.module import PendingFunctions
 from xegpu_py.ir.passes import BodyPass, register_pass
-from xegpu_py.passes.facts.value_facts import registers_of
-from xegpu_py.passes.visa_optimize.known_values import Depends
-from xegpu_py.passes.visa_optimize.move import forward_results, has_loops, hoist, schedule_loads
+from xegpu_py.passes.analysis.ir_queries import registers_of
+from xegpu_py.passes.visa_optimize.code_motion import forward_results, has_loops, hoist, schedule_loads
+from xegpu_py.passes.visa_optimize.constant_propagation import Depends
 from xegpu_py.passes.visa_optimize.simplify import remove_dead_code, rewrite_values, without_unused_declarations
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import allocate
-from xegpu_py.visa.modes import dependence, leading_modes
+from xegpu_py.visa.fp_modes import dependence, leading_modes
 from xegpu_py.visa.program import Program
 
 
@@ -64,7 +64,7 @@ class VisaOptimize(BodyPass):
     dead: bool = True
     schedule: bool = True
 
-    def run_with(self, op: ir.Operation, bodies: Bodies) -> None:
+    def run_with(self, op: ir.Operation, bodies: PendingFunctions) -> None:
         for func in visa.kernels(op):
             if not visa.is_lowered(func, bodies):
                 continue

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace as replace_struct
 
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.passes.visa_optimize.known_values import (
+from xegpu_py.passes.visa_optimize.constant_propagation import (
     Constants,
     Depends,
     Facts,

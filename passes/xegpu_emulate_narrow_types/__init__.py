@@ -15,9 +15,8 @@ from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.ir.builtin import CombiningKind
 from xegpu_py.ir.diagnostics import remark
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.passes.facts.integer_forms import divisor
-from xegpu_py.passes.facts.target_messages import hints_of, plain_shape, transformed
-from xegpu_py.passes.facts.value_facts import (
+from xegpu_py.passes.analysis.divisibility import divisor
+from xegpu_py.passes.analysis.ir_queries import (
     attributes_of,
     chosen_kernels,
     constant_of,
@@ -29,6 +28,7 @@ from xegpu_py.passes.facts.value_facts import (
     numbers_of_view,
     shape_of,
 )
+from xegpu_py.passes.analysis.target_messages import hints_of, plain_shape, transformed
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.memory_access import Transfer
 from xegpu_py.passes.rewriting.rewriter import Results

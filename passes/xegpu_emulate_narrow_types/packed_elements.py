@@ -18,8 +18,8 @@ from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.element_movement import MOVES, view_of
 from xegpu_py.ir.module import walk
 from xegpu_py.numerics.formats import E2M1, Array
-from xegpu_py.passes.facts.integer_forms import divisor
-from xegpu_py.passes.facts.value_facts import (
+from xegpu_py.passes.analysis.divisibility import divisor
+from xegpu_py.passes.analysis.ir_queries import (
     attributes_of,
     byte_memref,
     defining_op,

@@ -15,9 +15,9 @@ from xegpu_py.ir.builtin import PRINT, TEXT, CombiningKind, called, check_format
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.passes.facts.integer_forms import lane_of_broadcast
-from xegpu_py.passes.facts.ranges import Limits
-from xegpu_py.passes.facts.value_facts import (
+from xegpu_py.passes.analysis.divisibility import lane_of_broadcast
+from xegpu_py.passes.analysis.integer_ranges import Limits
+from xegpu_py.passes.analysis.ir_queries import (
     DEFAULT_SIZE,
     SUBGROUP_SIZE,
     SUBGROUP_SIZES,
@@ -32,7 +32,7 @@ from xegpu_py.passes.facts.value_facts import (
 )
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.xegpu_simt_to_vc import lane_access  # noqa: F401  (defines rules)
-from xegpu_py.passes.xegpu_simt_to_vc.widening import Widener, rule
+from xegpu_py.passes.xegpu_simt_to_vc.simt_vectorization import Widener, rule
 from xegpu_py.target import GRID_LIMIT
 
 

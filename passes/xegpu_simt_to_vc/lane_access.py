@@ -18,16 +18,16 @@ from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.module import walk
-from xegpu_py.passes.facts.target_messages import pieces, unmapped
-from xegpu_py.passes.facts.value_facts import (
+from xegpu_py.passes.analysis.ir_queries import (
     attributes_of,
     element_of,
     is_desc,
     shape_of,
 )
+from xegpu_py.passes.analysis.target_messages import pieces, unmapped
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.memory_access import Elements, Transfer
-from xegpu_py.passes.xegpu_simt_to_vc.widening import Held, Widener, both, elementwise, rule
+from xegpu_py.passes.xegpu_simt_to_vc.simt_vectorization import Held, Widener, both, elementwise, rule
 
 # `memref` and `vector`: accesses of lanes become gathers and scatters.
 

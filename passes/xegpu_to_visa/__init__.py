@@ -13,11 +13,11 @@ from xegpu_py.dialects import visa
 from xegpu_py.ir.builtin import is_print
 from xegpu_py.ir.control_flow import UnionFind
 from xegpu_py.ir.diagnostics import error_at, position_of
-from xegpu_py.ir.module import Bodies, walk
+from xegpu_py.ir.module import PendingFunctions, walk
 from xegpu_py.ir.passes import BodyPass, register_pass
-from xegpu_py.passes.facts.ranges import Limits, Ranges, limits_of
-from xegpu_py.passes.facts.target_rules import verify
-from xegpu_py.passes.facts.value_facts import symbol_of, target_for, work_items
+from xegpu_py.passes.analysis.integer_ranges import Limits, Ranges, limits_of
+from xegpu_py.passes.analysis.ir_queries import symbol_of, target_for, work_items
+from xegpu_py.passes.analysis.target_rules import verify
 from xegpu_py.passes.xegpu_to_visa import (  # noqa: F401  (define the rules)
     arith,
     casts_and_math,
@@ -30,7 +30,7 @@ from xegpu_py.passes.xegpu_to_visa.emitter import COPY, Emitter, Reg
 from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
 from xegpu_py.target import GRID_LIMIT, Target
 from xegpu_py.visa.dataflow import Flow, accesses, named_by
-from xegpu_py.visa.modes import keep_subnormals
+from xegpu_py.visa.fp_modes import keep_subnormals
 from xegpu_py.visa.program import PRINT_BUFFER, Instruction, Program, Variable
 
 
@@ -78,7 +78,7 @@ class XeGPUToVisa(BodyPass):
     max_index: int = 0
     max_grid: int = GRID_LIMIT
 
-    def run_with(self, op: ir.Operation, bodies: Bodies) -> None:
+    def run_with(self, op: ir.Operation, bodies: PendingFunctions) -> None:
         wanted = [
             f for f in visa.kernels(op) if self.kernel in ("", visa.name_of(f)) and not visa.is_lowered(f, bodies)
         ]

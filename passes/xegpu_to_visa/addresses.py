@@ -10,8 +10,7 @@ from mlir import ir
 from xegpu_py.dialects.xegpu.types import is_slm
 from xegpu_py.ir.builtin import keeps_bits
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.passes.facts.target_messages import line_pieces
-from xegpu_py.passes.facts.value_facts import (
+from xegpu_py.passes.analysis.ir_queries import (
     byte_memref,
     element_bytes,
     element_of,
@@ -19,6 +18,7 @@ from xegpu_py.passes.facts.value_facts import (
     numbers_of_view,
     register_type,
 )
+from xegpu_py.passes.analysis.target_messages import line_pieces
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     Const,
     Memory,

@@ -8,8 +8,8 @@ from mlir import ir
 from xegpu_py.ir.builtin import CombiningKind, dense_elements, enumerator, integer_elements, is_float
 from xegpu_py.numerics import integers
 from xegpu_py.numerics.formats import FLOATS, TYPES
-from xegpu_py.passes.facts.ranges import within
-from xegpu_py.passes.facts.value_facts import INDEX, integer_op, shape_and_element, unsigned
+from xegpu_py.passes.analysis.integer_ranges import within
+from xegpu_py.passes.analysis.ir_queries import INDEX, integer_op, shape_and_element, unsigned
 from xegpu_py.passes.rewriting.builders import FLOAT_PREDICATES, PREDICATES
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     NARROW,

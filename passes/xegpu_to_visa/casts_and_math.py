@@ -14,8 +14,8 @@ from xegpu_py.ir.builtin import bit_width
 from xegpu_py.numerics.block_scaled import DEPTH, SCALE_GROUP
 from xegpu_py.numerics.expansions import ALGORITHMS, Number
 from xegpu_py.numerics.formats import BF8, FLOATS, HF, HF8, TF32, TYPES
-from xegpu_py.passes.facts.target_messages import precision_of
-from xegpu_py.passes.facts.value_facts import INDEX, register_type, shape_and_element, unsigned
+from xegpu_py.passes.analysis.ir_queries import INDEX, register_type, shape_and_element, unsigned
+from xegpu_py.passes.analysis.target_messages import precision_of
 from xegpu_py.passes.xegpu_to_visa.arith import SIGNS, on_pattern
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     MASK_LANES,

@@ -13,8 +13,8 @@ from xegpu_py.dialects.xegpu.types import DescriptorUpdate, FenceScope, MemoryKi
 from xegpu_py.ir.builtin import INLINE, PRINT, TEXT, check_format, enumerator
 from xegpu_py.ir.control_flow import yielded
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.passes.facts.target_messages import atomic_shape
-from xegpu_py.passes.facts.value_facts import INDEX, Functions, element_of, shape_and_element, shape_of, unsigned
+from xegpu_py.passes.analysis.ir_queries import INDEX, Functions, element_of, shape_and_element, shape_of, unsigned
+from xegpu_py.passes.analysis.target_messages import atomic_shape
 from xegpu_py.passes.xegpu_to_visa.addresses import store_line
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     MASK_LANES,

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from xegpu_py.ir.diagnostics import Position
 from xegpu_py.numerics.formats import TYPES, Format
-from xegpu_py.passes.facts.ranges import Bounds, full, within
-from xegpu_py.passes.facts.value_facts import INDEX, unsigned
+from xegpu_py.passes.analysis.integer_ranges import Bounds, full, within
+from xegpu_py.passes.analysis.ir_queries import INDEX, unsigned
 from xegpu_py.target import Target
 from xegpu_py.visa.program import (
     NOWHERE,

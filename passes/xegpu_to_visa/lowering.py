@@ -15,8 +15,8 @@ from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.types import is_slm
 from xegpu_py.ir.diagnostics import Position, position_of
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.passes.facts.ranges import Bounds, Limits, Ranges, checked, full, products, sums, within
-from xegpu_py.passes.facts.value_facts import (
+from xegpu_py.passes.analysis.integer_ranges import Bounds, Limits, Ranges, checked, full, products, sums, within
+from xegpu_py.passes.analysis.ir_queries import (
     INDEX,
     byte_memref,
     constant_of,

@@ -16,15 +16,21 @@ from xegpu_py.ir.builtin import CombiningKind, bit_width, is_float
 from xegpu_py.ir.control_flow import yielded
 from xegpu_py.ir.diagnostics import remark
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.passes.facts.ranges import join
-from xegpu_py.passes.facts.target_messages import atomic_message_of, atomic_shape, block_load, caches_of, chunk_messages
-from xegpu_py.passes.facts.value_facts import (
+from xegpu_py.passes.analysis.integer_ranges import join
+from xegpu_py.passes.analysis.ir_queries import (
     defining_op,
     element_bytes,
     register_type,
     shape_and_element,
     splat_of,
     unsigned,
+)
+from xegpu_py.passes.analysis.target_messages import (
+    atomic_message_of,
+    atomic_shape,
+    block_load,
+    caches_of,
+    chunk_messages,
 )
 from xegpu_py.passes.xegpu_to_visa.addresses import address_of, load_line, prefetch_line, store_line
 from xegpu_py.passes.xegpu_to_visa.casts_and_math import byte_of, half_of

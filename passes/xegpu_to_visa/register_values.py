@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from xegpu_py.ir.builtin import CombiningKind
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.passes.facts.value_facts import unsigned
+from xegpu_py.passes.analysis.ir_queries import unsigned
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     NARROW,
     Const,

@@ -11,7 +11,7 @@ from mlir import ir
 
 from xegpu_py.ir.builtin import CombiningKind, bit_width
 from xegpu_py.ir.element_movement import VIEWS, positions
-from xegpu_py.passes.facts.value_facts import INDEX, defining_op, integers, narrow_bits, shape_and_element, shape_of
+from xegpu_py.passes.analysis.ir_queries import INDEX, defining_op, integers, narrow_bits, shape_and_element, shape_of
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     MASK_LANES,
     NARROW,

@@ -14,7 +14,7 @@ from typing import Any
 from xegpu_py.dialects.xegpu import CacheHint
 from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS
 from xegpu_py.ir.builtin import bit_width, is_float, signedness, vector_text
-from xegpu_py.passes.facts.target_messages import caches_of
+from xegpu_py.passes.analysis.target_messages import caches_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
 
 SIGNLESS = ("i32", "i8", "i16", "i64")

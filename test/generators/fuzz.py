@@ -191,7 +191,7 @@ def fuzz_on(
     scheduler: str, seconds: float, levels: list[str], out: Path, reference: bool, first: int
 ) -> dict[str, Report]:
     """Run tasks of all levels on the workers of a Dask cluster, and collect their reports."""
-    from xegpu_py.tuning.cluster import Cluster, Limits
+    from xegpu_py.extensions.tuning.cluster import Cluster, Limits
 
     out.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + seconds

@@ -1,13 +1,13 @@
-"""Random programs in upstream's XeGPU, which `xegpu-fuzz-upstream` generates, too."""
+"""Random programs in upstream's XeGPU, which `test/fuzz_upstream.py` generates, too."""
 
 from __future__ import annotations
 
 from random import Random
 from typing import get_args
 
-from xegpu_py.pass_testing.random_kernels import ELEMENTS, PRODUCTS, SCALED, WRITTEN, RandomKernel
-from xegpu_py.pass_testing.random_lanes import random_kernel
-from xegpu_py.upstream.rebuilding import LANES, Level
+from generators.upstream_kernels import ELEMENTS, PRODUCTS, SCALED, WRITTEN, RandomKernel
+from generators.upstream_lanes import random_kernel
+from xegpu_py.upstream.import_common import LANES, Level
 
 from .program import Program
 

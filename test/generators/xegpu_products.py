@@ -8,7 +8,7 @@ from xegpu_py.dialects.xegpu.matrix_ops import NARROW_FLOATS, SCALE, WIDE_FLOATS
 from xegpu_py.ir.builtin import bit_width, is_float, vector_text
 from xegpu_py.numerics.block_scaled import scaled_depth
 from xegpu_py.numerics.dpas import ops_per_channel
-from xegpu_py.passes.facts.target_messages import precision_of
+from xegpu_py.passes.analysis.target_messages import precision_of
 from xegpu_py.target import TARGETS
 
 from .body import Value, attributes

@@ -1,6 +1,6 @@
-// RUN: xegpu-opt %s --xegpu-block-fallback=target=pvc --cse --xegpu-dce | FileCheck %s
+// RUN: xegpu-opt %s --xegpu-lower-unaligned-blocks=target=pvc --cse --xegpu-dce | FileCheck %s
 
-// The pass alone: xegpu-legalize-fallback.mlir has what xegpu-cut makes of its result.
+// The pass alone: xegpu-legalize-fallback.mlir has what xegpu-unroll makes of its result.
 
 gpu.module @m {
   // A vector is made of what each message loads.

@@ -1,4 +1,4 @@
-// RUN: xegpu-opt %s --xegpu-block-fallback=target=pvc --xegpu-cut=target=pvc --xegpu-dce | FileCheck %s
+// RUN: xegpu-opt %s --xegpu-lower-unaligned-blocks=target=pvc --xegpu-unroll=target=pvc --xegpu-dce | FileCheck %s
 
 // The passes divide blocks and vectors, and leave arithmetic on formats without instructions.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from markdown import ROOT
 
-from xegpu_py import oracles
+from xegpu_py import external_tools
 
 TOOLS = Path(sys.executable).parent
 
@@ -111,16 +111,16 @@ def test_the_report_for_bugs_names_what_matters():
 
 
 def test_one_variable_hides_the_programs_of_others(monkeypatch, tmp_path):
-    for name in oracles.ORACLES:
+    for name in external_tools.ORACLES:
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv(oracles.VARIABLE, raising=False)
-    assert all(oracles.find(name) for name in oracles.ORACLES)
-    monkeypatch.setenv(oracles.VARIABLE, "off")
-    assert not any(oracles.find(name) for name in oracles.ORACLES)
+    monkeypatch.delenv(external_tools.VARIABLE, raising=False)
+    assert all(external_tools.find(name) for name in external_tools.ORACLES)
+    monkeypatch.setenv(external_tools.VARIABLE, "off")
+    assert not any(external_tools.find(name) for name in external_tools.ORACLES)
     report = subprocess.run([sys.executable, "-m", "xegpu_py"], capture_output=True, text=True, check=True).stdout
-    assert report.count("): not found") == len(oracles.ORACLES)
+    assert report.count("): not found") == len(external_tools.ORACLES)
 
 
 def in_shell(line, **environment):

@@ -64,7 +64,7 @@ def test_the_lint_of_prose_finds_each_kind_of_mistake(tmp_path):
 
 
 def test_the_lint_of_prose_finds_names_that_do_not_exist():
-    right = "`passes/facts/`, `xegpu_py/cache.py`, `cache.py`, xegpu_py.cache.Cache, xegpu_py.dialects.xegpu"
+    right = "`passes/analysis/`, `xegpu_py/cache.py`, `cache.py`, xegpu_py.cache.Cache, xegpu_py.dialects.xegpu"
     assert [*prose.names(right)] == []
     gone = ["passes/nowhere", "xegpu_py/tiles.py", "tiles.py", "xegpu_py.values", "xegpu_py.cache.Cash"]
     page = "\n".join(f"`{name}`" for name in gone)

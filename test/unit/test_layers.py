@@ -1,6 +1,7 @@
 """Code imports only from the layers below its own, which CONTRIBUTING.md lists."""
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -99,7 +100,11 @@ def as_today(found: Iterable[Import], today: Mapping[str, int]) -> None:
 def test_layers_are_read():
     assert len(LAYERS) == 13
     assert layer_of("xegpu_py.ir.module") < layer_of("xegpu_py.dialects.xegpu") < layer_of("xegpu_py.passes")
-    assert layer_of("xegpu_py.runtime.launch") < layer_of("xegpu_py.programs.load") < layer_of("xegpu_py.tools.driver")
+    assert (
+        layer_of("xegpu_py.runtime.launch")
+        < layer_of("xegpu_py.extensions.programs.load")
+        < layer_of("xegpu_py.tools.driver")
+    )
 
 
 UPWARD: dict[str, int] = {}
@@ -108,7 +113,13 @@ UPWARD: dict[str, int] = {}
 IN_FUNCTIONS = {"xegpu_py.dialects": 3, "xegpu_py.tools": 1}
 """Imports in functions, by package."""
 
-BY_NAME = {"xegpu_py": 1, "xegpu_py.dialects": 1, "xegpu_py.editor": 1, "xegpu_py.ir": 1, "xegpu_py.language": 1}
+BY_NAME = {
+    "xegpu_py": 1,
+    "xegpu_py.dialects": 1,
+    "xegpu_py.extensions": 1,
+    "xegpu_py.ir": 1,
+    "xegpu_py.language": 1,
+}
 """Calls that import a module whose name is computed, such as tables that say which module an op's rules are in."""
 
 RINGS = [
@@ -125,6 +136,33 @@ CROSSING: dict[str, int] = {}
 def test_imports_go_down():
     down = [i for i in IMPORTS if i.kind != "by name"]
     as_today([i for i in down if layer_of(i.name) > layer_of(i.module)], UPWARD)
+
+
+EXTENSIONS = "xegpu_py.extensions."
+
+
+def test_the_core_imports_no_extension():
+    """Also not for types; the public names and the tools of extensions are no part of the core."""
+    outside = ("xegpu_py", *(f"xegpu_py.tools.xegpu_{name}" for name in ("lsp", "test", "tune")))
+    core = [i for i in IMPORTS if not i.module.startswith(EXTENSIONS) and i.module not in outside]
+    assert not [str(i) for i in core if i.name.startswith(EXTENSIONS)]
+
+
+def test_an_extension_imports_those_that_it_names():
+    for one in IMPORTS:
+        if one.module.startswith(EXTENSIONS) and one.name.startswith(EXTENSIONS):
+            own, other = one.module.split(".")[2], one.name.split(".")[2]
+            about = importlib.import_module(f"{EXTENSIONS}{own}").__doc__
+            assert own == other or f"Imports the extension `{other}`" in about, str(one)
+
+
+def test_the_core_needs_no_extra():
+    """Importing every module of the core imports no package that only an extra has."""
+    core = [m for m in MODULES if not m.startswith(("xegpu_py.extensions", "xegpu_py.__main__"))]
+    code = f"import importlib, sys\nfor m in {core!r}: importlib.import_module(m)\nprint(*sys.modules, sep='\\n')"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    extras = ("optuna", "dask", "distributed", "bokeh", "elftools", "yaml", "pygls", "torch", "triton", "pandas")
+    assert not {m.split(".")[0] for m in loaded} & {*extras, "cloudpickle", "psutil", "pyarrow", "matplotlib"}
 
 
 def test_imports_stand_at_the_start():
@@ -190,7 +228,7 @@ class C:
         as_today([own], {"xegpu_py.visa": 2})
 
 
-SHARED = ("xegpu_py.passes.rewriting", "xegpu_py.passes.facts")
+SHARED = ("xegpu_py.passes.rewriting", "xegpu_py.passes.analysis")
 """The modules that several passes share."""
 
 
@@ -208,5 +246,5 @@ def test_passes_share_code_only_where_it_says_so():
 def test_tools_start_without_what_they_may_not_need():
     code = "import sys, xegpu_py.tools.xegpu_opt; print(*sys.modules, sep='\\n')"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    packages = ("engines.jit", "language", "programs", "reference")
+    packages = ("engines.jit", "language", "tiles", "extensions", "reference")
     assert not [m for m in found if m.startswith(tuple(f"xegpu_py.{p}" for p in packages))]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import xegpu_py
 from xegpu_py.dialects import visa
-from xegpu_py.editor import document
+from xegpu_py.extensions.editor import document
 from xegpu_py.ir.diagnostics import MAX_NESTING, DiagnosticError, Source, decode_utf8
 from xegpu_py.ir.module import Context, parse_source
 from xegpu_py.ir.passes import run_pipeline

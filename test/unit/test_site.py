@@ -14,7 +14,7 @@ import pytest
 from markdown import ROOT
 from test_notebook import shows_what_it_says
 
-from xegpu_py import oracles
+from xegpu_py import external_tools
 
 pytest.importorskip("mkdocs")
 nbformat = pytest.importorskip("nbformat")
@@ -106,7 +106,7 @@ def served(folder: Path):
 def browser():
     api = pytest.importorskip("playwright.sync_api")
     with api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=oracles.find("chromium"), args=["--no-sandbox"])
+        found = playwright.chromium.launch(executable_path=external_tools.find("chromium"), args=["--no-sandbox"])
         yield found
         found.close()
 

@@ -10,9 +10,6 @@ import numpy as np
 from msgspec import Struct
 
 from xegpu_py.engines.faults import AccessFault, RaceFault, RuntimeFault
-from xegpu_py.engines.golden import memory
-from xegpu_py.engines.golden.alu import Step, register_step
-from xegpu_py.engines.golden.control import CONTROL, STAY, Next
 from xegpu_py.engines.operands import (
     ENDED,
     Batch,
@@ -24,6 +21,9 @@ from xegpu_py.engines.operands import (
     masker,
     new_batch,
 )
+from xegpu_py.engines.semantics import memory
+from xegpu_py.engines.semantics.alu import Step, register_step
+from xegpu_py.engines.semantics.control import CONTROL, STAY, Next
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
 from xegpu_py.target import Target
@@ -46,7 +46,7 @@ from xegpu_py.visa.program import (
 )
 from xegpu_py.visa.spec import LANES, BlockShape, DataShape, OperandSpec
 
-# The interpreter: the golden model of how a program runs.
+# The interpreter: the definition of how a program runs.
 #
 # All threads of a batch that are at the same instruction run it at once. Divergent threads and lanes are grouped by
 # program counter, and the group with the lowest program counter runs first, so that it converges with the others again.

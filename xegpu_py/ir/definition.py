@@ -23,7 +23,7 @@ from xegpu_py.ir.diagnostics import Diagnostic
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from xegpu_py.ir.module import Bodies
+    from xegpu_py.ir.module import PendingFunctions
 
 
 # Dialects as classes: a `Dialect`, `Type`s and `Attr`s with named parameters, and `Operation`s with named fields.
@@ -57,15 +57,15 @@ search_dialects_below(_MODULES)
 
 T = TypeVar("T")
 
-Rule = Callable[[Sequence[ir.OpView], "Bodies"], Iterable[Diagnostic]]
+Rule = Callable[[Sequence[ir.OpView], "PendingFunctions"], Iterable[Diagnostic]]
 """A check of all ops of a dialect in the verified op, in order. It notes the bodies that it decodes."""
 
 
 def met(text: str) -> str:
     """The text itself. The current context loads the dialects of ours that it names, if it does so on demand."""
-    load_met = getattr(ir.Context.current, "load_met", None)
-    if load_met:
-        load_met(text)
+    load_dialects_of = getattr(ir.Context.current, "load_dialects_of", None)
+    if load_dialects_of:
+        load_dialects_of(text)
     return text
 
 

@@ -61,7 +61,7 @@ class Module:
     def __init__(self, module: mlir.Module, sources: tuple[Source, ...] = ()) -> None:
         self._module = module
         self.sources = sources
-        self.bodies = Bodies()
+        self.bodies = PendingFunctions()
 
     @property
     def ir(self) -> mlir.Module:
@@ -81,7 +81,7 @@ class Module:
 
     @property
     def outline(self) -> mlir.Operation:
-        """The `builtin.module` op, in which functions that are lowered below the IR may be empty; see `Bodies`."""
+        """The `builtin.module` op, whose functions may be empty while they are lowered; see `PendingFunctions`."""
         return self._module.operation
 
     @property
@@ -165,7 +165,7 @@ class Module:
                 raise DiagnosticError([op_error(self.outline, f"does not read back the same from its {form}", *notes)])
 
 
-def problems(op: mlir.Operation, bodies: Bodies) -> list[Diagnostic]:
+def problems(op: mlir.Operation, bodies: PendingFunctions) -> list[Diagnostic]:
     """The rules of MLIR and of our dialects that `op`, the ops in it or its pending bodies break."""
     try:
         op.verify()
@@ -274,7 +274,7 @@ def parse_source(source: Source, *, context: Context | None = None, verify: bool
     source.check_arrays()
     source.check_dialects()
     source.check_aliases()
-    context.load_met(source.text)
+    context.load_dialects_of(source.text)
     while True:
         rewritten = Reader(source, context.own).rewrite()
         enter("MLIR's reader", source.position(0))
@@ -404,7 +404,7 @@ class Context(ir.Context):  # type: ignore[misc]
         """Load dialects of ours."""
         self.define(tuple(d for d in dialects(names) if d not in self.own))
 
-    def load_met(self, text: str) -> None:
+    def load_dialects_of(self, text: str) -> None:
         """Load the dialects that a text names, as MLIR does with its own."""
         if self._is_open:
             met = [n for n in ON_DEMAND if f"{n}." in text]
@@ -579,7 +579,7 @@ def argument_names(func: ir.Operation, sources: Sequence[Source]) -> tuple[str, 
     return tuple(found)
 
 
-def verify(root: ir.Operation, bodies: Bodies | None = None) -> list[Diagnostic]:
+def verify(root: ir.Operation, bodies: PendingFunctions | None = None) -> list[Diagnostic]:
     """The rules of our dialects that ops in `root` break, in order; an empty list if none.
 
     Args:
@@ -613,7 +613,7 @@ def verify(root: ir.Operation, bodies: Bodies | None = None) -> list[Diagnostic]
         if broken:
             found.append(op_error(op, broken[0], *broken[1]))
     if not found:
-        bodies = bodies or Bodies()
+        bodies = bodies or PendingFunctions()
         found = [d for dialect, ops in own.items() for rule in dialect.rules for d in rule(ops, bodies)]
     return found
 
@@ -697,7 +697,7 @@ class _Entry(Struct):
     valid: bool = False
 
 
-class Bodies:
+class PendingFunctions:
     """The bodies that are known of a module's functions.
 
     Some were decoded from the ops of their function, or those ops were built from them. The others are pending: their

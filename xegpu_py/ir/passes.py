@@ -21,8 +21,8 @@ from msgspec import Struct, field, structs
 
 from xegpu_py.ir.codecs import Cursor, SyntaxFault
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source, collecting, emit_error, enter, position_of
-from xegpu_py.ir.module import Bodies, Module, from_diagnostic, problems
-from xegpu_py.ir.upstream_passes import prepare, show
+from xegpu_py.ir.module import Module, PendingFunctions, from_diagnostic, problems
+from xegpu_py.ir.upstream_pass_guards import prepare, show
 
 ROOT = "builtin.module"
 
@@ -61,7 +61,7 @@ class BodyPass(Registered):
     """A pass that knows functions which are lowered below the IR; see `Registered`."""
 
     @abstractmethod
-    def run_with(self, op: ir.Operation, bodies: Bodies) -> None:
+    def run_with(self, op: ir.Operation, bodies: PendingFunctions) -> None:
         """Transform `op` and its regions. `bodies` holds the functions in them that are lowered below the IR.
 
         Raises:
@@ -85,7 +85,7 @@ class Pass(BodyPass):
             DiagnosticError: if it cannot be done; see `fail`.
         """
 
-    def run_with(self, op: ir.Operation, bodies: Bodies) -> None:
+    def run_with(self, op: ir.Operation, bodies: PendingFunctions) -> None:
         bodies.forget()
         self.run(op)
 

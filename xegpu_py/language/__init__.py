@@ -19,10 +19,13 @@ import builtins
 from types import ModuleType as _ModuleType
 
 from xegpu_py.dialects.xetile import WgMap
-from xegpu_py.language import functions as _math
-from xegpu_py.language import tile_values as _methods
-from xegpu_py.language.arrays import Array, Pointers, Scattered, Tile, pointer_type, shared
-from xegpu_py.language.effects import (
+from xegpu_py.language.jit_function import Kernel, TileKernel, function, jit, tile_kernel
+from xegpu_py.language.scopes import range_, static_range
+from xegpu_py.language.tunable import Heuristics, heuristics
+from xegpu_py.tiles import functions as _math
+from xegpu_py.tiles import tile_values as _methods
+from xegpu_py.tiles.arrays import Array, Pointers, Scattered, Tile, pointer_type, shared
+from xegpu_py.tiles.effects import (
     NamedBarrier,
     TensorDescriptor,
     advance,
@@ -59,7 +62,7 @@ from xegpu_py.language.effects import (
     store,
     store_tensor_descriptor,
 )
-from xegpu_py.language.element_types import (
+from xegpu_py.tiles.element_types import (
     Constexpr,
     DType,
     bfloat16,
@@ -80,7 +83,7 @@ from xegpu_py.language.element_types import (
     uint32,
     uint64,
 )
-from xegpu_py.language.functions import (
+from xegpu_py.tiles.functions import (
     PropagateNan,
     add,
     arange,
@@ -138,9 +141,8 @@ from xegpu_py.language.functions import (
     zeros,
     zeros_like,
 )
-from xegpu_py.language.jit_function import Kernel, TileKernel, function, jit, tile_kernel
-from xegpu_py.language.products import dot, dot_scaled
-from xegpu_py.language.scans import (
+from xegpu_py.tiles.products import dot, dot_scaled
+from xegpu_py.tiles.scans import (
     associative_scan,
     bitonic_merge,
     cumprod,
@@ -161,8 +163,7 @@ from xegpu_py.language.scans import (
     topk,
     uint_to_uniform_float,
 )
-from xegpu_py.language.scopes import range_, static_range
-from xegpu_py.language.tile_values import (
+from xegpu_py.tiles.tile_values import (
     Value,
     argmax,
     argmin,
@@ -178,7 +179,6 @@ from xegpu_py.language.tile_values import (
     view,
     xor_sum,
 )
-from xegpu_py.language.tuning import Autotuner, Config, Heuristics, autotune, heuristics, testing
 
 for _function in (
     *(associative_scan, cumprod, cumsum, histogram, sort, topk),

@@ -22,8 +22,6 @@ import numpy as np
 from mlir import ir as mlir
 from mlir.dialects import arith, scf
 
-from xegpu_py.language import element_types
-from xegpu_py.language.arrays import Array
 from xegpu_py.language.expressions import BINARY, Expressions, Flow
 from xegpu_py.language.function_source import as_load, as_store, assigned, assigned_by, escapes, title
 from xegpu_py.language.scopes import (
@@ -34,9 +32,9 @@ from xegpu_py.language.scopes import (
     Item,
     Loop,
     LoopState,
-    Retyped,
+    LoopTypeChanged,
+    NotLoopCarried,
     Tree,
-    Uncarried,
     Undefined,
     can_be_filled,
     described,
@@ -50,9 +48,11 @@ from xegpu_py.language.scopes import (
     promoted,
     same,
 )
-from xegpu_py.language.shaped_values import BUILDING
-from xegpu_py.language.tile_values import Product, Value, constant, value_of
 from xegpu_py.passes.rewriting.builders import without_carried
+from xegpu_py.tiles import element_types
+from xegpu_py.tiles.arrays import Array
+from xegpu_py.tiles.tile_values import Product, Value, constant, value_of
+from xegpu_py.tiles.value_base import BUILDING
 
 LOAD_AHEAD = "xetile.load_ahead"
 """The attribute of loops that load ahead."""
@@ -605,11 +605,11 @@ class Compiler(Expressions):
                 self.scope.variables[name] = in_types(before[name], kinds)
             try:
                 return build()
-            except Uncarried as e:
+            except NotLoopCarried as e:
                 e.erase()
                 items |= e.items
                 before |= {name: item.get() for name, item in e.items.items()}
-            except Retyped as e:
+            except LoopTypeChanged as e:
                 e.erase()
                 self.scope.variables = before
                 wanted = outline(e.now)

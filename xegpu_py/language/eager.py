@@ -18,17 +18,17 @@ from msgspec import structs
 from xegpu_py import build
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Context
-from xegpu_py.language import element_types
 from xegpu_py.language.expressions import COMPARE, NUMBERS, conjunction, is_users, replacements, static_items, truth_of
 from xegpu_py.language.function_source import Code, assigned, assigned_by, assigned_items, code_of
 from xegpu_py.language.scopes import Loop, dynamic, promoted
-from xegpu_py.language.shaped_values import BUILDING
-from xegpu_py.language.tile_values import Product, Value, constant, value_of
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.reference.evaluate import bind, is_of_workgroup
 from xegpu_py.reference.machine import Barrier, Function, Launch, Stepper, Subgroup, Workgroup
 from xegpu_py.reference.storage import BASE, Memory
 from xegpu_py.target import DEFAULT
+from xegpu_py.tiles import element_types
+from xegpu_py.tiles.tile_values import Product, Value, constant, value_of
+from xegpu_py.tiles.value_base import BUILDING
 from xegpu_py.visa.program import extent, place_in
 
 # `engine="eager"`: Python runs a kernel's function, and each op is evaluated as soon as it is built.
@@ -72,7 +72,7 @@ def run(
     """
     size, own = extent(grid, "grid"), extent(1 if block is None else block, "block")
     memory = Memory("global memory", BASE)
-    meaning = Meaning()
+    meaning = PythonSemantics()
     rewritten = meaning.function(function)
 
     def body(given: Sequence[mlir.Value]) -> None:
@@ -87,7 +87,7 @@ def run(
             for number in range(math.prod(size)):
                 group = Workgroup(launch, place_in(launch.grid, number))
                 name = function.__name__
-                _Team(group, context, types, name, target, body).run()
+                _ThreadTeam(group, context, types, name, target, body).run()
     except DiagnosticError as e:
         e.diagnostics = [_from_one(d) for d in e.diagnostics]
         e.sources = [*e.sources, code_of(function).source]
@@ -168,7 +168,7 @@ class _Stopped(BaseException):
     """Ends a subgroup because another one failed."""
 
 
-class _Team:
+class _ThreadTeam:
     """The subgroups of a workgroup, each on its own thread; one thread runs at a time."""
 
     def __init__(
@@ -266,16 +266,16 @@ class _Team:
 
 # Rewrites Python functions so that Python runs them with the semantics of the compiler.
 #
-# Python itself executes a kernel of `engine="eager"`. Calls of `Meaning`'s methods replace the constructs that have
-# another meaning in a kernel than in Python: loops over `range` have counters of type index, `and` and chained
+# Python itself executes a kernel of `engine="eager"`. Calls of methods of `PythonSemantics` replace the constructs that
+# have another meaning in a kernel than in Python: loops over `range` have counters of type index, `and` and chained
 # comparisons work on values, and numbers that a loop or branch assigns become values of the kernel. Lines and columns
 # stay the same.
 
 _MEANING = "__xegpu_meaning__"
-"""The global variable of rewritten functions that holds a `Meaning`."""
+"""The global variable of rewritten functions that holds a `PythonSemantics`."""
 
 
-class Meaning:
+class PythonSemantics:
     """The methods that rewritten functions call."""
 
     def __init__(self) -> None:
@@ -357,7 +357,7 @@ class Meaning:
         """The iterable of a `for` statement."""
         if isinstance(over, Loop) and not over.unrolled:
             return _Counted(over)
-        return Meaning.static(over)
+        return PythonSemantics.static(over)
 
     @staticmethod
     def static(over: Any) -> Iterable[Any]:
@@ -422,7 +422,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(inner)
 
 
-def _rewritten(function: FunctionType, meaning: Meaning) -> FunctionType:
+def _rewritten(function: FunctionType, meaning: PythonSemantics) -> FunctionType:
     code = code_of(function)
     node = _Rewriter().visit(_moved(code))
     free = function.__code__.co_freevars
@@ -468,7 +468,7 @@ def _moved(code: Code) -> Any:
 
 
 class _Rewriter(ast.NodeTransformer):
-    """Replaces constructs whose meaning in a kernel differs from Python's by calls of `Meaning`'s methods."""
+    """Replaces constructs whose meaning in a kernel differs from Python's by calls of `PythonSemantics`'s methods."""
 
     def __init__(self) -> None:
         self._names = 0

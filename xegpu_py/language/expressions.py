@@ -18,9 +18,6 @@ from typing import Any, NoReturn
 from mlir import ir as mlir
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.language import element_types, functions
-from xegpu_py.language.arrays import Array, Block, Pointers
-from xegpu_py.language.element_types import DType
 from xegpu_py.language.function_source import Code, assigned, code_of, title
 from xegpu_py.language.scopes import (
     RESULT,
@@ -33,8 +30,11 @@ from xegpu_py.language.scopes import (
     dynamic,
     surroundings,
 )
-from xegpu_py.language.shaped_values import BUILDING, Handle
-from xegpu_py.language.tile_values import Product, Value, value_of
+from xegpu_py.tiles import element_types, functions
+from xegpu_py.tiles.arrays import Array, Block, Pointers
+from xegpu_py.tiles.element_types import DType
+from xegpu_py.tiles.tile_values import Product, Value, value_of
+from xegpu_py.tiles.value_base import BUILDING, Handle
 
 MOST_INLINED = 64
 """The deepest nesting of calls. Inlining a recursive function would not end."""

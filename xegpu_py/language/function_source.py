@@ -20,7 +20,7 @@ import ml_dtypes
 import numpy as np
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source
-from xegpu_py.language.element_types import DType
+from xegpu_py.tiles.element_types import DType
 
 # The source of the functions that are compiled: their syntax trees, and queries on them.
 

@@ -24,9 +24,19 @@ from xegpu_py import build
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Module, current, kernels
 from xegpu_py.language import eager
-from xegpu_py.language.arrays import Array
 from xegpu_py.language.compiler import Compiler
-from xegpu_py.language.element_types import (
+from xegpu_py.language.function_source import Uses, code_of
+from xegpu_py.language.scopes import LoopCarryRequired
+from xegpu_py.lower_kernel import ModuleSource, compile
+from xegpu_py.passes.analysis.tile_layout_inference import SHARES, can_be_divided, has_maps
+from xegpu_py.plugins import plugin
+from xegpu_py.runtime.executable import OPTIONS, refuse_checks
+from xegpu_py.runtime.kernel import CompiledKernel
+from xegpu_py.runtime.launch import Statistics
+from xegpu_py.target import DEFAULT
+from xegpu_py.target import target as target_of
+from xegpu_py.tiles.arrays import Array
+from xegpu_py.tiles.element_types import (
     ArgumentType,
     ArrayType,
     Known,
@@ -40,19 +50,8 @@ from xegpu_py.language.element_types import (
     is_reversed,
     nested,
 )
-from xegpu_py.language.function_source import Uses, code_of
-from xegpu_py.language.scopes import Needed
-from xegpu_py.language.shaped_values import BUILDING
-from xegpu_py.language.tile_values import Value
-from xegpu_py.lower_kernel import ModuleSource, compile
-from xegpu_py.passes.facts.tile_maps import SHARES, can_be_divided, has_maps
-from xegpu_py.profile.profiles import Profile
-from xegpu_py.runtime.executable import OPTIONS, refuse_checks
-from xegpu_py.runtime.kernel import CompiledKernel
-from xegpu_py.runtime.launch import Statistics
-from xegpu_py.target import DEFAULT
-from xegpu_py.target import target as target_of
-from xegpu_py.tuning.large import Launched, launch_on
+from xegpu_py.tiles.tile_values import Value
+from xegpu_py.tiles.value_base import BUILDING
 from xegpu_py.visa.finalizer import GPUS, available, finalize
 from xegpu_py.visa.program import extent
 
@@ -90,7 +89,7 @@ def build_module(
                     kernel.attributes[SHARES] = mlir.UnitAttr.get()
                 return made
             shares = False
-        except Needed as e:
+        except LoopCarryRequired as e:
             needed.setdefault(e.loop, {})[e.name] = e.outline
 
 
@@ -101,7 +100,7 @@ def _built_module(
     needed: Mapping[ast.AST, Mapping[str, Any]],
     shares: bool,
 ) -> tuple[Module, bool]:
-    """As `build_module`; also whether it relies on `shares`. Raises `Needed` for a variable that a loop must carry."""
+    """As `build_module`; also whether it relies on `shares`. Raises `LoopCarryRequired`."""
     code = code_of(function)
     passed = [kind.mlir for kind in _passed(arguments).values()]
     where = code.position(code.node)
@@ -419,24 +418,26 @@ class Named(dict[str, Any]):
 class OnGrid(functools.partial[Any]):
     """A kernel, or what chooses its arguments, with its grid: `kernel[grid]`."""
 
-    def on(self, scheduler: Any = None, **options: Any) -> Callable[..., Launched]:
+    def on(self, scheduler: Any = None, **options: Any) -> Callable[..., Any]:
         """The kernel with its grid in chunks of workgroups, on the workers of a Dask cluster.
 
             gemm[grid].on(client)(a, b, c)
 
         Args:
             scheduler: a Dask client, or the address of a scheduler; by default a cluster of this machine's processors.
-            options: `chunk`, `workers`, `limit` and `memory` of `xegpu_py.tuning.large.launch_on`.
+            options: `chunk`, `workers`, `limit` and `memory` of `launch_on`, the plugin that runs it.
         """
 
-        def launch(*arguments: Any, **keywords: Any) -> Launched:
+        def launch(*arguments: Any, **keywords: Any) -> Any:
             chooser: Any = self.func
             kernel, given = chooser.chosen(arguments, keywords, **self.keywords)
-            return launch_on(scheduler, kernel, given, self.keywords["grid"], self.keywords.get("block"), **options)
+            return plugin("launch_on")(
+                scheduler, kernel, given, self.keywords["grid"], self.keywords.get("block"), **options
+            )
 
         return launch
 
-    def profile(self, *arguments: Any, **keywords: Any) -> Profile:
+    def profile(self, *arguments: Any, **keywords: Any) -> Any:
         """Run the kernel on the grid, and count what it does; see `CompiledKernel.profile`."""
         return self.func.profile(*arguments, **{**self.keywords, **keywords})  # type: ignore[attr-defined]
 
@@ -631,9 +632,7 @@ class Kernel:
             # A diagnostic has the place of the mistake in the kernel; the place of the others is the caller's line.
             raise e.with_traceback(None) from None
 
-    def profile(
-        self, *arguments: Any, grid: Any = 1, block: int | Sequence[int] | None = None, **keywords: Any
-    ) -> Profile:
+    def profile(self, *arguments: Any, grid: Any = 1, block: int | Sequence[int] | None = None, **keywords: Any) -> Any:
         """Run the kernel, and count what it does; see `CompiledKernel.profile`. The arguments are those of a call."""
         return self(*arguments, grid=grid, block=block, **keywords, **{_PROFILED: True})
 

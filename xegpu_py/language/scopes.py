@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from mlir import ir as mlir
 
-from xegpu_py.language import element_types, functions
-from xegpu_py.language.arrays import Array, Block, Memory, Pointers, assignable
-from xegpu_py.language.element_types import DType, identity
 from xegpu_py.language.function_source import Code
-from xegpu_py.language.functions import where
-from xegpu_py.language.shaped_values import Handle
-from xegpu_py.language.tile_values import Product, Value, constant, value_of
+from xegpu_py.tiles import element_types, functions
+from xegpu_py.tiles.arrays import Array, Block, Memory, Pointers, assignable
+from xegpu_py.tiles.element_types import DType, identity
+from xegpu_py.tiles.functions import where
+from xegpu_py.tiles.tile_values import Product, Value, constant, value_of
+from xegpu_py.tiles.value_base import Handle
 
 # The variables of functions that are being compiled, and operations on the objects that they hold.
 
@@ -44,7 +44,7 @@ class Undefined:
     outline: Any = None
 
 
-class Needed(Exception):
+class LoopCarryRequired(Exception):
     """A variable that a loop assigns is read after the loop, which therefore must carry it.
 
     Attributes:
@@ -91,12 +91,12 @@ class Scope:
 
         Raises:
             NameError: if it is undefined, or undefined on some paths.
-            Needed: if a loop must carry it.
+            LoopCarryRequired: if a loop must carry it.
         """
         found = self.variables[name] if name in self.variables else self._outer(name)
         if isinstance(found, Undefined):
             if found.loop is not None:
-                raise Needed(found.loop, name, found.outline)
+                raise LoopCarryRequired(found.loop, name, found.outline)
             raise NameError(f"'{name}' {found.why}")
         return found
 
@@ -456,7 +456,7 @@ def iterations(first: Value, last: Value, step: Value, known: Any) -> Value:
     return functions.maximum(count, 0)
 
 
-class Retyped(Exception):
+class LoopTypeChanged(Exception):
     """An iteration of a loop gives a variable another type than it had before the loop.
 
     Attributes:
@@ -479,7 +479,7 @@ class Retyped(Exception):
         self.error = TypeError(f"'{name}' {self.why}")
 
 
-class Uncarried(Exception):
+class NotLoopCarried(Exception):
     """A loop assigns elements of lists or dictionaries that it does not carry.
 
     Attributes:
@@ -541,19 +541,19 @@ class LoopState:
         """The values that the loop yields: the current ones of its variables.
 
         Raises:
-            Retyped: if a variable has another type than before the loop.
-            Uncarried: if elements of lists or dictionaries have been assigned that the loop does not carry.
+            LoopTypeChanged: if a variable has another type than before the loop.
+            NotLoopCarried: if elements of lists or dictionaries have been assigned that the loop does not carry.
         """
         changes = self._containers.changes(self._contents, self._scopes[::-1])
         if not changes.keys() <= self._items.keys():
-            raise Uncarried(changes, functools.partial(self.erase, loop))
+            raise NotLoopCarried(changes, functools.partial(self.erase, loop))
         yielded: list[mlir.Value] = []
         for name, tree in self._trees.items():
             item = self._items.get(name)
             now = self._like(self._before[name], item.get() if item else self._scope.variables.get(name))
             new = Tree(now) if not isinstance(now, Undefined) else None
             if new is None or not new.has_types_of(tree) or not new.agrees(tree):
-                raise Retyped(name, self._before[name], now, functools.partial(self.erase, loop))
+                raise LoopTypeChanged(name, self._before[name], now, functools.partial(self.erase, loop))
             yielded += new.values
         return yielded + [handle.ir for handle in self._handles]
 

@@ -1,4 +1,4 @@
-"""Number formats and golden arithmetic on bit patterns, in numpy."""
+"""Number formats and exact arithmetic on bit patterns, in numpy."""
 
 from xegpu_py.numerics.block_scaled import bdpas, multiply_scaled, pack_scales, quantize, truncate
 from xegpu_py.numerics.directed import directed

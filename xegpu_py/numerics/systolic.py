@@ -96,13 +96,13 @@ class Systolic(Struct, frozen=True):
 
 
 class _Measured(Struct):
-    """What is read of a file of `xegpu_py.hardware_check`: the models that have all bits of a GPU's products."""
+    """A result of the hardware check: the models that reproduce all bits of a GPU's products."""
 
     models: list[Systolic]
 
 
 def read_model(path: str) -> Systolic:
-    """The model in a file that `xegpu_py.hardware_check` has written.
+    """The model in a file that `xegpu_py.extensions.hardware_check` has written.
 
     Raises:
         ValueError: if it cannot be read, or tells no model, or several that no product tells apart.
@@ -112,7 +112,7 @@ def read_model(path: str) -> Systolic:
     except OSError as e:
         raise ValueError(f"'{path}' is neither the name of a model nor a file: {e.strerror}") from None
     except msgspec.DecodeError as e:
-        raise ValueError(f"'{path}' is not a file of xegpu_py.hardware_check: {e}") from None
+        raise ValueError(f"'{path}' is not a file of xegpu_py.extensions.hardware_check: {e}") from None
     if len(models) != 1:
         raise ValueError(f"'{path}' tells {len(models)} models of dpas, but one is needed")
     return models[0]

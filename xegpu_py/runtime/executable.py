@@ -65,7 +65,7 @@ class Options(Struct, frozen=True):
         schedules: with the check `races`: in how many other orders of threads the interpreter runs the launch first;
             results that differ are an error.
         strict_grf: whether it is an error if the variables do not fit into the registers.
-        engine: "jit" (native code), "interpreter" (the golden model), or "both", which runs both and compares all
+        engine: "jit" (native code), "interpreter" (the definition), or "both", which runs both and compares all
             memory. The default is the JIT, or the interpreter with `uninit`, because it reports the first
             uninitialised read of all threads, where the JIT reports the first one of a thread. If the JIT finds a race,
             the interpreter runs the launch again and reports it. "reference" evaluates a kernel of MLIR at its own

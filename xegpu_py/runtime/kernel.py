@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import structs
@@ -27,6 +27,7 @@ from xegpu_py.engines.operands import BUILTIN_OFFSETS, Batch, Layout, new_batch
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source, decode_utf8
 from xegpu_py.ir.module import Module
 from xegpu_py.numerics.formats import Array
+from xegpu_py.plugins import plugin
 from xegpu_py.runtime.device_memory import DeviceMemory
 from xegpu_py.runtime.executable import CHECKS, Engine, Executable, Options, beyond, is_pointer, value_of
 from xegpu_py.runtime.host_arrays import PackedArrays, PointerTable, Staged
@@ -50,8 +51,8 @@ from xegpu_py.visa import assembly
 from xegpu_py.visa.allocate import HEADER_BYTES, placed
 from xegpu_py.visa.dataflow import flow_of, has_calls, polls
 from xegpu_py.visa.finalizer import FinalizerError, FinalizerMissing, finalize
-from xegpu_py.visa.modes import with_modes
-from xegpu_py.visa.older import as_today
+from xegpu_py.visa.fp_modes import with_modes
+from xegpu_py.visa.legacy_messages import as_today
 from xegpu_py.visa.program import PRINT_BUFFER, STATE, Dim, Program, chosen, extent
 from xegpu_py.visa.verify import verify
 
@@ -336,16 +337,12 @@ class Kernel:
             held.write_back()
         return self.stats
 
-    profiler: ClassVar[Callable[..., Any] | None] = None
-    """What `profile` calls: `xegpu_py.profile.profiles.profile`, of a higher layer."""
-
     def profile(self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] | None = None) -> Any:
-        """Run the kernel, and count what it does: a `xegpu_py.profile.profiles.Profile`.
+        """Run the kernel, and count what it does: the `Profile` of the plugin `profile`.
 
         The arguments and errors are those of a call.
         """
-        assert Kernel.profiler, "xegpu_py.profile.profiles is not imported"
-        return Kernel.profiler(self, *arguments, grid=grid, block=block)
+        return plugin("profile")(self, *arguments, grid=grid, block=block)
 
     def _key(self, arguments: Sequence[Any], grid: Dim, block: Dim) -> tuple[object, ...] | None:
         """All that preparing a call looks at, without the contents of arrays; None if it looks at contents too."""
@@ -486,13 +483,13 @@ class Kernel:
             return reading(self._run_interpreted, launch)
         if self.engine == "jit":
             return reading(self._run_native, launch)
-        golden = structs.replace(launch, memory=launch.memory.copy())
-        reading(self._run_interpreted, golden)
+        interpreted = structs.replace(launch, memory=launch.memory.copy())
+        reading(self._run_interpreted, interpreted)
         printed = prints and prints.text
         done = reading(self._run_native, launch)
         if prints and prints.text != printed:
             raise EngineMismatch("the engines print different texts")
-        if unlike := first_difference(golden.memory, launch.memory):
+        if unlike := first_difference(interpreted.memory, launch.memory):
             count, name, at, wanted, found = unlike
             raise EngineMismatch(
                 f"the engines differ in {count} bytes of '{name}', first in byte {at}: {wanted:#04x} of "
@@ -584,13 +581,13 @@ class Kernel:
                 done = self._launch_native(launch, shadow)
             except (RaceSuspected, RuntimeFault):
                 shadow.restore()
-                golden = memory.copy()
+                interpreted = memory.copy()
                 try:
-                    done = self._run_interpreted(structs.replace(launch, memory=golden))
+                    done = self._run_interpreted(structs.replace(launch, memory=interpreted))
                 except RuntimeFault:
-                    memory.assign(golden, PRINT_BUFFER)
+                    memory.assign(interpreted, PRINT_BUFFER)
                     raise
-                memory.assign(golden)
+                memory.assign(interpreted)
                 return done
             if shadow.bytes <= MOST_KEPT:
                 self._shadow = shadow

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Literal
 
 from xegpu_py.ir.diagnostics import Source
-from xegpu_py.ir.module import Context, Module, source_of
+from xegpu_py.ir.module import Context, Module, parse_source, source_of
 from xegpu_py.upstream.export import export_upstream
+from xegpu_py.upstream.import_common import Level, is_upstream_text
 from xegpu_py.upstream.importer import lower_by_upstream, rebuild
-from xegpu_py.upstream.rebuilding import Level, looks_upstream
-from xegpu_py.upstream.xevm import looks_xevm
+from xegpu_py.upstream.xevm import is_xevm_text
 
 
 def import_upstream(
@@ -51,4 +51,34 @@ def import_upstream(
     return rebuild(source, level=level, verify=verify, context=context)
 
 
-__all__ = ["Level", "export_upstream", "import_upstream", "looks_upstream", "looks_xevm", "lower_by_upstream"]
+Imported = bool | Literal["upstream"] | Level
+"""Whether kernels are in upstream's dialects, or their level; "upstream" if upstream's own passes lower them first."""
+
+
+def read_source(source: Source, imported: Imported, context: Context) -> Module:
+    """Read a module.
+
+    Args:
+        imported: whether its kernels are in upstream's dialects and are imported; also the level of all kernels, or
+            "upstream" if upstream's own passes lower them first.
+
+    Raises:
+        DiagnosticError: if it cannot be parsed, or is not valid.
+    """
+    if isinstance(imported, bool):
+        return import_upstream(source) if imported else parse_source(source, context=context)
+    if imported == "upstream":
+        return import_upstream(source, via=imported)
+    return import_upstream(source, level=imported)
+
+
+__all__ = [
+    "Imported",
+    "Level",
+    "export_upstream",
+    "import_upstream",
+    "is_upstream_text",
+    "is_xevm_text",
+    "lower_by_upstream",
+    "read_source",
+]

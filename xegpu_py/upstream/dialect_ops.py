@@ -15,7 +15,7 @@ from xegpu_py.ir.builtin import MemRef, OneOf, TypeConstraint, Vector, bit_width
 from xegpu_py.ir.codecs import Unit
 from xegpu_py.ir.definition import Attribute, IndexList, Interface, Operand, Result
 from xegpu_py.ir.operation import Operation, ParsedOp
-from xegpu_py.passes.facts.value_facts import shape_of
+from xegpu_py.passes.analysis.ir_queries import shape_of
 from xegpu_py.upstream.dialect_types import (
     Dense,
     ForWhom,
@@ -30,7 +30,7 @@ from xegpu_py.upstream.dialect_types import (
     TensorDesc,
     UpstreamXeGPU,
 )
-from xegpu_py.upstream.rebuilding import element_of
+from xegpu_py.upstream.import_common import element_of
 
 AnyLayout = Annotated[Any, LayoutKind()]
 """A layout or a slice."""

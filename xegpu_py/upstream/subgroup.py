@@ -15,7 +15,7 @@ from xegpu_py.dialects.xegpu.types import is_slm
 from xegpu_py.ir.builtin import bit_width, by, strides_of
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import remark
-from xegpu_py.passes.facts.value_facts import shape_of
+from xegpu_py.passes.analysis.ir_queries import shape_of
 from xegpu_py.passes.rewriting.builders import (
     constant,
     extract,
@@ -28,10 +28,10 @@ from xegpu_py.passes.rewriting.builders import (
     zero,
 )
 from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
-from xegpu_py.upstream import rebuilding
+from xegpu_py.upstream import import_common
 from xegpu_py.upstream.dialect_ops import chunk_of
 from xegpu_py.upstream.dialect_types import MemDesc, NBarrier, TensorDesc
-from xegpu_py.upstream.rebuilding import (
+from xegpu_py.upstream.import_common import (
     PREFIX,
     block_attr,
     cast,
@@ -107,12 +107,12 @@ class SubgroupImport(Rewriter):
     def prepare(self, ops: Sequence[ir.Operation]) -> None:
         """Actions to run before the first op is rebuilt."""
         if "VectorComputeFunctionINTEL" not in self.func.attributes:
-            rebuilding.count_lanes(ops)
+            import_common.count_lanes(ops)
 
     def finish(self) -> None:
         """Actions to run after the last op is rebuilt."""
         if "VectorComputeFunctionINTEL" not in self.func.attributes:
-            rebuilding.mark_lanes(self.func)
+            import_common.mark_lanes(self.func)
 
     def is_replaced(self, op: ir.Operation) -> bool:
         """Whether the op has been replaced."""
@@ -408,7 +408,7 @@ class SubgroupImport(Rewriter):
     @rule(PREFIX + "create_mem_desc")
     def create_mem_desc(self, op: Any) -> None:
         desc = MemDesc.of(op.mem_desc)
-        self.buffers[op.mem_desc] = (desc, rebuilding.buffer_of(op, desc.element))
+        self.buffers[op.mem_desc] = (desc, import_common.buffer_of(op, desc.element))
 
     def buffer(self, view: Any) -> tuple[MemDesc, ir.Value]:
         """The matrix that an op accesses, and the buffer in which it lies."""
@@ -421,13 +421,13 @@ class SubgroupImport(Rewriter):
     def load_matrix(self, op: Any) -> None:
         desc, buffer = self.buffer(op)
         shape = shape_of(op.value)
-        where = rebuilding.places(desc, op.offsets, shape)
+        where = import_common.places(desc, op.offsets, shape)
         self.replace(op, cast(self.gather(buffer, where, desc.element), shape))
 
     @rule(PREFIX + "store_matrix")
     def store_matrix(self, op: Any) -> None:
         desc, buffer = self.buffer(op)
-        where = rebuilding.places(desc, op.offsets, shape_of(op.value))
+        where = import_common.places(desc, op.offsets, shape_of(op.value))
         for tdesc, mask, (at, lanes) in self.lanes(buffer, where, desc.element):
             ours.StoreScatterOp(_slice(line(op.value), at, lanes), tdesc, mask, mode=VC)
 

@@ -26,16 +26,16 @@ from xegpu_py.dialects.xetile.types import GLOBAL, SHARED, Tile, TileAttr, WgMap
 from xegpu_py.ir.builtin import bit_width, by
 from xegpu_py.ir.diagnostics import remark
 from xegpu_py.ir.operation import Operation
-from xegpu_py.passes.facts.index_polynomials import IndexForm, IndexForms, constant_part
-from xegpu_py.passes.facts.value_facts import defining_op, shape_of
+from xegpu_py.passes.analysis.affine_analysis import IndexForm, IndexForms, constant_part
+from xegpu_py.passes.analysis.ir_queries import defining_op, shape_of
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import Index, add, broadcast, compare, constant, index
 from xegpu_py.passes.rewriting.rewriter import Rule, Rules
 from xegpu_py.upstream import dialect_ops as upstream
-from xegpu_py.upstream import rebuilding
+from xegpu_py.upstream import import_common
 from xegpu_py.upstream.dialect_ops import chunk_of
 from xegpu_py.upstream.dialect_types import Layout, Slice, TensorDesc, even_map, layout_of, map_of, subgroups_of
-from xegpu_py.upstream.rebuilding import (
+from xegpu_py.upstream.import_common import (
     PREFIX,
     address_of,
     as_row,
@@ -54,8 +54,7 @@ from xegpu_py.upstream.rebuilding import (
     values_of,
     vector_type,
 )
-from xegpu_py.upstream.subgroup import as_address
-from xegpu_py.upstream.workgroup_vectors import (
+from xegpu_py.upstream.rank_reduction import (
     PRODUCTS,
     Shape,
     Splits,
@@ -65,6 +64,7 @@ from xegpu_py.upstream.workgroup_vectors import (
     take_bytes,
     take_matrices,
 )
+from xegpu_py.upstream.subgroup import as_address
 
 _STORES = (PREFIX + "store_nd", PREFIX + "store", PREFIX + "store_matrix", PREFIX + "atomic_rmw")
 
@@ -79,7 +79,7 @@ _PURE = (
     "index.",
     "xetile.init_tile",
     "memref.extract_aligned_pointer_as_index",
-    *rebuilding.COUNTED,
+    *import_common.COUNTED,
 )
 
 
@@ -114,8 +114,8 @@ class WorkgroupImport(VectorImport):
                 reason = f"subgroups have no parts of its argument of type {argument.type}"
                 refuse(self.func, reason, "pass a memref, and load the vector from it")
         _run_ranges(ops)
-        rebuilding.count_workgroup(self.func, ops)
-        rebuilding.count_lanes(ops)
+        import_common.count_workgroup(self.func, ops)
+        import_common.count_lanes(ops)
         self.has_products = any(op.name in PRODUCTS for op in ops)
         self.loads_need_maps = not any(op.name in _STORES for op in ops) or any(
             op.name in ("vector.multi_reduction", "vector.reduction", "vector.extract")
@@ -147,9 +147,9 @@ class WorkgroupImport(VectorImport):
         for op in reversed([op for op in parts(self.func) if _is_pure(op)]):
             if all(next(iter(r.uses), None) is None for r in op.results):
                 op.erase()
-        if rebuilding.KNOWN in self.func.attributes:
-            del self.func.attributes[rebuilding.KNOWN]
-        rebuilding.mark_workgroup(self.func)
+        if import_common.KNOWN in self.func.attributes:
+            del self.func.attributes[import_common.KNOWN]
+        import_common.mark_workgroup(self.func)
         self._have_map()
         self._convert()
 
@@ -465,7 +465,7 @@ class WorkgroupImport(VectorImport):
         shape = self.shapes[value]
         rows, columns = matrix(shape, self.splits[value])
         wg_map = None if self.has_products else self.map_for(view, value)
-        block, outer, _ = rebuilding.strides_of(desc)
+        block, outer, _ = import_common.strides_of(desc)
         plain = all(n == 1 for n in block) and len(desc.shape) == 2 and outer == (desc.shape[1], 1) and len(shape) == 2
         plain = plain and ir.MemRefType(buffer.type).get_strides_and_offset() == ([1], 0)
         if plain:
@@ -477,7 +477,7 @@ class WorkgroupImport(VectorImport):
         rank, lost = len(desc.shape), len(desc.shape) - len(shape)
         split = lost + self.splits[value]
         indices = _indices((1,) * lost + shape, split)
-        parts = [rebuilding.place_along(desc, d, view.offsets[d], indices[d]) for d in range(rank)]
+        parts = [import_common.place_along(desc, d, view.offsets[d], indices[d]) for d in range(rank)]
         where = _spread(arith.addi, parts[:split], parts[split:], (rows, columns))
         attr = TileAttr(wg_map=wg_map, memory_space=SHARED, scattered=True)
         kind_of = Tile((rows, columns), desc.element, attr)

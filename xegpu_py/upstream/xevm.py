@@ -16,7 +16,7 @@ from xegpu_py.ir.builtin import CombiningKind, enum_attribute, integer_elements,
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import walk
-from xegpu_py.passes.facts.value_facts import (
+from xegpu_py.passes.analysis.ir_queries import (
     SUBGROUP_SIZE,
     attributes_of,
     constant_of,
@@ -37,8 +37,8 @@ from xegpu_py.passes.rewriting.builders import (
     reinterpret_cast,
 )
 from xegpu_py.upstream import xevm_memory
-from xegpu_py.upstream.rebuilding import LANES, functions_of, parts, refuse, within
-from xegpu_py.upstream.rebuilding import PREFIX as XEGPU
+from xegpu_py.upstream.import_common import LANES, functions_of, parts, refuse, within
+from xegpu_py.upstream.import_common import PREFIX as XEGPU
 from xegpu_py.upstream.xevm_dialect import PREFIX
 from xegpu_py.upstream.xevm_memory import (
     PRIVATE,
@@ -67,7 +67,7 @@ _KEPT = ("known_block_size", "known_grid_size", "xegpu.lanes_per_subgroup")
 _ENTRY = "#llvm.cconv<spir_kernelcc>"
 
 
-def looks_xevm(text: str) -> bool:
+def is_xevm_text(text: str) -> bool:
     """Whether a text has kernels that this imports."""
     may_have = any(mark in text for mark in ("xevm.", "spir_kernelcc", "llvm."))
     return may_have and "gpu.module" in text and _MARKS.search(text) is not None
@@ -257,7 +257,7 @@ def _lowered(value: ir.Value) -> list[ir.Value]:
     return [value]
 
 
-__all__ = ["drop_lowered", "import_functions", "import_kernel", "looks_xevm", "pass_buffers", "xevm_kernels"]
+__all__ = ["drop_lowered", "import_functions", "import_kernel", "is_xevm_text", "pass_buffers", "xevm_kernels"]
 
 
 # `llvm`: numbers, vectors, aggregates and branches, as ops of `arith`, `math`, `vector` and `cf`.

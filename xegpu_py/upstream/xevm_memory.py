@@ -15,7 +15,7 @@ from xegpu_py.dialects.xegpu.matrix_ops import NARROW_FLOATS, SCALE, SCALE_BLOCK
 from xegpu_py.dialects.xegpu.types import slm_space
 from xegpu_py.ir.builtin import bit_width, element_type, number_attribute, vector_of
 from xegpu_py.ir.definition import DYNAMIC
-from xegpu_py.passes.facts.value_facts import constant_of, element_of, shape_of, symbol_of
+from xegpu_py.passes.analysis.ir_queries import constant_of, element_of, shape_of, symbol_of
 from xegpu_py.passes.rewriting.builders import (
     add,
     atomic_update,
@@ -30,7 +30,7 @@ from xegpu_py.passes.rewriting.builders import (
     shared_buffer,
 )
 from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
-from xegpu_py.upstream.rebuilding import LANES, of_first_lane, parts, product_of_lanes, refuse, within
+from xegpu_py.upstream.import_common import LANES, of_first_lane, parts, product_of_lanes, refuse, within
 from xegpu_py.upstream.xevm_dialect import PREFIX
 
 # The state that the rules of ops share while a kernel in `xevm` and `llvm` is rebuilt.

@@ -15,7 +15,7 @@ from pathlib import Path
 from signal import SIGSEGV
 from tempfile import TemporaryDirectory
 
-from xegpu_py import oracles
+from xegpu_py import external_tools
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import TARGETS
 
@@ -191,7 +191,7 @@ GPUS = tuple(t for t in TARGETS if any(t in f.platforms for f in FINALIZERS.valu
 
 def available(target: str) -> str | None:
     """The newest finalizer that is installed and knows a target; None if there is none."""
-    return next((n for n, f in FINALIZERS.items() if target in f.platforms and oracles.find(n)), None)
+    return next((n for n, f in FINALIZERS.items() if target in f.platforms and external_tools.find(n)), None)
 
 
 def finalize(
@@ -217,7 +217,7 @@ def finalize(
     if name is not None and name not in knowing:
         known = ", ".join(FINALIZERS[name].platforms)
         raise FinalizerError(f"the finalizer {name} does not know target {target}; it knows {known}")
-    program = name and oracles.find(name)
+    program = name and external_tools.find(name)
     if name is None or program is None:
         which = name or f"a finalizer that knows {target} ({', '.join(knowing)})"
         source = f"; Debian has GenX_IR in the package {PACKAGE}" if name in (None, "GenX_IR") else ""

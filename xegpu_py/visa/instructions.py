@@ -19,8 +19,8 @@ from xegpu_py.numerics.block_scaled import (
 from xegpu_py.numerics.dpas import operand_bytes, types_problem
 from xegpu_py.numerics.formats import PRECISIONS, TYPES, Array
 from xegpu_py.target import Target
+from xegpu_py.visa.legacy_messages import OLDER
 from xegpu_py.visa.messages import MEMORY
-from xegpu_py.visa.older import OLDER
 from xegpu_py.visa.program import (
     LABEL,
     Destination,

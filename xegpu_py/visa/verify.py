@@ -10,10 +10,10 @@ from xegpu_py.ir.diagnostics import Diagnostic, Position
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import callees
+from xegpu_py.visa.fp_modes import Unknown, with_modes
 from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.legacy_messages import as_today
 from xegpu_py.visa.messages import address_lanes, holds_payload
-from xegpu_py.visa.modes import Unknown, with_modes
-from xegpu_py.visa.older import as_today
 from xegpu_py.visa.program import (
     BUILTINS,
     CHANGEABLE,

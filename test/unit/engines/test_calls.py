@@ -138,7 +138,7 @@ def test_function_without_jumps_in_native_code_of_its_own() -> None:
 
 
 def test_recorded_recursion_is_linked() -> None:
-    recorded = Path(__file__).parents[2] / "opencl" / "recorded"
+    recorded = Path(__file__).parents[2] / "extensions/opencl/recorded/recorded"
     made = msgspec.msgpack.decode(lzma.decompress(recorded.read_bytes()))["programs"]["calls.cl"]
     programs = [read(Source(text, "calls.visaasm"))[0] for text in made["texts"]]
     kernel_, called = (next(p for p in programs if p.name == name) for name in ("factorials", "factorial"))

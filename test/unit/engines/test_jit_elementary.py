@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import xegpu_py
-from xegpu_py.engines.jit.frame import TABLES
 from xegpu_py.engines.jit.host import VARIABLE, host_named
+from xegpu_py.engines.jit.native_launch_struct import TABLES
 from xegpu_py.engines.jit.rules import elementary
 from xegpu_py.runtime.kernel import Kernel
 
@@ -108,7 +108,7 @@ def test_powers_of_arguments_of_all_sizes(host: str, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.usefixtures("own_code")
 def test_doubt_of_the_long_polynomial(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The golden function computes the doubtful results: with so wide a bound, most of them."""
+    """The semantic function computes the doubtful results: with so wide a bound, most of them."""
     for bound in ("_BOUND", "_POWER_BOUND"):
         monkeypatch.setattr(elementary, bound, 2.0**-26)
     monkeypatch.setattr(elementary, "_LEAST_BOUND", 2.0**-24)

@@ -22,7 +22,7 @@ import xegpu_py
 from xegpu_py import cache as disk
 from xegpu_py.engines.jit import engine as engine_module
 from xegpu_py.engines.jit import host
-from xegpu_py.engines.jit.frame import ALLOCATION, STRIDE_BYTES
+from xegpu_py.engines.jit.native_launch_struct import ALLOCATION, STRIDE_BYTES
 from xegpu_py.engines.jit.rules.alu import ARITHMETIC
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.runtime.executable import ENGINES
@@ -233,13 +233,13 @@ End:
 def test_workgroups_that_wait_go_on_before_many_others_begin(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every second workgroup polls a number that the second next one stores. Each waiting one needs its own memory."""
     made: list[int] = []
-    own = engine_module._Slot.__init__
+    own = engine_module._WorkerSlot.__init__
 
-    def spy(slot: engine_module._Slot, *arguments: object) -> None:
+    def spy(slot: engine_module._WorkerSlot, *arguments: object) -> None:
         made.append(1)
         own(slot, *arguments)
 
-    monkeypatch.setattr(engine_module._Slot, "__init__", spy)
+    monkeypatch.setattr(engine_module._WorkerSlot, "__init__", spy)
     body = """\
     mov (M1_NM, 1) S(0,0)<1> 5:ud
     lsc_store.ugm (M1_NM, 1) flat[At]:a64 S.0:d32

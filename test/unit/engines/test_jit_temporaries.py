@@ -50,7 +50,7 @@ CASES = {
     "half": ("    mov (M1, 8) T(0,0)<1> 0x9:ud\n" + USE, False),
     "before": (USE + SET, False),
     "by a message": (SET + USE + "    lsc_store.ugm (M1, 1) flat[Out]:a64 T:d32x16t\n", False),
-    "by the golden function": (SET + "    exp (M1, 16) SumF(0,0)<1> F(0,0)<1;1,0>\n", False),
+    "by the semantic function": (SET + "    exp (M1, 16) SumF(0,0)<1> F(0,0)<1;1,0>\n", False),
 }
 
 
@@ -177,7 +177,7 @@ NANS = {
         "    (P) sel (M1, 16) Y(0,0)<1> X(0,0)<1;1,0> 0x0:f\n" + TOTAL.replace("X", "Y"),
         {"In", "X", "Y"},
     ),
-    "by the golden function too": ("    sin (M1, 16) Sum(0,0)<1> X(0,0)<1;1,0>\n", {"In", "X"}),
+    "by the semantic function too": ("    sin (M1, 16) Sum(0,0)<1> X(0,0)<1;1,0>\n", {"In", "X"}),
     "copied, and stored": (COPY + "    mov (M1, 16) Sum(0,0)<1> (-)Y(0,0)<1;1,0>\n", {"In"}),
     "clamped": ("    mov.sat (M1, 16) Sum(0,0)<1> X(0,0)<1;1,0>\n", {"In", "X"}),
     "converted": ("    mov (M1, 16) SumD(0,0)<1> X(0,0)<1;1,0>\n", {"In", "X"}),
@@ -219,7 +219,7 @@ PREDICATES = {
     "any of them": (CHOOSE.replace("(P)", "(P.any)"), set()),
     "in another block": ("Next:\n" + CHOOSE, set()),
     "guards a message": ("    (P) lsc_store.ugm (M1, 1) flat[Out]:a64 X:d32x16t\n", set()),
-    "guards what golden functions do": ("    (P) exp (M1, 16) Sum(0,0)<1> X(0,0)<1;1,0>\n", set()),
+    "guards what semantic functions do": ("    (P) exp (M1, 16) Sum(0,0)<1> X(0,0)<1;1,0>\n", set()),
 }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from xegpu_py import Kernel
-from xegpu_py.hardware_check import Engine, products
+from xegpu_py.extensions.hardware_check import Engine, products
 from xegpu_py.ir.diagnostics import Source
 from xegpu_py.numerics.dpas import dpas, pack_a, pack_b, unpack_c
 from xegpu_py.numerics.formats import BF
@@ -14,7 +14,7 @@ from xegpu_py.numerics.systolic import Systolic
 from xegpu_py.runtime.executable import Options
 from xegpu_py.target import target
 from xegpu_py.visa.assembly import read
-from xegpu_py.visa.modes import KEEPS, SYSTOLIC, keep_subnormals, with_modes
+from xegpu_py.visa.fp_modes import KEEPS, SYSTOLIC, keep_subnormals, with_modes
 
 LEAST = np.float32(2.0**-149)
 TEXT = """

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from mlir import ir
 
-from xegpu_py import oracles
+from xegpu_py import external_tools
 from xegpu_py.ir import module
 from xegpu_py.ir.builtin import Index, Integer, MemRef, Vector
 from xegpu_py.ir.codecs import TypeText
@@ -455,7 +455,7 @@ def test_definitions_that_cannot_be() -> None:
 
 @pytest.mark.needs("mlir-opt")
 def test_irdl_loads_in_stock_mlir_opt(context: Context, tmp_path: Path) -> None:
-    tool = oracles.find("mlir-opt")
+    tool = external_tools.find("mlir-opt")
     definition = tmp_path / "toy.irdl.mlir"
     definition.write_text(module.dump(Toy))
     source = tmp_path / "in.mlir"

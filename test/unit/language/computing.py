@@ -11,9 +11,9 @@ import numpy as np
 import xegpu_py
 import xegpu_py.language as xl
 from xegpu_py import build
-from xegpu_py.language.arrays import Array
-from xegpu_py.language.shaped_values import BUILDING
 from xegpu_py.target import DEFAULT
+from xegpu_py.tiles.arrays import Array
+from xegpu_py.tiles.value_base import BUILDING
 
 SUBGROUPS = 4
 

@@ -199,7 +199,7 @@ def test_floating_point_saturates():
 
 @pytest.mark.parametrize("workgroup", [False, True])
 def test_stochastic_rounding(workgroup):
-    """It is SRND, whose golden model is `numerics.srnd`."""
+    """It is SRND, whose definition is `numerics.srnd`."""
     rng = np.random.default_rng(3)
     single, half = rng.standard_normal((2, 8, 16)).astype(np.float32) * 100
     half = half.astype(np.float16)

@@ -16,7 +16,7 @@ import pytest
 import xegpu_py
 import xegpu_py.language as xl
 from xegpu_py import Config, Constexpr
-from xegpu_py.language.element_types import Known, as_argument
+from xegpu_py.tiles.element_types import Known, as_argument
 from xegpu_py.visa.finalizer import FinalizerMissing, available
 
 F32, BF16 = np.float32, ml_dtypes.bfloat16

@@ -4,7 +4,7 @@ import re
 import subprocess
 
 import xegpu_py
-from xegpu_py import oracles
+from xegpu_py import external_tools
 
 _PIPELINE = "builtin.module(func.func({}))"
 # iree-opt's MLIR is newer than ours, and spells these attributes in another way.
@@ -18,7 +18,7 @@ _NEWER = (
 
 def opt(text, *flags):
     """The output of iree-opt for a text; None if it rejects the text."""
-    command = [oracles.find("iree-opt"), "-", *flags]
+    command = [external_tools.find("iree-opt"), "-", *flags]
     ran = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120)
     return ran.stdout if ran.returncode == 0 else None
 
@@ -47,5 +47,5 @@ def distributed(program):
 def remarks(text):
     """What IREE's analysis says of the layouts of a function."""
     pipeline = _PIPELINE.format("iree-codegen-test-vector-layout-analysis")
-    command = [oracles.find("iree-opt"), "-", f"--pass-pipeline={pipeline}", "-o", "/dev/null"]
+    command = [external_tools.find("iree-opt"), "-", f"--pass-pipeline={pipeline}", "-o", "/dev/null"]
     return subprocess.run(command, input=text, capture_output=True, text=True, timeout=120, check=True).stderr

@@ -12,7 +12,7 @@ from xegpu_py import reference
 from xegpu_py.ir.control_flow import STRUCTURED, sources
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import walk
-from xegpu_py.passes.facts.value_facts import element_of, shape_of
+from xegpu_py.passes.analysis.ir_queries import element_of, shape_of
 from xegpu_py.passes.rewriting.builders import extract_slice, insert_slice, like, make, number_attribute, with_shape
 from xegpu_py.passes.rewriting.rewriter import Conversion, Rules
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xegpu_py.layout import NestedLayout
-from xegpu_py.passes.rewriting.lane_exchange import MOST_ROUNDS, moves, planned
+from xegpu_py.passes.rewriting.lane_layout_conversion import MOST_ROUNDS, moves, planned
 
 
 def check(how, have, want):

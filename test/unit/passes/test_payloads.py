@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import xegpu_py
 from xegpu_py.engines.operands import data_places
 from xegpu_py.ir.diagnostics import Source
-from xegpu_py.passes.visa_optimize.move import forward_results
+from xegpu_py.passes.visa_optimize.code_motion import forward_results
 from xegpu_py.target import TARGETS
 from xegpu_py.visa import assembly
 from xegpu_py.visa.messages import holds_payload

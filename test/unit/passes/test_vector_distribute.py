@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import xegpu_py
-from xegpu_py.passes.rewriting.lane_exchange import MOST_ROUNDS
+from xegpu_py.passes.rewriting.lane_layout_conversion import MOST_ROUNDS
 
 from .iree import distributed
 from .lanes import Workgroup

@@ -10,7 +10,7 @@ import xegpu_py
 from xegpu_py.dialects.iree_vector_ext import NestedLayoutAttr
 from xegpu_py.ir.diagnostics import position_of
 from xegpu_py.layout import NestedLayout
-from xegpu_py.passes.facts.vector_layouts import LAYOUTS
+from xegpu_py.passes.analysis.vector_layouts import LAYOUTS
 
 from .iree import remarks
 from .layout_programs import SHARED, make

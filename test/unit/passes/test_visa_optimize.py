@@ -17,7 +17,7 @@ from visa.mixtures import REGISTERS, SCRATCH, Mixture
 
 import xegpu_py
 from xegpu_py.passes.visa_optimize import VisaOptimize
-from xegpu_py.passes.visa_optimize.move import forward_results, hoist, schedule_loads
+from xegpu_py.passes.visa_optimize.code_motion import forward_results, hoist, schedule_loads
 from xegpu_py.passes.visa_optimize.simplify import remove_dead_code, rewrite_values
 from xegpu_py.runtime.host_arrays import DTYPES
 from xegpu_py.runtime.kernel import Kernel

@@ -10,8 +10,8 @@ import xegpu_py
 from xegpu_py.ir import assembly_format, reader
 from xegpu_py.ir.diagnostics import Source
 from xegpu_py.ir.module import Context
-from xegpu_py.upstream import import_upstream, importer, looks_upstream
-from xegpu_py.upstream.rebuilding import read_upstream
+from xegpu_py.upstream import import_upstream, importer, is_upstream_text
+from xegpu_py.upstream.import_common import read_upstream
 
 
 def run(text, *arrays, level=None, **launch):
@@ -206,7 +206,7 @@ def test_compile_takes_texts_of_upstream():
     %w = arith.addf %v, %v : vector<8x16xf32>
     xegpu.store_nd %w, %d[0, 0] : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>"""
     text = kernel("%a: memref<8x16xf32>", body)
-    assert looks_upstream(text)
+    assert is_upstream_text(text)
     a = np.ones((8, 16), np.float32)
     xegpu_py.compile(text)(a)
     assert (a == 2).all()
@@ -483,7 +483,7 @@ def test_lanes_access_views_of_two_dimensions_from_their_first_element_on(kind):
     ],
 )
 def test_a_text_whose_only_access_is_a_write_is_recognized(op):
-    assert looks_upstream(kernel("%a: memref<16xf32>", f"    {op}"))
+    assert is_upstream_text(kernel("%a: memref<16xf32>", f"    {op}"))
 
 
 def test_conversions_of_layouts_are_printed_as_mlir_opt_reads_them():

@@ -9,8 +9,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from xegpu_py import oracles
-from xegpu_py.programs.lighthouse import Runner
+from xegpu_py import external_tools
+from xegpu_py.extensions.programs.lighthouse import Runner
 
 BY_ROW = "affine_map<(i, j) -> (i)>"
 BY_COLUMN = "affine_map<(i, j) -> (j)>"
@@ -192,7 +192,7 @@ class Payload:
         schedule = tmp_path / "schedule.mlir"
         schedule.write_text(SCHEDULE.format(tile=tile, threads=16 * np.prod(grid), grid=grid, data=data))
         library = f"--transform-preload-library=transform-library-paths={schedule}"
-        command = [oracles.find("mlir-opt"), "-", library, *PASSES]
+        command = [external_tools.find("mlir-opt"), "-", library, *PASSES]
         done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr[:2000]
         return done.stdout
@@ -421,7 +421,7 @@ def test_tiled_flash_attention(tmp_path):
     line = next(s for s in FLASH.splitlines() if s.startswith("#product"))
     text = text.replace(line + "\n", "").replace("{PRODUCT}", line.partition(" = ")[2])
     done = subprocess.run(
-        [oracles.find("mlir-opt"), "-", *passes], input=text, capture_output=True, text=True, timeout=120
+        [external_tools.find("mlir-opt"), "-", *passes], input=text, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr[:2000]
     q, k, v = (noise((2, 64, 32), np.float16, seed) for seed in range(3))

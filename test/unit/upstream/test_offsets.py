@@ -7,7 +7,7 @@ from upstream.programs import Writer, divisors, typed
 
 import xegpu_py
 from xegpu_py.ir.module import walk
-from xegpu_py.passes.facts.index_polynomials import IndexForms, constant_part
+from xegpu_py.passes.analysis.affine_analysis import IndexForms, constant_part
 
 
 def chain(random):

@@ -6,11 +6,11 @@ import subprocess
 
 import pytest
 
-from xegpu_py import oracles
+from xegpu_py import external_tools
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
 from xegpu_py.ir.module import Context
 from xegpu_py.upstream import import_upstream
-from xegpu_py.upstream.rebuilding import read_upstream
+from xegpu_py.upstream.import_common import read_upstream
 
 T = "!xegpu.tensor_desc"
 SCATTER, BLOCK, LAYOUT = "#xegpu.scatter_tdesc_attr", "#xegpu.block_tdesc_attr", "#xegpu.layout"
@@ -243,7 +243,7 @@ def test_what_upstream_refuses_is_refused(case, message):
 
 
 def test_stock_mlir_opt_refuses_the_same():
-    tool = oracles.find("mlir-opt")
+    tool = external_tools.find("mlir-opt")
     if tool is None:
         pytest.skip("mlir-opt is not installed")
     texts = [program(case) for case, _ in INVALID]

@@ -1,4 +1,4 @@
-"""The vISA that IGC 2.40 prints, of kernels of test/opencl: read, verified, and printed as it was."""
+"""The vISA that IGC 2.40 prints of recorded OpenCL kernels: read, verified, and printed as it was."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from xegpu_py.visa.assembly import read, write
 from xegpu_py.visa.program import Immediate, Indirect, Program, Variable
 from xegpu_py.visa.verify import verify
 
-FOLDER = Path(__file__).parents[2] / "opencl"
+FOLDER = Path(__file__).parents[2] / "extensions/opencl/recorded"
 
 COMMENT = re.compile(r" *//.*")
 

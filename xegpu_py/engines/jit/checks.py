@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from xegpu_py.engines.faults import Memory, RuntimeFault, aligned, granule_bytes
 from xegpu_py.engines.interpreter import OperandBytes, operand_bytes
-from xegpu_py.engines.jit.frame import COPY_CALL, Context
 from xegpu_py.engines.jit.ir_text import PTR, Code, Value, vector
+from xegpu_py.engines.jit.native_launch_struct import COPY_CALL, Context
 from xegpu_py.engines.jit.operands import Emitter
 from xegpu_py.numerics.formats import Array
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -270,7 +270,7 @@ def _yield() -> int:
 # Checks for reads of registers that were never written, in native code.
 #
 # Each byte of a thread's registers has a shadow byte, which is nonzero once the register byte is written. An
-# instruction that reads an unwritten byte stops the thread. Its golden function then reports the error.
+# instruction that reads an unwritten byte stops the thread. Its semantic function then reports the error.
 
 _AT_ONCE = 64
 """The maximum number of bytes that are checked together."""

@@ -21,7 +21,7 @@ from xegpu_py.engines.jit.ir_text import (
     vector,
     widen,
 )
-from xegpu_py.engines.jit.panels import Prefetches
+from xegpu_py.engines.jit.packed_operand_cache import Prefetches
 from xegpu_py.numerics.formats import PRECISIONS, TYPES, F, Format
 
 # The functions that implement DPAS: they widen matrices, and multiply them with accumulators in vector registers.

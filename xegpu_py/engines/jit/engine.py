@@ -19,10 +19,10 @@ from xegpu_py.cache import NO_CACHE, Cache
 from xegpu_py.engines.faults import AccessFault, LocalMemory, Memory, RuntimeFault, aligned
 from xegpu_py.engines.interpreter import Interpreter, UnwrittenFault
 from xegpu_py.engines.jit.checks import LocalShadow, RaceSuspected
-from xegpu_py.engines.jit.frame import FULL_CALL, GOLDEN_CALL, TABLES, TRAFFIC, Context, Frame, Status
 from xegpu_py.engines.jit.host import Host, chosen_host, take
 from xegpu_py.engines.jit.native_code import driver, native_program, processors
-from xegpu_py.engines.jit.panels import Panels
+from xegpu_py.engines.jit.native_launch_struct import FULL_CALL, SEMANTICS_CALL, TABLES, TRAFFIC, Context, Frame, Status
+from xegpu_py.engines.jit.packed_operand_cache import Panels
 from xegpu_py.engines.jit.thread_function import frame_of
 from xegpu_py.engines.operands import ENDED, MAX_CALLS, Layout, new_batch
 from xegpu_py.numerics.dpas import Model
@@ -137,7 +137,7 @@ class Outcome(Struct):
     traffic: Counter[tuple[str, str]]
 
 
-class _Slot:
+class _WorkerSlot:
     """The memory of one running workgroup, or of several that run together."""
 
     def __init__(self, frame: Frame, threads: int, program: Program) -> None:
@@ -158,7 +158,7 @@ class _Slot:
             self.shadow.use(context)
 
 
-class _Board:
+class _Mailbox:
     """State that the workers of a launch share: the next workgroup, a stop flag, and the initial state of threads.
 
     All workers write `next` and often read `stop`, so that the two are in different cache lines.
@@ -228,13 +228,13 @@ class Jit:
         self._tables = [table(n, "hf") if n in native.tables else np.zeros(0, np.uint16) for n in TABLES]
         self.tables = np.array([t.ctypes.data for t in self._tables], np.uint64)
         self._spare: list[_Worker] = []
-        self._boards: list[_Board] = []
+        self._boards: list[_Mailbox] = []
         # Whether the last launch ended before other threads could start.
         self._brief = False
 
     @cached_property
     def interpreter(self) -> Interpreter:
-        """The golden model, which reports errors and computes rare cases."""
+        """The interpreter, which reports errors and computes rare cases."""
         return Interpreter(self.program, self.layout, self.model)
 
     def worker(self, number: int) -> _Worker:
@@ -246,17 +246,17 @@ class Jit:
         found.context.worker = number
         return found
 
-    def board(self) -> _Board:
+    def board(self) -> _Mailbox:
         """Shared state for a launch, reused where possible; all of it is zero."""
         try:
             found = self._boards.pop()
         except IndexError:
-            return _Board(self.frame)
+            return _Mailbox(self.frame)
         found.next[0] = found.stop[0] = 0
         found.template.fill(0)
         return found
 
-    def keep(self, workers: Sequence[_Worker], board: _Board) -> None:
+    def keep(self, workers: Sequence[_Worker], board: _Mailbox) -> None:
         """Keep the workers of a launch and their shared state for the next launch."""
         self._spare.extend(workers)
         self._boards.append(board)
@@ -302,7 +302,7 @@ class Jit:
         self._count(launch.groups * launch.threads)
         workers = threads or processors()
         launch = self._together(launch, workers)
-        team = _Team(self, launch, max(1, min(workers, launch.groups)))
+        team = _ThreadTeam(self, launch, max(1, min(workers, launch.groups)))
         self._brief = team.run(progress, self._brief)
         executed, traffic = team.counts()
         self.keep(team.workers, team.board)
@@ -310,7 +310,7 @@ class Jit:
         return Outcome(counts, Counter({k: int(n) for k, n in zip(TRAFFIC, traffic) if n}))
 
 
-class _Team(Struct, dict=True):
+class _ThreadTeam(Struct, dict=True):
     """The workers of one launch."""
 
     jit: Jit
@@ -432,19 +432,19 @@ class _Worker:
         self._frame = frame
         self.executed = aligned(8 * len(jit.starts)).view(np.int64)
         self.traffic = aligned(8 * len(TRAFFIC)).view(np.int64)
-        self.slot: _Slot | None = None
-        self._spare: list[_Slot] = []
+        self.slot: _WorkerSlot | None = None
+        self._spare: list[_WorkerSlot] = []
         # Rounds after which a launch first returns to Python, as found by earlier ones, whose rounds may be shorter.
         self._patience = _PATIENCE
         self._panels: Panels | None = None
         if jit.panel_bytes:
             self._panels = Panels(jit.panel_bytes, jit.step_bytes)
         self._full_call = FULL_CALL(self.take)
-        self._golden_call = GOLDEN_CALL(lambda _, at, block, active: self.golden(at, block, active))
+        self._semantics_call = SEMANTICS_CALL(lambda _, at, block, active: self.call_semantics(at, block, active))
         self.context = Context.from_buffer(aligned(ctypes.sizeof(Context)).data)
         Context.__init__(
             self.context,
-            golden=ctypes.cast(self._golden_call, ctypes.c_void_p).value,
+            semantics=ctypes.cast(self._semantics_call, ctypes.c_void_p).value,
             worker=number,
             executed=self.executed.ctypes.data,
             traffic=self.traffic.ctypes.data,
@@ -461,7 +461,7 @@ class _Worker:
             panels=self._panels.address if self._panels else 0,
         )
 
-    def begin(self, team: _Team) -> None:
+    def begin(self, team: _ThreadTeam) -> None:
         """Prepare for a launch."""
         self.team, self.launch = team, team.launch
         self.executed[:] = 0
@@ -490,9 +490,9 @@ class _Worker:
             # A load that is recorded is one of the thread's own.
             self._panels.begin(launch.threads, not (launch.shadow and launch.shadow.records_loads))
 
-    def _new_slot(self) -> _Slot:
+    def _new_slot(self) -> _WorkerSlot:
         """Memory for a workgroup, which native code clears before it runs one."""
-        return self._spare.pop() if self._spare else _Slot(self._frame, self.launch.threads, self.jit.program)
+        return self._spare.pop() if self._spare else _WorkerSlot(self._frame, self.launch.threads, self.jit.program)
 
     def run(self) -> None:
         """Run workgroups until there are no more."""
@@ -518,7 +518,7 @@ class _Worker:
             self.team.fail(self.own.group, error)
 
     @property
-    def own(self) -> _Slot:
+    def own(self) -> _WorkerSlot:
         """The memory of the running workgroup."""
         assert self.slot is not None
         return self.slot
@@ -537,7 +537,7 @@ class _Worker:
         yield status
 
     def _steps(self, patience: int = _FOREVER) -> Iterator[None]:
-        waiting: list[_Slot] = []
+        waiting: list[_WorkerSlot] = []
         context, driver = self.context, self.jit.driver
         while True:
             self.own.use(context)
@@ -622,16 +622,16 @@ class _Worker:
         batch.group_size = self.launch.group_size
         return batch
 
-    def golden(self, at: int, block: int, active: int) -> int:
-        """Run an instruction of a thread with its golden function; return 0 if it fails."""
+    def call_semantics(self, at: int, block: int, active: int) -> int:
+        """Run an instruction of a thread with its semantic function; return 0 if it fails."""
 
         try:
-            self._golden(at, block, active)
+            self._call_semantics(at, block, active)
         except (AccessFault, UnwrittenFault):
             return 0
         return 1
 
-    def _golden(self, at: int, block: int, active: int) -> None:
+    def _call_semantics(self, at: int, block: int, active: int) -> None:
         frame = self._frame
         memory = (ctypes.c_uint8 * frame.bytes).from_address(block)
         blocks = np.ctypeslib.as_array(memory).reshape(1, -1)
@@ -657,7 +657,7 @@ class _Worker:
         return self.launch.name(self.own.group, thread)
 
     def _fault(self) -> BaseException:
-        """The error of the instruction before which native code stopped, as its golden function reports it."""
+        """The error of the instruction before which native code stopped, as its semantic function reports it."""
 
         if self.context.race:
             return RaceSuspected()
@@ -665,7 +665,7 @@ class _Worker:
         at = self._word(thread, self._frame.pc)
         active = self._word(thread, self._frame.active) if self.jit.divergent else -1
         try:
-            self._golden(at, self._block(thread).ctypes.data, active)
+            self._call_semantics(at, self._block(thread).ctypes.data, active)
         except AccessFault as fault:
             return self.jit.interpreter.access_fault(fault, at, np.zeros(1, np.int64), lambda _: self._name(thread))
         except UnwrittenFault as fault:

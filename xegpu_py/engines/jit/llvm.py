@@ -19,7 +19,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from xegpu_py.engines.jit.frame import ENDED_PC, SLICE, Context, Status
+from xegpu_py.engines.jit.native_launch_struct import ENDED_PC, SLICE, Context, Status
 from xegpu_py.engines.operands import BUILTIN_OFFSETS
 
 # LLVM's C API: compiles text of LLVM IR to object code, and loads object code.

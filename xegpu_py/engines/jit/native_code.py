@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from msgspec import Struct, msgpack
 
 from xegpu_py.cache import NO_CACHE, Cache, digest, recalled, remembered
-from xegpu_py.engines.jit.frame import TABLES, Context
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.llvm import (
     FIXED,
@@ -24,6 +23,7 @@ from xegpu_py.engines.jit.llvm import (
     fixed_text,
     machine,
 )
+from xegpu_py.engines.jit.native_launch_struct import TABLES, Context
 from xegpu_py.engines.jit.operands import is_independent
 from xegpu_py.engines.jit.thread_function import block_starts, functions_of_program, given_bytes, matrices_of
 from xegpu_py.engines.operands import Layout

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from xegpu_py.engines.golden.alu import ROUNDED
-from xegpu_py.engines.jit.frame import STRIDE_BYTES, STRIDES, TABLES, Frame, Status, context_offset
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.ir_text import PTR, Code, Value, bits_of, lanes_of, vector
 from xegpu_py.engines.jit.llvm import function_of
+from xegpu_py.engines.jit.native_launch_struct import STRIDE_BYTES, STRIDES, TABLES, Frame, Status, context_offset
 from xegpu_py.engines.operands import Layout, execution_format
+from xegpu_py.engines.semantics.alu import ROUNDED
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
@@ -40,7 +40,7 @@ from xegpu_py.visa.program import (
 from xegpu_py.visa.spec import FLOATS
 
 if TYPE_CHECKING:
-    from xegpu_py.engines.jit.panels import Matrices, Matrix
+    from xegpu_py.engines.jit.packed_operand_cache import Matrices, Matrix
 
 
 # Operands as native code: registers, predicates and masks of one hardware thread.
@@ -106,10 +106,10 @@ def prefetch_line(code: Code, pointer: Value, category: str) -> None:
     code.call("llvm.prefetch.p0", pointer, *(code.const(n, "i32") for n in (int(category == "store"), 3, 1)))
 
 
-# Freedom of code generation: values that need not be in the thread's block, and NaNs whose bits no one observes.
+# Register promotion: values that need not be in the thread's block, and NaNs whose bits no one observes.
 
 
-class Freedom(Struct, frozen=True):
+class RegisterPromotion(Struct, frozen=True):
     """Variables and predicates that LLVM may keep anywhere, and variables whose NaNs may have any bits.
 
     Attributes:
@@ -162,7 +162,7 @@ class Emitter(Struct):
         live: the first and last instruction of the live range of each variable that is no alias; None to keep all.
         active: the variable with the enabled lanes, an i32; None if all lanes are enabled.
         matrices: variables that are not in registers; None if all are there.
-        freedom: the freedom that the program leaves to LLVM; see `Freedom`.
+        freedom: the freedom that the program leaves to LLVM; see `RegisterPromotion`.
         loop: the block that is written, if it jumps to itself.
         queue: the products that are queued in that block.
     """
@@ -177,7 +177,7 @@ class Emitter(Struct):
     active: Value | None = None
     live: Mapping[Variable, tuple[int, int]] | None = None
     matrices: Matrices | None = None
-    freedom: Freedom = field(default_factory=Freedom)
+    freedom: RegisterPromotion = field(default_factory=RegisterPromotion)
     loop: range | None = None
     queue: Queue | None = None
     _queues: list[Queue] = field(default_factory=list)
@@ -567,12 +567,12 @@ class Emitter(Struct):
         code.cond_br(fine, good, _WAY_OUT, *self._leaving(at, Status.FAULT))
         code.begin(good)
 
-    def golden(self, at: int) -> None:
-        """Run an instruction by its golden function on the thread's block."""
+    def call_semantics(self, at: int) -> None:
+        """Run an instruction by its semantic function on the thread's block."""
         code, inst = self.code, self.program.instructions[at]
         assert not any(access.var in self.freedom.variables for access in accesses(inst, self.layout.target))
         active = code.load(self.active, "i32", 4) if self.active is not None else code.const(-1, "i32")
-        pointer = self.context("golden", PTR)
+        pointer = self.context("semantics", PTR)
         index = code.const(at, "i32")
         done = code.call(pointer, self.context("worker"), index, self.thread, active, result="i32")
         if self.host.multiplies_tiles:
@@ -581,16 +581,16 @@ class Emitter(Struct):
         self.require(code.icmp("ne", done, 0), at)
 
 
-BY_GOLDEN = ("tanh", "sigm", "pow", "lrp", "madw", "invm", "rsqtm", "shfl_idx4", "faddr")
-"""Instructions that their golden functions execute."""
+BY_SEMANTICS = ("tanh", "sigm", "pow", "lrp", "madw", "invm", "rsqtm", "shfl_idx4", "faddr")
+"""Instructions that their semantic functions execute."""
 
-_IN_PLACE = ("setp", "addc", "subb", *BY_GOLDEN, *TABLES)
-"""Instructions that access the thread's block, some of them only when their golden function executes them."""
+_IN_PLACE = ("setp", "addc", "subb", *BY_SEMANTICS, *TABLES)
+"""Instructions that access the thread's block, some of them only when their semantic function executes them."""
 
 _FLOATS = tuple(TYPES[name] for name in FLOATS)
 
 
-def freedom_of(program: Program, target: Target, starts: Sequence[int], *, within_blocks: bool) -> Freedom:
+def freedom_of(program: Program, target: Target, starts: Sequence[int], *, within_blocks: bool) -> RegisterPromotion:
     """The freedom that a program leaves to LLVM, if its registers hold no results at the end.
 
     Args:
@@ -599,8 +599,8 @@ def freedom_of(program: Program, target: Target, starts: Sequence[int], *, withi
     """
     nans = free_nans(program)
     if not within_blocks:
-        return Freedom(nans=nans)
-    return Freedom(temporaries(program, target, starts), temporary_predicates(program, target, starts), nans)
+        return RegisterPromotion(nans=nans)
+    return RegisterPromotion(temporaries(program, target, starts), temporary_predicates(program, target, starts), nans)
 
 
 def _in_blocks(program: Program, starts: Sequence[int]) -> Iterator[tuple[int, Instruction]]:
@@ -671,7 +671,7 @@ def temporary_predicates(program: Program, target: Target, starts: Sequence[int]
 def _is_free(inst: Instruction) -> bool:
     """Whether an instruction's operands may be kept outside the thread's block."""
     places = any(isinstance(value, (Indirect, AddressOf)) for value in inst.values.values())
-    in_place = inst.name in _IN_PLACE or places or by_golden(inst)
+    in_place = inst.name in _IN_PLACE or places or by_semantics(inst)
     return INSTRUCTIONS[inst.name].is_arithmetic and not in_place
 
 
@@ -686,9 +686,9 @@ def rounds_directed(inst: Instruction) -> bool:
     return inst.name in ROUNDED or execution_format(inst, [fmt.name for fmt in formats]) not in ("", dst.format.name)
 
 
-def by_golden(inst: Instruction) -> bool:
-    """Whether an instruction rounds in a direction, and its golden function executes it: hosts round only to f and df,
-    and negated integers of 64 bits are not of that type."""
+def by_semantics(inst: Instruction) -> bool:
+    """Whether an instruction rounds in a direction, and its semantic function executes it: hosts round only to f and
+    df, and negated integers of 64 bits are not of that type."""
     if not rounds_directed(inst):
         return False
     wide = any(source.modifier and source.format.name in ("q", "uq") for source in inst.sources)

@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from xegpu_py.engines.jit.checks import emit_checks, emit_record
-from xegpu_py.engines.jit.frame import ENDED_PC, SLICE, Frame, Status, context_offset
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.ir_text import PTR, Code, Value
 from xegpu_py.engines.jit.llvm import function_of, functions_of
-from xegpu_py.engines.jit.operands import Emitter, Freedom, by_golden, freedom_of, rounds_directed
-from xegpu_py.engines.jit.panels import WORDS, found_matrices
+from xegpu_py.engines.jit.native_launch_struct import ENDED_PC, SLICE, Frame, Status, context_offset
+from xegpu_py.engines.jit.operands import Emitter, RegisterPromotion, by_semantics, freedom_of, rounds_directed
+from xegpu_py.engines.jit.packed_operand_cache import WORDS, found_matrices
 from xegpu_py.engines.jit.rules import CONTROL, RULES, RUNS
 from xegpu_py.engines.jit.rules.alu import emit_arithmetic, emit_directed, emit_flag_logic
 from xegpu_py.engines.jit.rules.block2d import surface
@@ -26,7 +26,7 @@ from xegpu_py.visa.program import HEADER, STATE, Flag, Instruction, Program, Var
 from xegpu_py.visa.spec import LANES
 
 if TYPE_CHECKING:
-    from xegpu_py.engines.jit.panels import Matrices
+    from xegpu_py.engines.jit.packed_operand_cache import Matrices
 
 
 # A program as functions of LLVM IR. The function `thread` runs one hardware thread.
@@ -83,7 +83,7 @@ def functions_of_program(
     matrices = matrices_of(program, layout, model, host, divergent, keep)
     # The checks of registers never written, and divergent lanes, look at registers between instructions.
     within = not (divergent or layout.watch)
-    freedom = Freedom() if keep else freedom_of(program, layout.target, blocks.starts, within_blocks=within)
+    freedom = RegisterPromotion() if keep else freedom_of(program, layout.target, blocks.starts, within_blocks=within)
     functions = [] if host.converts_halves else functions_of("halves.ll")
     helpers: dict[str, str] = {}
     if layout.races:
@@ -229,11 +229,11 @@ def _log(emitter: Emitter, inst: Instruction, at: int) -> None:
 def _write(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Write one instruction that does not end a block."""
     if emitter.matrices and emitter.matrices.panel_bytes and _outdates_panels(emitter.matrices, inst):
-        forget = emitter.template("panels.ll", "forget_panels", **WORDS)
+        forget = emitter.template("packed_operand_cache.ll", "forget_panels", **WORDS)
         emitter.code.call(forget, emitter.ctx, emitter.code.const(-1, "i64"))
     rule = RULES.get(inst.name)
-    if by_golden(inst):
-        emitter.golden(at)
+    if by_semantics(inst):
+        emitter.call_semantics(at)
     elif rounds_directed(inst):
         emit_directed(emitter, inst)
     elif rule:

@@ -1,4 +1,4 @@
-"""Rules that lower instructions to LLVM IR. Each instruction has one rule. The modules mirror golden functions.
+"""Rules that lower instructions to LLVM IR. Each instruction has one rule. The modules mirror semantic functions.
 
 Tables by the names of instructions:
 

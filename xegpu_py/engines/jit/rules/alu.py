@@ -1,4 +1,4 @@
-"""Native arithmetic, moves and predicates; mirrors golden/alu."""
+"""Native arithmetic, moves and predicates; mirrors semantics/alu."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from msgspec import field
 
-from xegpu_py.engines.golden import Table
 from xegpu_py.engines.jit.ir_text import (
     ONE,
     Code,
@@ -24,11 +23,12 @@ from xegpu_py.engines.jit.ir_text import (
     widen,
     width_of,
 )
-from xegpu_py.engines.jit.operands import BY_GOLDEN, Emitter
+from xegpu_py.engines.jit.operands import BY_SEMANTICS, Emitter
 from xegpu_py.engines.operands import AluOp, span
+from xegpu_py.engines.semantics import Table
 from xegpu_py.numerics.formats import BF8, HF, TF32, TYPES, F
+from xegpu_py.visa.fp_modes import READ_WHOLE
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.modes import READ_WHOLE
 from xegpu_py.visa.program import Flag, Immediate, Indirect, Instruction, Region
 
 # Arithmetic, logic and math: rules on vectors of numbers.
@@ -43,7 +43,7 @@ class Alu(AluOp, kw_only=True):
         code: the function to which the rule appends code.
         emitter: the emitter of this function.
         width: the integer type of the computation.
-        doubtful: lanes whose result may be wrong, i1; the golden function then executes the instruction. None if all
+        doubtful: lanes whose result may be wrong, i1; the semantic function then executes the instruction. None if all
             results are correct.
     """
 
@@ -322,10 +322,10 @@ def with_carry(emitter: Emitter, inst: Instruction, at: int) -> None:
     emitter.write(inst["carry"], code.resize(code.mask(code.lshr(total, 32), 1), 32, False), mask)
 
 
-@RULES.of(*BY_GOLDEN)
-def by_golden(emitter: Emitter, inst: Instruction, at: int) -> None:
-    """Run the golden function."""
-    emitter.golden(at)
+@RULES.of(*BY_SEMANTICS)
+def by_semantics(emitter: Emitter, inst: Instruction, at: int) -> None:
+    """Run the semantic function."""
+    emitter.call_semantics(at)
 
 
 @RULES.of("setp")
@@ -500,7 +500,7 @@ def emit_arithmetic(emitter: Emitter, inst: Instruction, at: int) -> None:
         return
     doubtful, acting = code.mask_to_bits(op.doubtful), emitter.acting(inst)
     doubtful = doubtful if acting is None else code.and_(doubtful, acting)
-    code.choose(code.icmp("eq", doubtful, 0), write, lambda: emitter.golden(at))
+    code.choose(code.icmp("eq", doubtful, 0), write, lambda: emitter.call_semantics(at))
 
 
 def _narrowed(emitter: Emitter, inst: Instruction, result: Value, fmt: str) -> Value:

@@ -10,14 +10,21 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from xegpu_py.engines.golden import Table
 from xegpu_py.engines.jit.checks import KINDS, NULL
 from xegpu_py.engines.jit.dpas_functions import as_float, rows_of, words_of
-from xegpu_py.engines.jit.frame import context_offset, traffic_offset
 from xegpu_py.engines.jit.ir_text import PTR, Value, bits_of, vector
+from xegpu_py.engines.jit.native_launch_struct import context_offset, traffic_offset
 from xegpu_py.engines.jit.operands import Emitter, prefetch_line, prefetch_next
-from xegpu_py.engines.jit.panels import MOST_BESIDE, WORDS, Matrix, block_bytes, listed_lines, panel_stride
+from xegpu_py.engines.jit.packed_operand_cache import (
+    MOST_BESIDE,
+    WORDS,
+    Matrix,
+    block_bytes,
+    listed_lines,
+    panel_stride,
+)
 from xegpu_py.engines.jit.rules.memory import locate
+from xegpu_py.engines.semantics import Table
 from xegpu_py.numerics.formats import PRECISIONS
 from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import accesses
@@ -118,7 +125,7 @@ def _panel(emitter: Emitter, inst: Instruction, at: int, shape: BlockShape, matr
     make = f"make_{name}"
     entered = ["i64", PTR, "i64", "i64", "i64"]
     emitter.helper(make, lambda: _Block(emitter, make, shape, matrix, entered).make_panel())
-    emitter.template("panels.ll", "$find", find=name, make=make, tag=zlib.crc32(name.encode()), **WORDS)
+    emitter.template("packed_operand_cache.ll", "$find", find=name, make=make, tag=zlib.crc32(name.encode()), **WORDS)
     extents = surface(emitter, inst)
     assert emitter.matrices
     across, down = (emitter.matrices.steps * _step(emitter, inst[n]) for n in ("x", "y"))
@@ -349,8 +356,10 @@ class _Block:
         return self._call_panels("allocation_bit", self.base, result="i64")
 
     def _call_panels(self, name: str, *operands: Value, result: str = "", words: Mapping[str, object] = WORDS) -> Value:
-        """Call a function of `panels.ll` with the context and operands."""
-        return self.code.call(self.emitter.template("panels.ll", name, **words), self.ctx, *operands, result=result)
+        """Call a function of `packed_operand_cache.ll` with the context and operands."""
+        return self.code.call(
+            self.emitter.template("packed_operand_cache.ll", name, **words), self.ctx, *operands, result=result
+        )
 
     def _copy(self, pointer: Value, inside: _Inside) -> tuple[Value, Value]:
         """Copy a block, with zeros for what is outside; returns the address of the copy, and its pitch."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from xegpu_py.engines.golden import Table
 from xegpu_py.engines.jit.checks import emit_record
-from xegpu_py.engines.jit.frame import Status
 from xegpu_py.engines.jit.ir_text import Value, vector
+from xegpu_py.engines.jit.native_launch_struct import Status
+from xegpu_py.engines.semantics import Table
 from xegpu_py.visa.dataflow import returns
 from xegpu_py.visa.program import Immediate, Instruction
 from xegpu_py.visa.spec import LANES

@@ -9,7 +9,6 @@ from functools import partial
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from xegpu_py.engines.golden import Table
 from xegpu_py.engines.jit.dpas_functions import (
     Extent,
     Shape,
@@ -27,7 +26,8 @@ from xegpu_py.engines.jit.dpas_functions import (
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.ir_text import PTR, Code, Value, vector
 from xegpu_py.engines.jit.operands import Emitter, Queue
-from xegpu_py.engines.jit.panels import steps_of
+from xegpu_py.engines.jit.packed_operand_cache import steps_of
+from xegpu_py.engines.semantics import Table
 from xegpu_py.numerics.block_scaled import BLOCK, COLUMNS, ROWS, SCALE_GROUP, scaled_depth
 from xegpu_py.numerics.dpas import operand_bytes, ops_per_channel
 from xegpu_py.numerics.formats import PRECISIONS, TYPES
@@ -126,10 +126,10 @@ def dpas(emitter: Emitter, inst: Instruction, at: int) -> None:
 
 def emit_run(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
     """Write consecutive instructions, together if none reads the result of another one except as its accumulator."""
-    if any(_by_golden(emitter, inst) for _, inst in run):
+    if any(_by_semantics(emitter, inst) for _, inst in run):
         for at, inst in run:
-            if _by_golden(emitter, inst):
-                emitter.golden(at)
+            if _by_semantics(emitter, inst):
+                emitter.call_semantics(at)
             else:
                 emit_run(emitter, [(at, inst)])
         return
@@ -151,8 +151,8 @@ def emit_run(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
         _emit_part(emitter, part)
 
 
-def _by_golden(emitter: Emitter, inst: Instruction) -> bool:
-    """Whether the golden function executes an instruction: of a measured model, or with subnormal accumulators or
+def _by_semantics(emitter: Emitter, inst: Instruction) -> bool:
+    """Whether the semantic function executes an instruction: of a measured model, or with subnormal accumulators or
     results that are zeros."""
     measured = isinstance(emitter.model, Systolic) and PRECISIONS[inst["W"]].is_float
     return measured or any(inst[name].var and inst.flushes(inst[name].var.type) for name in ("dst", "src0"))
@@ -424,11 +424,11 @@ def _multiply(emitter: Emitter, group: list[_Chain], kept: tuple[bool, ...], scr
 
 
 def _sum(emitter: Emitter, chain: _Chain, scratch: _Scratch) -> None:
-    """Add in the models `stage` and `exact`; the golden function does what f64 cannot."""
+    """Add in the models `stage` and `exact`; the semantic function does what f64 cannot."""
     code, shape = emitter.code, chain.shape
     (at,) = chain.at
     if shape.W == "df":
-        emitter.golden(at)
+        emitter.call_semantics(at)
         return
     types = f"{shape.A}_{shape.W}_{shape.dst}_{shape.acc or 'none'}"
     name = f"sum_{shape.terms}_{types}_{shape.rows}x{shape.columns}x{shape.depth}"
@@ -442,7 +442,7 @@ def _sum(emitter: Emitter, chain: _Chain, scratch: _Scratch) -> None:
         result="i1",
     )
     with code.when(code.not_(fine)):
-        emitter.golden(at)
+        emitter.call_semantics(at)
 
 
 RUNS = {"dpas": (1 << 20, lambda emitter, run: len(run), emit_run)}
@@ -462,7 +462,7 @@ def bdpas(emitter: Emitter, inst: Instruction, at: int) -> None:
     masked = emitter.active is not None and not inst.no_mask
     if emitter.model != "fma" or masked or inst.flushed:
         # These models and disabled lanes are rare.
-        emitter.golden(at)
+        emitter.call_semantics(at)
         return
     code, acc, depth = emitter.code, inst["src0"].var, scaled_depth(inst["W"], inst["A"])
     # A shape with several terms widens its matrices to f64.

@@ -1,9 +1,9 @@
-"""Roots, powers, logarithms and sines: correctly rounded, like the golden functions.
+"""Roots, powers, logarithms and sines: correctly rounded, like the semantic functions.
 
 For f32 arguments a rule computes an f64 estimate whose relative error has a bound. The rule decreases and increases the
-estimate by this bound. If both numbers round to the same f32 number, that is the result; otherwise the golden function
-computes it. The bound is far above the actual errors: the truncation errors of polynomials are below 2**-51, and only a
-few roundings of 2**-53 matter. For f16 arguments the results are in tables.
+estimate by this bound. If both numbers round to the same f32 number, that is the result; otherwise the semantic
+function computes it. The bound is far above the actual errors: the truncation errors of polynomials are below 2**-51,
+and only a few roundings of 2**-53 matter. For f16 arguments the results are in tables.
 
 Each rule is a function of native code that instructions call: inlined code would be so large that the CPU waits for
 instruction fetches. For powers a faster method with pairs of f32 is tried first on hosts that can permute lanes by a
@@ -20,14 +20,14 @@ from decimal import Decimal
 import numpy as np
 from msgspec.structs import replace
 
-from xegpu_py.engines.golden import Table
-from xegpu_py.engines.jit.frame import TABLES
 from xegpu_py.engines.jit.host import intrinsic_of
 from xegpu_py.engines.jit.ir_text import ONE, PTR, Code, Value, vector
+from xegpu_py.engines.jit.native_launch_struct import TABLES
 from xegpu_py.engines.jit.rules.alu import Alu
+from xegpu_py.engines.semantics import Table
 
 ELEMENTARY = Table()
-"""The rule of each instruction. If a result is in doubt, the golden function computes it from the thread's block."""
+"""The rule of each instruction. If a result is in doubt, the semantic function computes it from the thread's block."""
 
 _BOUND = 2.0**-46
 
@@ -36,7 +36,7 @@ _POWER_BOUND = 2.0**-49
 rounding errors of its evaluation."""
 
 _LARGEST_ANGLE = 2.0**20
-"""The largest angle that native code reduces; for larger angles the golden function computes the result."""
+"""The largest angle that native code reduces; for larger angles the semantic function computes the result."""
 
 # pi/2 in three parts. The first two have 33 bits, so that their products with numbers below 2**20 are exact.
 _HALF_PI = (float.fromhex("0x1.921fb544p+0"), float.fromhex("0x1.0b4611a6p-34"), float.fromhex("0x1.3198a2e037073p-69"))

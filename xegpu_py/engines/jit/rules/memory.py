@@ -8,12 +8,12 @@ from functools import partial
 from msgspec import Struct
 
 from xegpu_py.engines.faults import SLM, UGM
-from xegpu_py.engines.golden import Table
 from xegpu_py.engines.jit.checks import emit_notes, emit_values
-from xegpu_py.engines.jit.frame import ALLOCATION, context_offset, traffic_offset
 from xegpu_py.engines.jit.ir_text import PTR, Code, Value, bits_of, narrow, vector, widen
+from xegpu_py.engines.jit.native_launch_struct import ALLOCATION, context_offset, traffic_offset
 from xegpu_py.engines.jit.operands import Emitter, prefetch_line, prefetch_next
 from xegpu_py.engines.operands import data_places
+from xegpu_py.engines.semantics import Table
 from xegpu_py.numerics.formats import IEEE
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.messages import ATOMICS, address_base, alignment
@@ -32,7 +32,7 @@ def locate(emitter: Emitter, lanes: int) -> str:
 
 
 def addresses(emitter: Emitter, inst: Instruction) -> Value:
-    """Each lane's address, i64. Sums are of the widths that `golden.memory` says."""
+    """Each lane's address, i64. Sums are of the widths that `semantics.memory` says."""
     code, operand, given = emitter.code, inst["address"], address_base(inst)
     bits = 64 if inst["address_size"] == "a64" else 32
     found = code.fetch(emitter.thread, emitter.place(operand), vector(inst.exec_size, f"i{bits}"))
@@ -207,7 +207,7 @@ def _located_as_before(
 def _last_changed(code: Code, lanes: int, expected: Value, new: Value) -> Value:
     """The last of the four bytes that a compare and swap changes: all that is beyond may lie outside of an allocation.
 
-    See `engines.golden.memory`.
+    See `engines.semantics.memory`.
     """
     words = [code.load(pointer, vector(lanes, "i32")) for pointer in (expected, new)]
     changed = code.or_(code.xor(*words), 1)

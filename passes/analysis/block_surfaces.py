@@ -1,0 +1,566 @@
+"""Whether 2D messages can address a tensor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mlir import ir
+from msgspec import Struct, field
+
+from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.dialects.xegpu.types import UNALIGNED, UNIT_STRIDES, DescriptorMaker, DescriptorUpdate
+from xegpu_py.dialects.xetile import Tile
+from xegpu_py.ir.bindings import is_kernel
+from xegpu_py.ir.builtin import Decoded, strides_of
+from xegpu_py.ir.control_flow import UnionFind, carried
+from xegpu_py.ir.diagnostics import emit_error, position_of
+from xegpu_py.ir.module import walk
+from xegpu_py.ir.operation import implements
+from xegpu_py.passes.analysis.affine_analysis import IndexForms, Monomial
+from xegpu_py.passes.analysis.divisibility import divisor
+from xegpu_py.passes.analysis.ir_queries import (
+    PARTS,
+    SIGNED_CASTS,
+    UNSIGNED_CASTS,
+    argument_number,
+    block_of,
+    constant_of,
+    defining_op,
+    is_desc,
+    numbers_of_view,
+    sees,
+)
+from xegpu_py.runtime.executable import OPERATIONS, Expression, Multiple, Product, Sum, Surface
+from xegpu_py.target import Block2DLimits, Target
+
+# The tensors of block descriptors, and the rules of 2D block messages that they must satisfy.
+
+_VIEWS = (
+    "memref.subview", "memref.reinterpret_cast", "memref.collapse_shape", "memref.expand_shape", "memref.cast",
+    "memref.memory_space_cast", "memref.transpose", "memref.view", "memref.extract_aligned_pointer_as_index",
+    "arith.index_cast", "arith.index_castui", "builtin.unrealized_conversion_cast",
+)  # fmt: skip
+"""Ops whose result is a view of their first operand's memory."""
+
+
+DIVIDED = "xetile.divided"
+"""The attribute with the numbers that a kernel assumes to be multiples of others; see xetile-scattered-to-tiles."""
+
+
+def multiples_of(func: ir.Operation) -> tuple[Multiple, ...]:
+    """What a kernel's attribute `DIVIDED` says."""
+    numbers = [*ir.DenseI64ArrayAttr(func.attributes[DIVIDED])] if DIVIDED in func.attributes else []
+    return tuple(Multiple(array, _given(giver, dim), count) for array, giver, dim, count in zip(*[iter(numbers)] * 4))
+
+
+NARROW = "xetile.narrow"
+"""The attribute with the sums of products that a kernel assumes to fit 32 bits; see xetile-scattered-to-tiles."""
+
+
+def sums_of(func: ir.Operation) -> tuple[Sum, ...]:
+    """What a kernel's attribute `NARROW` says."""
+    found = []
+    for one in ir.ArrayAttr(func.attributes[NARROW]) if NARROW in func.attributes else ():
+        array, *numbers = ir.DenseI64ArrayAttr(one)
+        terms = []
+        while numbers:
+            factor, count, *numbers = numbers
+            givers, numbers = numbers[: 2 * count], numbers[2 * count :]
+            terms.append((factor, tuple(_given(*pair) for pair in zip(*[iter(givers)] * 2))))
+        found.append(Sum(array, tuple(terms)))
+    return tuple(found)
+
+
+def _given(giver: int, dim: int) -> Expression:
+    """An argument, or the extent of an array if there is a dimension."""
+    return ("argument", giver) if dim < 0 else ("extent", giver, dim)
+
+
+def buffer_of(value: ir.Value) -> ir.Value:
+    """The memref or address of which a memref or address is a view."""
+    while not isinstance(value.owner, ir.Block) and value.owner.operation.name in _VIEWS:
+        value = value.owner.operation.operands[0]
+    return value
+
+
+def argument_of(value: ir.Value) -> int | None:
+    """The number of the function argument that contains a memref or address; None if unknown."""
+    return argument_number(buffer_of(value), "gpu.func", "func.func")
+
+
+class Tensor(Struct, frozen=True):
+    """The tensor of a descriptor. Unknown properties are None.
+
+    Attributes:
+        extents: its shape.
+        strides: elements from one index to the next, of each dimension.
+        start: the offset of its first element from the start of the buffer, in elements.
+    """
+
+    extents: tuple[int | None, ...]
+    strides: tuple[int | None, ...]
+    start: int | None
+
+
+def tensor_of(view: Any) -> Tensor:
+    """The known properties of the tensor of an `xegpu.create_nd_tdesc`."""
+    shape, strides = tuple(map(constant_of, view.shape)), tuple(map(constant_of, view.strides))
+    source = view.source
+    own = _OWN[source.type]
+    if own is None:
+        return Tensor(shape, strides, None)
+    if not strides:
+        strides = own.strides
+        if strides and strides[-1] is None and _is_unit(source):
+            strides = (*strides[:-1], 1)
+    return Tensor(shape or own.extents, strides, own.start)
+
+
+def _own(kind: ir.Type) -> Tensor | None:
+    """What a memref's type says of its memory; None for other types."""
+    if not isinstance(kind, ir.MemRefType):
+        return None
+    dynamic, unknown = ir.ShapedType.get_dynamic_size(), ir.ShapedType.get_dynamic_stride_or_offset()
+    strides = strides_of(kind)
+    offset = unknown if strides is None else kind.get_strides_and_offset()[1]
+    return Tensor(
+        tuple(None if n == dynamic else n for n in kind.shape),
+        tuple(None if n == unknown else n for n in strides or [unknown] * kind.rank),
+        None if offset == unknown else offset,
+    )
+
+
+_OWN = Decoded(_own)
+
+
+def _is_unit(memref: ir.Value) -> bool:
+    """Whether the dynamic innermost stride of a memref is known to be 1 from its definition."""
+    kind = ir.MemRefType(memref.type)
+    steps = strides_of(kind)
+    if steps is None or not steps or steps[-1] == 1:
+        return bool(steps)
+    op = defining_op(memref)
+    if op is None:
+        number = argument_number(memref, "gpu.func")
+        return number is not None and number in unaligned_arguments(
+            ir.BlockArgument(memref).owner.owner.operation, UNIT_STRIDES
+        )
+    if op.name not in ("memref.cast", "memref.subview") or ir.MemRefType(op.operands[0].type).rank != kind.rank:
+        return False
+    return (op.name == "memref.cast" or list(op.attributes["static_strides"])[-1] == 1) and _is_unit(op.operands[0])
+
+
+def stride_problem(tensor: Tensor) -> str | None:
+    """The reason why no message of consecutive elements addresses a tensor: its innermost stride; None if that is 1."""
+    step = tensor.strides[-1] if tensor.strides else 1
+    if step == 1:
+        return None
+    return f"has an innermost stride {'that is not known to be 1' if step is None else f'of {step}'}"
+
+
+def surface_problem(
+    view: Any,
+    target: Target,
+    unaligned: Sequence[int] | None = (),
+    tensor: Tensor | None = None,
+    most_bytes: int = 0,
+) -> str | None:
+    """The reason why block messages cannot address the tensor of an `xegpu.create_nd_tdesc`; None if they can.
+
+    Blocks of one dimension use messages of consecutive elements, others 2D block messages.
+
+    Args:
+        unaligned: numbers of the arguments whose unknown alignment is not assumed; None for all memory.
+        tensor: the known properties of the tensor, if the caller has them.
+        most_bytes: the greatest span of an array that is an argument; 0 for no limit.
+    """
+    desc = TensorDesc.of(view.tdesc)
+    found = tensor or tensor_of(view)
+    problem = stride_problem(found)
+    if problem is not None or len(desc.shape) < 2:
+        return problem
+    if desc.in_slm:
+        return "is in shared local memory, where 2D block messages are not supported"
+    if target.block2d is None:
+        return f"requires 2D block messages, which target '{target.name}' does not support"
+    size = desc.bits // 8
+    width, pitch = found.extents[-1], found.strides[-2]
+    start = _start_divisor(view.source) if found.start is None else found.start
+    in_bytes = [None if n is None else n * size for n in (width, pitch, start)]
+    problem = target.block2d.surface_problem(in_bytes[0], found.extents[-2], in_bytes[1], in_bytes[2])
+    outer = [None if n is None else n * size for n, count in zip(found.strides[:-2], found.extents) if count != 1]
+    problem = problem or target.block2d.outer_problem(outer)
+    in_bytes += outer
+    marked = is_unaligned(view, unaligned)
+    if problem is None and marked and None in in_bytes:
+        return "is not known to have the alignment that 2D block messages require"
+    if problem is None and unaligned is not None and marked and found.extents[-2] is None:
+        by_pitch = pitch is not None and most_bytes // (pitch * size) < target.block2d.most_extent
+        if most_bytes and by_pitch and _is_matrix_argument(view):
+            return None
+        return f"is not known to have at most {target.block2d.most_extent} rows, which 2D block messages require"
+    return problem
+
+
+def _is_matrix_argument(view: Any) -> bool:
+    """Whether the tensor of an `xegpu.create_nd_tdesc` is a matrix that is an argument of a kernel."""
+    of_kernel = argument_number(view.source, "gpu.func") is not None and is_kernel(view.source.owner.owner.operation)
+    kind = view.source.type
+    return of_kernel and isinstance(kind, ir.MemRefType) and kind.rank == 2 and not len(view.shape)
+
+
+def is_unaligned(view: Any, unaligned: Sequence[int] | None) -> bool:
+    """Whether the unknown alignment of the tensor of an `xegpu.create_nd_tdesc` is not assumed.
+
+    Args:
+        unaligned: numbers of these arguments; None for all memory. If there are any, the alignment of memory that is
+            not known to belong to another argument is not assumed either.
+    """
+    if not unaligned:
+        return unaligned is None
+    argument = argument_of(view.source)
+    return argument is None or argument in unaligned
+
+
+def column_problem(view: Any, size: int, limits: Block2DLimits, trusted: bool) -> str | None:
+    """The reason why 2D block messages cannot address blocks at the columns where an op creates or moves them.
+
+    Args:
+        view: an `xegpu.create_nd_tdesc` or `xegpu.update_nd_offset`.
+        size: bytes of an element.
+        trusted: whether unknown columns are assumed to satisfy the rules of messages.
+    """
+    column = constant_of(view.offsets[-1])
+    if column is None:
+        column = 0 if trusted else divisor(view.offsets[-1])
+    if column * size % limits.column_granule == 0:
+        return None
+    return f"begins at columns that are not multiples of {limits.column_granule} bytes, which 2D block messages require"
+
+
+def _start_divisor(source: ir.Value) -> int | None:
+    """A known divisor of a memref's offset, in elements."""
+    op = defining_op(source)
+    if op is None or op.name != "memref.reinterpret_cast":
+        return None
+    ((start,), *_) = numbers_of_view(op)
+    forms = IndexForms()
+    found = forms.scalar(start)
+    # A sum with a number that is not a multiple of a constant, or of which calls check that it is one, is unknown.
+    if isinstance(start, int) or any(m and abs(n) == 1 for m, n in found.items()):
+        return None
+    block = block_of(source)
+    while (func := block.owner.operation).name not in ("gpu.func", "func.func"):
+        block = func.block
+    checked = [*ir.DenseI64ArrayAttr(func.attributes[DIVIDED])][1::4] if DIVIDED in func.attributes else []
+
+    def is_checked(m: Monomial, n: int) -> bool:
+        return any(argument_number(forms.first(s), "gpu.func") in checked for s in m) or (not m and n % 64 == 0)
+
+    return None if all(is_checked(m, n) for m, n in found.items()) else forms.divisor(found)
+
+
+def unaligned_arguments(func: ir.Operation, name: str = UNALIGNED) -> tuple[int, ...]:
+    """The argument numbers in a kernel's `xegpu.unaligned`, or in another attribute of this form.
+
+    Raises:
+        DiagnosticError: if the attribute is not a list of numbers of the kernel's arguments.
+    """
+    found = func.attributes.get(name)
+    if found is None:
+        return ()
+    count = len(func.regions[0].blocks[0].arguments)
+    numbers = tuple(found) if isinstance(found, ir.DenseI64ArrayAttr) else (-1,)
+    if not all(0 <= n < count for n in numbers):
+        note = f"write '{name} = array<i64: 0, 2>', of its {count} arguments from 0"
+        emit_error(func, f"has {name} = {found}, which does not count arguments", note)
+    return numbers
+
+
+# Finds a function's descriptors whose tensors 2D block messages cannot address, and the alignment of their rows.
+
+
+class Surfaces(Struct):
+    """The tensors of a function's block descriptors.
+
+    Attributes:
+        func: the function.
+        classes: descriptors that are moved and carried together.
+        creations: by class the ops that make its descriptors.
+        problems: by class, the reason why 2D block messages cannot address the tensors.
+    """
+
+    func: ir.Operation
+    classes: UnionFind[ir.Value] = field(default_factory=UnionFind)
+    creations: dict[ir.Value, list[ir.Operation]] = field(default_factory=dict)
+    problems: dict[ir.Value, str] = field(default_factory=dict)
+    _users: dict[ir.Value, list[ir.Operation]] = field(default_factory=dict)
+
+    def problem(self, desc: ir.Value) -> str | None:
+        """The reason why no 2D block message moves a descriptor's block; None if one does."""
+        return self.problems.get(self.classes.find(desc))
+
+    def made_by(self, desc: ir.Value) -> list[Any]:
+        """The `xegpu.create_nd_tdesc` that may have made a descriptor."""
+        return [op.opview for op in self.creations.get(self.classes.find(desc), ())]
+
+    def users_of(self, desc: ir.Value) -> list[ir.Operation]:
+        """The ops that use a descriptor of the same class."""
+        if not self._users:
+            for op in walk(self.func):
+                for value in op.operands:
+                    if is_desc(value):
+                        self._users.setdefault(self.classes.find(value), []).append(op)
+        return self._users.get(self.classes.find(desc), [])
+
+    def place(self, desc: ir.Value) -> Place | None:
+        """The form of a descriptor as numbers; None if its creation is not visible.
+
+        Raises:
+            DiagnosticError: at one of the addresses, if control flow carries addresses of several types.
+        """
+        made = self.made_by(desc)
+        if not made:
+            return None
+        sources = [[view.source, *view.shape, *view.strides] for view in made]
+        values = [v for v in sources[0] if not isinstance(v, int)]
+        alike = all(s == sources[0] for s in sources)
+        users = self.users_of(desc)
+        rank = len(TensorDesc.of(desc).shape)
+        if alike and all(sees(op, v) for op in users for v in values):
+            return Place(rank)
+        kinds = {"i64" if isinstance(view.source.type, ir.MemRefType) else str(view.source.type) for view in made}
+        if len(kinds) > 1:
+            other = next(view for view in made if not isinstance(view.source.type, ir.MemRefType))
+            emit_error(
+                other.operation,
+                f"has an address of type {other.source.type}, but control flow passes its descriptor on as one with "
+                f"those of other sources, and no 2D block message serves it: its tensor {self.problem(desc)}",
+                "use addresses of type i64 in control flow that also passes memrefs",
+            )
+        stepped = any(stride_problem(tensor_of(view)) for view in made)
+        return Place(rank, kinds.pop(), stepped)
+
+    def row_alignment(self, desc: ir.Value) -> int:
+        """The known alignment of a block's rows in bytes."""
+        kind = TensorDesc.of(desc)
+        size = max(kind.bits // 8, 1)
+        known = [divisor(desc)]
+        for view in self.made_by(desc):
+            tensor = tensor_of(view)
+            # Buffers are aligned; the alignment of an integer address is unknown.
+            numbers = (tensor.start, *tensor.strides[:-1])
+            known += [1 if n is None else n for n in numbers]
+        return math.gcd(*known) * size if len(known) > 1 else size
+
+
+def find_surfaces(
+    func: ir.Operation,
+    ops: Sequence[ir.Operation],
+    target: Target,
+    unaligned: Sequence[int] | None = (),
+    most_bytes: int = 0,
+) -> Surfaces:
+    """Find the classes of a function's block descriptors, and those that 2D block messages cannot address.
+
+    Args:
+        ops: the function's ops.
+        unaligned: see `surface_problem`; the arguments in the kernel's `xegpu.unaligned` are added.
+        most_bytes: see `surface_problem`.
+    """
+    found = Surfaces(func)
+    for op in ops:
+        join_descriptors(found.classes, op)
+    marked = None if unaligned is None else (*unaligned, *unaligned_arguments(func))
+    moves = []
+    for op in ops:
+        name = op.name
+        if name not in ("xegpu.create_nd_tdesc", "xegpu.update_nd_offset"):
+            continue
+        view: Any = op.opview
+        if view.mode != Mode.VC:
+            continue
+        result = op.results[0]
+        root = found.classes.find(result)
+        moves.append((root, view, TensorDesc.of(result)))
+        if name == "xegpu.create_nd_tdesc":
+            found.creations.setdefault(root, []).append(op)
+            problem = surface_problem(view, target, marked, most_bytes=most_bytes)
+            if problem:
+                found.problems.setdefault(root, problem)
+    # Without marked memory, all unknown columns are trusted.
+    creations = () if marked == () else found.creations.items()
+    doubted = {root for root, made in creations if any(is_unaligned(op.opview, marked) for op in made)}
+    for root, view, desc in moves:
+        if root not in found.problems and root in found.creations and len(desc.shape) > 1:
+            assert target.block2d
+            problem = column_problem(view, desc.bits // 8, target.block2d, root not in doubted)
+            if problem:
+                found.problems[root] = problem
+    return found
+
+
+def join_descriptors(classes: UnionFind[ir.Value], op: ir.Operation) -> None:
+    """Join the descriptors that an op moves or carries."""
+    for group in carried(op):
+        if is_desc(group[0]):
+            classes.join(group)
+    if implements(op, DescriptorUpdate):
+        classes.join([op.results[0], op.operands[0]])
+
+
+def unknown_makers(func: ir.Operation, ops: Iterable[ir.Operation]) -> list[ir.Value]:
+    """The descriptors that are arguments of a function, or results of ops that neither make nor move one."""
+    found = [a for a in func.regions[0].blocks[0].arguments if is_desc(a)]
+    for op in ops:
+        if not (makes_descriptor(op) or carried(op)):
+            found += [v for v in op.results if is_desc(v)]
+    return found
+
+
+def makes_descriptor(op: ir.Operation) -> bool:
+    """Whether an op makes or moves a descriptor, or one that is undefined."""
+    return implements(op, DescriptorMaker) or implements(op, DescriptorUpdate) or op.name == "ub.poison"
+
+
+def whole_uses(op: ir.Operation) -> list[ir.Value]:
+    """The descriptors that an op uses, other than to move them or to pass them on."""
+    if makes_descriptor(op) or op.name in ("scf.yield", "scf.condition"):
+        return []
+    inner = {v for group in carried(op) for v in group}
+    return [v for v in op.operands if is_desc(v) and v not in inner]
+
+
+_DEPTH = 16
+
+_PRODUCTS = {"xegpu.dpas": ("lhs", "rhs"), "xetile.tile_mma": ("a", "b")}
+
+_LOADS = ("xegpu.load_nd", "xetile.load_tile")
+
+_UPDATES = ("xegpu.update_nd_offset", "xetile.update_tile_offset")
+
+
+def surfaces_of(func: ir.Operation) -> tuple[Surface, ...]:
+    """The surfaces whose extents or strides are given by values, of a kernel of XeGPU or XeTile."""
+    found: dict[Surface, None] = {}
+    for op in walk(func):
+        if op.name not in ("xegpu.create_nd_tdesc", "xetile.init_tile"):
+            continue
+        view: Any = op.opview
+        shape, strides = _extents(view)
+        argument = argument_of(view.source)
+        if len(shape) < 2 or argument is None or all(isinstance(n, int) for n in (*shape[-2:], *strides[-2:])):
+            continue
+        if isinstance(view.source.type, ir.MemRefType) and view.source.type.memory_space is not None:
+            continue
+        (rows, columns), (pitch, step) = shape[-2:], strides[-2:]
+        if constant_of(step) != 1 and constant_of(pitch) == 1:
+            rows, columns, pitch = columns, rows, step
+        size = (Tile if op.name == "xetile.init_tile" else TensorDesc).of(op.results[0]).bits // 8
+        if size:
+            found[Surface(argument, size, *map(expression_of, (columns, rows, pitch)))] = None
+    return tuple(found)
+
+
+def products_of(func: ir.Operation) -> tuple[Product, ...]:
+    """The products of a kernel whose operands are loaded from row-major surfaces, and not transposed or converted."""
+    # One for each pair of sizes: calls compare them.
+    found: dict[tuple[Expression, Expression], Product] = {}
+    for op in walk(func):
+        if op.name in _PRODUCTS:
+            left, right = (_surface_of(getattr(op.opview, name)) for name in _PRODUCTS[op.name])
+            if left and right and left[1] is not None and right[0] is not None and left[1] != right[0]:
+                found.setdefault((left[1], right[0]), Product(str(position_of(op.location)), left[1], right[0]))
+    return tuple(found.values())
+
+
+def _surface_of(value: ir.Value) -> tuple[Expression | None, Expression | None] | None:
+    """The rows and columns of the surface from which a matrix is loaded; None if it is not known."""
+    element = str(ir.VectorType(value.type).element_type)
+    for _ in range(_DEPTH):
+        op = defining_op(value)
+        if op is None:
+            number = argument_number(value, "scf.for")
+            if not number:
+                return None
+            value = ir.BlockArgument(value).owner.owner.operation.operands[2 + number]
+        elif op.name in ("xegpu.create_nd_tdesc", "xetile.init_tile"):
+            return _rows_and_columns(op.opview, element)
+        elif op.name in (*PARTS, *_UPDATES) or (op.name in _LOADS and "transpose" not in op.attributes):
+            value = op.operands[0]
+        else:
+            return None
+    return None
+
+
+def _rows_and_columns(view: Any, element: str) -> tuple[Expression | None, Expression | None] | None:
+    shape, strides = _extents(view)
+    kind = view.source.type
+    if not isinstance(kind, ir.MemRefType) or str(kind.element_type) != element:
+        return None
+    if not shape:
+        steps, unknown = kind.get_strides_and_offset()[0], ir.ShapedType.get_dynamic_size()
+        array = expression_of(view.source, 0)
+        if len(steps) < 2 or steps[-1] != 1 or (unknown in kind.shape[-2:] and not isinstance(array, tuple)):
+            return None
+        number, first = array[1] if isinstance(array, tuple) else -1, len(steps) - 2
+        rows, columns = (n if n != unknown else ("extent", number, first + d) for d, n in enumerate(kind.shape[-2:]))
+        return rows, columns
+    if len(shape) < 2 or constant_of(strides[-1]) != 1:
+        return None
+    return expression_of(shape[-2]), expression_of(shape[-1])
+
+
+def _extents(view: Any) -> tuple[list[ir.Value | int], list[ir.Value | int]]:
+    """The shape and the strides of a descriptor or tile: its own, or those of the memory cast that it is made from."""
+    made = defining_op(view.source)
+    if view.shape or made is None or made.name != "memref.reinterpret_cast":
+        return list(view.shape), list(view.strides)
+    _, sizes, strides = numbers_of_view(made)
+    return sizes, strides
+
+
+def expression_of(value: ir.Value | int, depth: int = _DEPTH) -> Expression | None:
+    """The expression that computes a number from the function's arguments; None if it contains other values or ops."""
+    known = constant_of(value)
+    if known is not None:
+        return known
+    assert isinstance(value, ir.Value)
+    op = defining_op(value)
+    if op is None:
+        number = argument_number(value, "gpu.func")
+        return None if number is None else ("argument", number)
+    if not depth:
+        return None
+    if op.name in (*SIGNED_CASTS, *UNSIGNED_CASTS) and op.name != "arith.trunci":
+        return expression_of(op.operands[0], depth - 1)
+    if op.name == "memref.dim":
+        array, dimension = expression_of(op.operands[0], 0), constant_of(op.operands[1])
+        return ("extent", array[1], dimension) if isinstance(array, tuple) and dimension is not None else None
+    name = op.name.removeprefix("arith.")
+    if name not in OPERATIONS or not op.name.startswith("arith."):
+        return None
+    operands = [expression_of(v, depth - 1) for v in op.operands]
+    return None if None in operands else (name, *operands)
+
+
+class Place(Struct, frozen=True):
+    """The form of a descriptor that is represented by numbers, because no 2D message moves its block.
+
+    Attributes:
+        rank: its number of dimensions; each has an offset.
+        address: the type of the tensor's address if the numbers include the address, extents and strides. They do if
+            descriptors of several tensors are carried together; otherwise empty.
+        stepped: whether the numbers include the innermost stride; otherwise it is 1.
+    """
+
+    rank: int
+    address: str = ""
+    stepped: bool = False
+
+    @property
+    def strides(self) -> int:
+        """The number of strides among the numbers."""
+        return self.rank - (not self.stepped)

@@ -1,0 +1,282 @@
+"""Integers: divisors, uniformity, and the numbers of lanes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from mlir import ir
+
+from xegpu_py.dialects.xegpu import TensorDesc
+from xegpu_py.dialects.xegpu.fragments import Order, mapped
+from xegpu_py.ir.builtin import enumerator, integer_elements
+from xegpu_py.ir.control_flow import FIXED_OPERANDS, STRUCTURED, forwarded, sources, yielded
+from xegpu_py.ir.module import walk
+from xegpu_py.numerics import integers
+from xegpu_py.passes.analysis.ir_queries import SIGNED_CASTS, UNSIGNED_CASTS, constant_of, integer_op, shape_of
+from xegpu_py.target import Block2DLimits
+
+# Divisibility of indices by powers of two, and alignment of blocks.
+#
+# Only powers of two are used, because these also divide indices that have wrapped around.
+
+_UNKNOWN = 1
+
+_CASTS = (*SIGNED_CASTS, *UNSIGNED_CASTS)
+
+_MEETS = ("add", "sub", "mins", "minu", "maxs", "maxu")
+
+
+def power_of_two(number: int) -> int:
+    """The largest power of two that divides a number; 0 for 0."""
+    return number & -number
+
+
+def divisor(value: ir.Value | int, given: Mapping[str, int] = MappingProxyType({})) -> int:
+    """The largest power of two that is known to divide an index, or the first column of a descriptor's blocks.
+
+    It is 0 if the index is known to be 0. Columns count in elements.
+
+    Args:
+        given: by the names of ops, what their results are assumed to be multiples of.
+    """
+    assumed: dict[ir.Value, int] = {}
+    while True:
+        # What a loop carries may depend on itself, which is first assumed to be divided by everything.
+        found: dict[ir.Value, int | None] = {}
+        divides = _divisor(value, given, found, assumed)
+        known = {v: found[v] or 0 for v in assumed}
+        if known == assumed:
+            return divides
+        assumed = known
+
+
+def _divisor(
+    value: ir.Value | int, given: Mapping[str, int], found: dict[ir.Value, int | None], assumed: dict[ir.Value, int]
+) -> int:
+    """The divisor of a value, from those that are assumed of values which depend on themselves, and are noted there."""
+    if isinstance(value, int):
+        return power_of_two(value)
+    if value not in found:
+        found[value] = None
+        found[value] = _computed_divisor(value, given, lambda v: _divisor(v, given, found, assumed))
+    known = found[value]
+    return assumed.setdefault(value, 0) if known is None else known
+
+
+def _computed_divisor(value: ir.Value, given: Mapping[str, int], of: Callable[[ir.Value | int], int]) -> int:
+    def meet(*values: ir.Value | int) -> int:
+        return math.gcd(*map(of, values))
+
+    try:
+        passed_on = sources(value)
+    except ValueError:
+        # A loop that is being converted has its old arguments beside the new ones.
+        return _UNKNOWN
+    if passed_on is not None:
+        return meet(*passed_on)
+    op = value.owner.owner if isinstance(value.owner, ir.Block) else value.owner.operation
+    if op is None:
+        return _UNKNOWN
+    if isinstance(value.owner, ir.Block):
+        # The counter of a loop is its lower bound plus a multiple of its step.
+        parts = list(op.operands)[0:3:2] if op.name == "scf.for" and not value.arg_number else []
+        return meet(*parts) if parts else _UNKNOWN
+    match integer_op(op):
+        case "xegpu.create_nd_tdesc":
+            return meet(op.opview.offsets[-1])
+        case "xegpu.update_nd_offset":
+            return meet(op.operands[0], op.opview.offsets[-1])
+        case "constant":
+            number = op.attributes["value"]
+            return power_of_two(ir.IntegerAttr(number).value) if isinstance(number, ir.IntegerAttr) else _UNKNOWN
+        case "select":
+            return meet(*list(op.operands)[1:])
+        case "mul":
+            return math.prod(map(meet, op.operands))
+        case "shl":
+            by = constant_of(op.operands[1])
+            return _UNKNOWN if by is None or not 0 <= by < 64 else meet(op.operands[0]) << by
+        case "and":
+            mask = constant_of(op.operands[1])
+            return _UNKNOWN if mask is None else power_of_two(mask)
+        case name if name in _MEETS or op.name in _CASTS:
+            return meet(*op.operands)
+    return given.get(op.name, _UNKNOWN)
+
+
+def transposes_in_message(view: Any, desc: TensorDesc, limits: Block2DLimits) -> bool:
+    """Whether a message can transpose the blocks of a load: their first column is a multiple of the message's unit."""
+    unit = limits.transposed_unit(view.transpose_bit_width or desc.bits)
+    first = divisor(view.tdesc)
+    if desc.attr.array_length > 1:
+        first = math.gcd(first, desc.shape[-1])
+    return unit is not None and first * desc.bits % unit == 0
+
+
+# Uniformity analysis: the values that vary among the work items of a subgroup.
+
+_SOURCES = frozenset(
+    (
+        "gpu.thread_id",
+        "gpu.global_id",
+        "gpu.lane_id",
+        "gpu.rotate",
+        "memref.atomic_rmw",
+        "memref.generic_atomic_rmw",
+        "xegpu.lane_shuffle",
+    )
+)
+"""Ops whose results vary even if their operands are uniform."""
+
+_UNIFORM = frozenset(("gpu.subgroup_broadcast", "gpu.all_reduce"))
+"""Ops whose results are uniform even if their operands vary."""
+
+
+def lane_of_broadcast(shuffle: ir.Operation, lanes: int) -> int | None:
+    """The lane whose value all lanes get from a `gpu.shuffle` in a subgroup of so many lanes; None if it is not one."""
+    lane, width = (constant_of(v) for v in list(shuffle.operands)[1:])
+    broadcasts = enumerator(shuffle.attributes["mode"]) == "idx" and width == lanes and lane is not None
+    return lane if broadcasts and lane in range(lanes) else None
+
+
+class Uniformity:
+    """The values of a kernel that vary from lane to lane.
+
+    A value is uniform if it is the same in all work items of a subgroup that reach its definition. It varies if it
+    depends on the work item's position in the subgroup, on a block that is distributed by an `sg_map`, or on a varying
+    condition.
+    """
+
+    def __init__(self, func: ir.Operation, lanes: int) -> None:
+        self._lanes = lanes
+        self._varying: set[ir.Value] = set()
+        ops = walk(func)[1:]
+        known = -1
+        while len(self._varying) > known:
+            known = len(self._varying)
+            for op in ops:
+                self._op(op)
+
+    def varies(self, value: ir.Value) -> bool:
+        """Whether a value differs from lane to lane."""
+        return value in self._varying
+
+    def _any(self, values: Iterable[ir.Value]) -> bool:
+        return any(v in self._varying for v in values)
+
+    def _op(self, op: ir.Operation) -> None:
+        name = op.name
+        if name in STRUCTURED:
+            self._control_flow(op)
+        elif name in _SOURCES:
+            self._varying.update(op.results)
+        elif name == "gpu.shuffle":
+            if lane_of_broadcast(op, self._lanes) is None:
+                self._varying.update(op.results)
+        elif name == "gpu.subgroup_reduce":
+            if "cluster_size" in op.attributes:
+                self._varying.add(op.results[0])
+        elif name == "xegpu.load_nd":
+            if mapped(op):
+                self._varying.add(op.results[0])
+        elif name not in _UNIFORM and self._any(op.operands):
+            self._varying.update(op.results)
+
+    def diverges(self, op: ir.Operation) -> bool:
+        """Whether work items may take different ways through a structured loop or branch."""
+        decides = list(op.operands)[: FIXED_OPERANDS.get(op.name, 1)]
+        if op.name == "scf.while":
+            decides = yielded(op.regions[0].blocks[0])[:1]
+        return self._any(decides)
+
+    def _control_flow(self, op: ir.Operation) -> None:
+        divergent = self.diverges(op)
+        if divergent and op.name == "scf.for":
+            self._varying.add(op.regions[0].blocks[0].arguments[0])
+        for uses, values in forwarded(op):
+            if divergent or self._any(user.operands[number] for user, number in uses):
+                self._varying.update(values)
+
+
+# Compile-time evaluation of each lane's numbers: those that follow from `gpu.lane_id` and constants.
+
+_SHIFTS: dict[str, integers.Integers] = {"shli": np.left_shift, "shrui": np.right_shift, "shrsi": np.right_shift}
+
+ARITHMETIC = {f"arith.{name}": function for name, function in (integers.SIGNED | integers.UNSIGNED | _SHIFTS).items()}
+"""Functions of known numbers, which have no sign, so that signed and unsigned arithmetic agree."""
+
+_LIMIT = 1 << 31
+
+
+class Known:
+    """The numbers of integer values by lane, as far as they follow from `gpu.lane_id` and constants.
+
+    Only numbers from 0 to 2^31 - 1 are known, which have the same value in all integer types of at least 32 bits.
+    """
+
+    def __init__(self, lanes: int) -> None:
+        self._lanes = lanes
+        self._found: dict[ir.Value, Order | None] = {}
+
+    def of(self, value: ir.Value) -> Order | None:
+        """int64[lanes], the number of each lane; None if it is not known at compile time."""
+        if value not in self._found:
+            self._found[value] = self._checked(value)
+        return self._found[value]
+
+    def _checked(self, value: ir.Value) -> Order | None:
+        width = 64 if isinstance(value.type, ir.IndexType) else 0
+        if isinstance(value.type, ir.IntegerType):
+            width = ir.IntegerType(value.type).width
+        if width < 32 or isinstance(value.owner, ir.Block):
+            return None
+        found = self._computed(value.owner)
+        if found is None or (found < 0).any() or (found >= _LIMIT).any():
+            return None
+        return np.broadcast_to(found, self._lanes).astype(np.int64)
+
+    def _computed(self, op: ir.Operation) -> npt.NDArray[Any] | None:
+        if op.name == "gpu.lane_id":
+            return np.arange(self._lanes)
+        if op.name == "arith.constant":
+            return np.array(ir.IntegerAttr(op.attributes["value"]).value)
+        if op.name == "vector.extract":
+            return self._looked_up(op)
+        if op.name not in ARITHMETIC and op.name not in _CASTS:
+            return None
+        given = [found for v in op.operands if (found := self.of(v)) is not None]
+        if len(given) < len(op.operands):
+            return None
+        if op.name.removeprefix("arith.") in _SHIFTS and (given[1] >= 31).any():
+            return None
+        return given[0] if op.name in _CASTS else ARITHMETIC[op.name](*given)
+
+    def _looked_up(self, op: ir.Operation) -> npt.NDArray[Any] | None:
+        """Numbers extracted from a constant vector."""
+        at = positions(op, self)
+        table = op.operands[0]
+        if at is None or isinstance(table.owner, ir.Block) or table.owner.name != "arith.constant":
+            return None
+        held, shape = table.owner.attributes["value"], shape_of(table)
+        if not isinstance(held, ir.DenseIntElementsAttr) or len(at) != len(shape):
+            return None
+        # Positions outside of the vector give poison.
+        inside = np.ravel_multi_index(np.broadcast_arrays(*at), shape, mode="clip")
+        return np.array(integer_elements(held), np.int64)[inside]
+
+
+def positions(op: ir.Operation, known: Known) -> list[Order] | None:
+    """For each position of a `vector.extract` or `vector.insert` each lane's number; None if any is unknown."""
+    dynamic = iter(list(op.operands)[1 if op.name == "vector.extract" else 2 :])
+    found = []
+    for n in ir.DenseI64ArrayAttr(op.attributes["static_position"]):
+        at = known.of(next(dynamic)) if n == ir.ShapedType.get_dynamic_size() else np.array(n)
+        if at is None:
+            return None
+        found.append(at)
+    return found

@@ -1,0 +1,702 @@
+"""The map of each tile and vector, the vector ops that are tile ops, and how many subgroups divide tiles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from mlir import ir
+
+from xegpu_py.dialects import xetile
+from xegpu_py.dialects.xetile import (
+    AtomicRmwOp,
+    BroadcastOp,
+    ConvertLayoutOp,
+    InitTileOp,
+    ReductionOp,
+    Tile,
+    TileMmaOp,
+    TransposeOp,
+    UpdateTileOffsetOp,
+    WgMap,
+)
+from xegpu_py.dialects.xetile.ops import (
+    attached_map,
+    given_map,
+    mapped_subgroups,
+    stated_subgroups,
+    subgroups,
+    subgroups_of,
+)
+from xegpu_py.dialects.xetile.types import TileAccess, TileLoad, TileStore
+from xegpu_py.ir import element_movement
+from xegpu_py.ir.bindings import blocks_in
+from xegpu_py.ir.builtin import CombiningKind, is_intrinsic, recalled
+from xegpu_py.ir.control_flow import STRUCTURED, UnionFind, carried, forwarded
+from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.element_movement import WHOLE, has_one_shape, permutation_of
+from xegpu_py.ir.module import walk
+from xegpu_py.layout.maps import dealing_problem
+from xegpu_py.passes.analysis.block_surfaces import buffer_of
+from xegpu_py.passes.analysis.ir_queries import (
+    attributes_of,
+    bits_of,
+    defining_op,
+    element_of,
+    is_used,
+    is_vector,
+    shape_of,
+)
+from xegpu_py.passes.analysis.shuffle_distribution import ACROSS, LANES, across, even_map, part
+from xegpu_py.passes.rewriting.builders import (
+    MOST_SUBGROUPS,
+    broadcast,
+    constant,
+    create,
+    extract,
+    replace_op,
+    shape_cast,
+    with_shape,
+)
+from xegpu_py.passes.rewriting.rewriter import is_tile
+
+# Inference of the maps of a workgroup's values from the given maps.
+
+ALIASED = "xetile.aliased"
+"""The attribute of a kernel whose arguments may share memory, although each subgroup accesses parts of them."""
+
+SHARES = "xetile.shares"
+"""The attribute of a kernel whose subgroups must work on the same values: there is one, unless tiles are divided."""
+
+REPEATS = 8
+"""The least number of rows of a subgroup's part of a product: those of a dpas."""
+
+
+def has_maps(func: ir.Operation) -> bool:
+    """Whether a kernel contains any map, and therefore is at workgroup level."""
+    return subgroups_of(func) is not None
+
+
+def chooses_maps(func: ir.Operation) -> bool:
+    """Whether a kernel has no maps, but states a number of subgroups for which they are chosen."""
+    return stated_subgroups(func) is not None and mapped_subgroups(func) is None
+
+
+class Layouts:
+    """The map of each vector and tile of a kernel. Values that control flow joins have the same map."""
+
+    def __init__(self, func: ir.Operation) -> None:
+        self._maps: dict[ir.Value, WgMap] = {}
+        self._same: UnionFind[ir.Value] = UnionFind()
+        self._ops = walk(func)
+        for op in self._ops:
+            groups = [values for _, values in forwarded(op)] if op.name in STRUCTURED else []
+            if is_tile_choice(op):
+                groups = [[*op.results, *list(op.operands)[1:]]]
+            for values in groups:
+                self._same.join(values)
+        for op in self._ops:
+            self._seed(op)
+        # Known maps are propagated forward to uses first, and backward to operands only after that.
+        self._propagate()
+        for value, wg_map in self._anchors(func):
+            if self.put(value, wg_map):
+                self._propagate()
+
+    def _anchors(self, func: ir.Operation) -> Iterator[tuple[ir.Value, WgMap]]:
+        """Values and the maps that they get if no other value determines them, the most important first.
+
+        If maps are given, products are divided by rows, then by columns: a layout never changes a value. Other vectors
+        without a known map are whole in each subgroup, and so are tiles that only store such vectors. In a kernel that
+        states only the number of its subgroups, all of them are divided: products first, then tiles, then vectors.
+        Splats are the last: their users determine their maps, except those that work on whole vectors of any rank.
+        """
+        chosen = stated_subgroups(func) if chooses_maps(func) else None
+        count = chosen or next((subgroups(found) for found in self._maps.values()), None)
+        if not count:
+            return
+        products = [op.results[0] for op in self._ops if isinstance(op.opview, TileMmaOp)]
+        others = [value for op in sorted(self._ops, key=is_splat) if (value := _unsaid(op)) is not None]
+        if not chosen:
+            yield from ((value, _by_rows(shape_of(value), count)) for value in products)
+            for value in others:
+                yield value, WgMap((count, *[1] * (len(_shape(value)) - 1)), _shape(value))
+            return
+        classes = value_classes(self._ops)
+        rows, columns = _reduced(self._ops, classes)
+        for value in sorted(products, key=_size):
+            yield value, _product_map(shape_of(value), count, classes.find(value) in rows)
+        tiles = {op.opview.tile: None for op in self._ops if isinstance(op.opview, TileAccess)}
+        for value in (*sorted(tiles, key=_size), *others):
+            root = classes.find(value)
+            down = root in columns - rows or (is_tile(value) and Tile.of(value).column_major)
+            if len(_shape(value)) <= 2:
+                yield value, even_map(_shape(value), count, down)
+
+    def _propagate(self) -> None:
+        """Propagate known maps to a fixed point."""
+        while self._sweep(forward=True) or self._sweep(forward=False):
+            pass
+
+    def get(self, value: ir.Value) -> WgMap | None:
+        """The map of a value."""
+        return self._maps.get(self._same.find(value))
+
+    def put(self, value: ir.Value, wg_map: WgMap | None) -> bool:
+        """Set the map of a value if it has none and the map fits it; returns whether the map was set."""
+        root = self._same.find(value)
+        if wg_map is None or root in self._maps or wg_map.problem_for(_shape(value)):
+            return False
+        self._maps[root] = wg_map
+        return True
+
+    def _seed(self, op: ir.Operation) -> None:
+        for result in op.results:
+            if is_tile(result):
+                self.put(result, Tile.of(result).wg_map)
+            elif is_vector(result):
+                self.put(result, _fitted(given_map(result) or attached_map(op), shape_of(result)))
+        if isinstance(op.opview, TileMmaOp):
+            self.put(op.opview.d, _product(op.opview))
+
+    def _sweep(self, forward: bool) -> bool:
+        changed = False
+        for op in self._ops if forward else reversed(self._ops):
+            pairs = self._forward(op) if forward else self._backward(op)
+            for value, wg_map in pairs:
+                changed |= self.put(value, wg_map)
+            if op.name in STRUCTURED:
+                for uses, values in forwarded(op):
+                    if not (is_vector(values[0]) or is_tile(values[0])):
+                        continue
+                    group = [*(user.operands[number] for user, number in uses), values[0]]
+                    known = next(filter(None, map(self.get, group)), None)
+                    for value in group:
+                        changed |= self.put(value, known)
+        return changed
+
+    def _forward(self, op: ir.Operation) -> Iterator[tuple[ir.Value, WgMap | None]]:
+        get, view = self.get, op.opview
+        match view:
+            case TileLoad():
+                yield view.value, get(view.tile)
+            case UpdateTileOffsetOp() | AtomicRmwOp():
+                yield view.result, get(view.tile)
+            case TileMmaOp() if view.c is not None:
+                yield view.d, get(view.c)
+            case InitTileOp() if view.indices is not None:
+                yield view.tile, get(view.indices)
+            case _:
+                yield from self._related(op, list(op.operands), list(op.results))
+
+    def _backward(self, op: ir.Operation) -> Iterator[tuple[ir.Value, WgMap | None]]:
+        get, view = self.get, op.opview
+        if is_splat(op):
+            return
+        yield from self.wanted(op)
+        if isinstance(view, (TileLoad, TileStore)):
+            yield view.tile, get(view.value)
+        if isinstance(view, (UpdateTileOffsetOp, AtomicRmwOp)):
+            yield view.tile, get(view.result)
+        else:
+            yield from self._related(op, list(op.results), list(op.operands))
+
+    def _related(
+        self, op: ir.Operation, given: Sequence[ir.Value], others: Sequence[ir.Value]
+    ) -> Iterator[tuple[ir.Value, WgMap | None]]:
+        """The maps of an op's results from those of its operands, or the reverse."""
+        view: Any = op.opview
+        source = next(filter(self.get, filter(is_vector, given)), None)
+        known = None if source is None else self.get(source)
+        if isinstance(view, TransposeOp):
+            yield others[0], known if view.permutation == (0, 1) else _transposed(known)
+        elif isinstance(view, (ReductionOp, BroadcastOp)):
+            yield others[0], _grouped(known, view, others[0])
+        elif op.name == "vector.shape_cast":
+            yield others[0], _cast_map(known, shape_of(given[0]), shape_of(others[0]))
+        elif op.name == "vector.bitcast":
+            yield others[0], bitcast_map(known, given[0], others[0])
+        elif op.name in ACROSS or is_elementwise(op):
+            for value in filter(is_vector, others):
+                moves = op.name in ACROSS and source is not None
+                yield value, across(op, value, source, known) if moves else known
+
+    def wanted(self, op: ir.Operation) -> Iterator[tuple[ir.Value, WgMap | None]]:
+        """(operand, map) for each vector operand whose required map is known.
+
+        Reductions, broadcasts and transposes fetch the parts of their operand that they need, which may have any map.
+        """
+        view: Any = op.opview
+        get = self.get
+        match view:
+            case TileLoad() | TileStore():
+                vectors = [view.value] if isinstance(view, TileStore) else []
+                for vector in (*vectors, getattr(view, "mask", None), getattr(view, "expected", None)):
+                    if vector is not None:
+                        yield vector, get(view.tile)
+            case InitTileOp() | UpdateTileOffsetOp() if view.indices is not None:
+                yield view.indices, get(op.results[0])
+            case TileMmaOp():
+                yield from zip((view.a, view.b), factors(get(view.d), view))
+                if view.c is not None:
+                    yield view.c, get(view.d)
+                for scale, of_rows in ((view.scale_a, True), (view.scale_b, False)):
+                    if scale is not None:
+                        yield scale, scale_map(get(view.d), scale, of_rows)
+            case ConvertLayoutOp() if view.wg_map_source:
+                yield view.value, view.wg_map_source
+
+
+def bitcast_map(wg_map: WgMap | None, have: ir.Value, want: ir.Value) -> WgMap | None:
+    """The map after a bitcast to rows of more or fewer elements; None if it would divide an element."""
+    columns, others = shape_of(have)[-1], shape_of(want)[-1]
+    if wg_map is None or wg_map.sg_data[-1] * others % columns:
+        return None
+    return WgMap(wg_map.sg_layout, (*wg_map.sg_data[:-1], wg_map.sg_data[-1] * others // columns))
+
+
+def _unsaid(op: ir.Operation) -> ir.Value | None:
+    """The value of an op that needs a map, although no other op may determine it."""
+    if isinstance(op.opview, TileStore) and not op.results:
+        return op.opview.tile
+    if op.name in STRUCTURED or len(op.results) != 1:
+        return None
+    (result,) = op.results
+    return result if is_vector(result) and len(shape_of(result)) <= 2 else None
+
+
+def check_counts(func: ir.Operation, layouts: Layouts, complete: bool = True) -> None:
+    """Check that maps agree in a possible number of subgroups, and if `complete`, that each vector and tile has a map.
+
+    Raises:
+        DiagnosticError: at the first op whose results violate this.
+    """
+    first: tuple[int, WgMap] | None = None
+    stated = stated_subgroups(func)
+    for op in walk(func):
+        for uses, values in forwarded(op) if complete else ():
+            given = layouts.get(values[0])
+            for value in (user.operands[number] for user, number in uses):
+                if layouts.get(value) != given and not is_splat(value.owner):
+                    emit_error(
+                        op,
+                        f"forwards a value with map {layouts.get(value)} as {given}",
+                        "run xetile-infer-layout, which inserts conversions",
+                    )
+        for result in op.results:
+            if not (is_vector(result) or is_tile(result)):
+                continue
+            wg_map = layouts.get(result)
+            if wg_map is None:
+                if complete and not is_splat(op) and len(_shape(result)) <= 2:
+                    emit_error(op, "has no map", "run xetile-infer-layout, which infers maps from the given ones")
+                continue
+            count = subgroups(wg_map)
+            if count > MOST_SUBGROUPS:
+                emit_error(
+                    op,
+                    f"is divided by {wg_map} among {count} subgroups, but a workgroup has at most {MOST_SUBGROUPS}",
+                    "use a smaller sg_layout and more workgroups",
+                )
+            if count != (stated or count):
+                emit_error(op, f"is divided by {wg_map} among {count} subgroups, but the kernel has {stated}")
+            first = first or (count, wg_map)
+            if count != first[0]:
+                emit_error(op, f"is divided by {wg_map} among {count} subgroups, but by {first[1]} it is {first[0]}")
+
+
+def _by_rows(shape: Sequence[int], count: int) -> WgMap:
+    """The map that divides rows among as many of `count` subgroups as possible, and columns among the rest.
+
+    Remaining subgroups have the same parts as others.
+    """
+    rows = math.gcd(shape[0], count)
+    across = count // rows
+    return WgMap((rows, across), (shape[0] // rows, shape[1] // math.gcd(shape[1], across)))
+
+
+def _reduced(ops: Iterable[ir.Operation], classes: UnionFind[ir.Value]) -> tuple[set[ir.Value], set[ir.Value]]:
+    """The classes of values of which each subgroup should have whole rows, and whole columns."""
+    rows, columns = set[ir.Value](), set[ir.Value]()
+    for op in ops:
+        view: Any = op.opview
+        if isinstance(view, TileMmaOp):
+            rows.add(classes.find(view.a))
+        elif isinstance(view, ReductionOp):
+            (columns if view.dims == (0,) else rows).add(classes.find(view.value))
+    # The loads of these values make them whole.
+    for op in ops:
+        if isinstance(op.opview, TileLoad):
+            for found in (rows, columns):
+                if classes.find(op.opview.value) in found:
+                    found.add(classes.find(op.opview.tile))
+    return rows, columns
+
+
+def _size(value: ir.Value) -> int:
+    """The key that sorts the largest values first."""
+    return -math.prod(_shape(value))
+
+
+def _product_map(shape: tuple[int, ...], count: int, in_rows: bool) -> WgMap:
+    """The map of a product: parts are as small as possible, and then of the least circumference.
+
+    Args:
+        in_rows: whether to divide columns only if there are more subgroups than groups of 8 rows.
+    """
+    maps = []
+    for down in (n for n in range(1, count + 1) if count % n == 0):
+        data = (part(shape[0], down, REPEATS), part(shape[1], count // down, LANES))
+        maps.append(WgMap((down, count // down), data))
+    return min(maps, key=lambda m: (math.prod(m.sg_data), 0 if in_rows else sum(m.sg_data), -m.sg_layout[0]))
+
+
+def _shape(value: ir.Value) -> tuple[int, ...]:
+    return Tile.of(value).shape if is_tile(value) else shape_of(value)
+
+
+def _product(view: Any) -> WgMap | None:
+    """The map of a product, from its own attribute or from the maps of its factors."""
+    if view.wg_map_c:
+        return view.wg_map_c
+    a, b = view.wg_map_a, view.wg_map_b
+    return WgMap(a.sg_layout, (a.sg_data[0], b.sg_data[1])) if a and b and a.sg_layout == b.sg_layout else None
+
+
+def factors(product: WgMap | None, view: Any) -> tuple[WgMap | None, WgMap | None]:
+    """The maps of the factors of a product: the rows of A and the columns of B, each with all of K."""
+    if product is None:
+        return view.wg_map_a, view.wg_map_b
+    rows, columns = product.sg_data
+    depth = shape_of(view.a)[1]
+    return WgMap(product.sg_layout, (rows, depth)), WgMap(product.sg_layout, (depth, columns))
+
+
+def scale_map(product: WgMap | None, scale: ir.Value, of_rows: bool) -> WgMap | None:
+    """The map of the scales of a factor: for A by the product's rows, for B by its columns."""
+    if product is None:
+        return None
+    (rows, columns), shape = product.sg_data, shape_of(scale)
+    return WgMap(product.sg_layout, (rows, shape[1]) if of_rows else (shape[0], columns))
+
+
+def _fitted(wg_map: WgMap | None, shape: tuple[int, ...]) -> WgMap | None:
+    """The map for this shape. For a 1-d vector, a map with one row of subgroups loses its first dimension."""
+    if wg_map and len(shape) == 1 and len(wg_map.sg_data) == 2 and (wg_map.sg_layout[0], wg_map.sg_data[0]) == (1, 1):
+        return WgMap(wg_map.sg_layout[1:], wg_map.sg_data[1:])
+    return wg_map
+
+
+def _cast_map(wg_map: WgMap | None, have: tuple[int, ...], want: tuple[int, ...]) -> WgMap | None:
+    """The map of the same elements in another shape. Along a line, parts keep their size if possible."""
+    if wg_map is None or not 1 <= len(want) <= 2:
+        return None
+    count = subgroups(wg_map)
+    axes = [i for i, n in enumerate(want) if n > 1] or [0]
+    axis = axes[0]
+    if wg_map.sg_data == have:
+        # Each subgroup has the whole vector.
+        return WgMap(tuple(count if i == axis else 1 for i in range(len(want))), want)
+    along = [(n, d) for n, d in zip(have, wg_map.sg_data) if n > 1]
+    size = want[axis]
+    data = size // count if size % count == 0 else 1 if count % size == 0 else size
+    if len(axes) == 1 and len(along) == 1 and dealing_problem(size, count, along[0][1]) is None:
+        data = along[0][1]
+    parts = tuple(data if i == axis else n for i, n in enumerate(want))
+    return WgMap(tuple(count if i == axis else 1 for i in range(len(want))), parts)
+
+
+def _transposed(wg_map: WgMap | None) -> WgMap | None:
+    return WgMap(wg_map.sg_layout[::-1], wg_map.sg_data[::-1]) if wg_map else None
+
+
+def _grouped(wg_map: WgMap | None, view: Any, to: ir.Value) -> WgMap | None:
+    """The map of the operand or result of a reduction or broadcast, from that of the other.
+
+    One of the two has an element for each group of elements of the other along a dimension, or for all of them. If
+    groups cross the bounds of parts, each subgroup has the whole dimension.
+    """
+    if wg_map is None:
+        return None
+    (dim,), reduces = view.dims, isinstance(view, ReductionOp)
+    group = view.reduction_size if reduces else view.broadcast_size
+    size, data, layout = shape_of(to)[dim], wg_map.sg_data[dim], wg_map.sg_layout[dim]
+    if reduces == (to == view.result):
+        data = 1 if group is None else size if data % group else data // group
+    elif group is not None:
+        data *= group
+    else:
+        data = size // layout if size % layout == 0 else size
+    return WgMap(wg_map.sg_layout, tuple(data if i == dim else n for i, n in enumerate(wg_map.sg_data)))
+
+
+# Facts about ops on vectors and tiles, copies of ops for other shapes, and classes of values with the same map.
+
+
+def is_elementwise(op: ir.Operation) -> bool:
+    """Whether each element of the results depends only on scalars and the operands' elements at the same position."""
+    also = op.name == "xegpu.truncf" or is_intrinsic(op)
+    return element_movement.is_elementwise(op) or (also and has_one_shape(op))
+
+
+def is_splat(op: ir.Operation) -> bool:
+    """Whether all elements of the op's vector are equal: a constant, a repeated scalar, or poison."""
+    if op.name == "arith.constant" and is_vector(op.results[0]):
+        value = op.attributes["value"]
+        return isinstance(value, ir.DenseElementsAttr) and value.is_splat
+    if op.name == "ub.poison":
+        return is_vector(op.results[0])
+    return op.name == "vector.broadcast" and not is_vector(op.operands[0])
+
+
+def splat_of(op: ir.Operation, operands: Sequence[ir.Value], shape: Sequence[int]) -> ir.Value:
+    """A splat of another shape, with new operands."""
+    if op.name != "arith.constant":
+        return resized(op, operands, shape)[0]
+    value = ir.DenseElementsAttr(op.attributes["value"])
+    return constant(with_shape(op.results[0].type, shape), value.get_splat_value())
+
+
+def resized(op: ir.Operation, operands: Sequence[ir.Value], shape: Sequence[int]) -> list[ir.Value]:
+    """An elementwise op on vectors of another shape."""
+    results = [with_shape(r.type, shape) if is_vector(r) else r.type for r in op.results]
+    if is_intrinsic(op):
+        return [recalled(op, list(operands), results[0])]
+    attributes = {name: value for name, value in attributes_of(op).items() if name != "map"}
+    return list(create(op.name, results, operands, attributes).results)
+
+
+def is_tile_choice(op: ir.Operation) -> bool:
+    """Whether an op selects one of two tiles."""
+    return op.name == "arith.select" and is_tile(op.results[0])
+
+
+def value_classes(ops: Iterable[ir.Operation]) -> UnionFind[ir.Value]:
+    """Classes of vectors that elementwise ops and control flow relate, and of tiles that differ only in position."""
+    classes: UnionFind[ir.Value] = UnionFind()
+    for op in ops:
+        for group in carried(op):
+            classes.join(group)
+        if is_elementwise(op) or (is_splat(op) and op.name != "arith.constant"):
+            classes.join(v for v in (*op.operands, *op.results) if is_vector(v))
+        elif is_tile_choice(op):
+            classes.join([op.results[0], *list(op.operands)[1:]])
+        elif isinstance(op.opview, (UpdateTileOffsetOp, ConvertLayoutOp)):
+            classes.join([op.operands[0], op.results[0]])
+        elif isinstance(op.opview, TileMmaOp) and op.opview.c is not None:
+            classes.join([op.opview.c, op.opview.d])
+    return classes
+
+
+# Rewrites ops of the vector dialect as the ops of XeTile that have the same meaning.
+
+
+def use_tile_ops(func: ir.Operation) -> None:
+    """Replace transposes, broadcasts and reductions of a workgroup's vectors by ops of XeTile.
+
+    Vectors of one dimension, such as the results of reductions, become a row or a column. A `vector.shape_cast` that
+    divides a dimension into groups and a reduction of these groups together become one reduction.
+    """
+    casts: list[ir.Operation] = []
+    for op in walk(func):
+        if op.name == "vector.shape_cast":
+            casts.append(op)
+        rule = _RULES.get(op.name)
+        if rule is None:
+            continue
+        with ir.InsertionPoint(op), op.location:
+            made = rule(op)
+        if made is not None:
+            replace_op(op, made)
+    for op in reversed(casts):
+        if not is_used(op.results[0]):
+            op.erase()
+
+
+def _cast(value: ir.Value, shape: Sequence[int]) -> ir.Value:
+    """Cast a value to another shape; a splat remains a splat."""
+    owner = value.owner
+    if shape_of(value) != tuple(shape) and not isinstance(owner, ir.Block) and is_splat(owner.operation):
+        return splat_of(owner.operation, list(owner.operation.operands), shape)
+    return shape_cast(value, shape)
+
+
+def _rearranged(op: ir.Operation) -> ir.Value | None:
+    order = permutation_of(op)
+    if order is not None and len(order) == 2:
+        return TransposeOp(op.operands[0], order, result=op.results[0].type, map=attached_map(op)).result
+    wide = shape_of(op.results[0])
+    value = op.operands[0]
+    if order is not None or not is_vector(value) or len(wide) != 2:
+        return None
+    narrow = shape_of(value)
+    narrow = (*[1] * (2 - len(narrow)), *narrow)
+    value = _cast(value, narrow)
+    dims = [i for i in range(2) if narrow[i] != wide[i]]
+    for dim in dims:
+        narrow = tuple(wide[i] if i == dim else n for i, n in enumerate(narrow))
+        kind = with_shape(value.type, narrow)
+        value = BroadcastOp(value, (dim,), result=kind, map=attached_map(op) if dim == dims[-1] else None).result
+    return value
+
+
+def _reduction(op: ir.Operation) -> ir.Value | None:
+    dims = tuple(ir.DenseI64ArrayAttr(op.attributes["reduction_dims"]))
+    source, start = op.operands
+    kind = CombiningKind.of(op)
+    if dims == (0, 1) and len(shape_of(source)) == 2:
+        return _total(kind, source, start)
+    if len(dims) != 1 or not is_vector(op.results[0]):
+        return None
+    shape, (dim,), size = shape_of(source), dims, None
+    owner = source.owner
+    if len(shape) == 3 and not isinstance(owner, ir.Block) and owner.name == "vector.shape_cast":
+        # Each group consists of consecutive elements.
+        source, size = owner.operands[0], shape[dim]
+        merged = (*shape[: dim - 1], shape[dim - 1] * size, *shape[dim + 1 :])
+        if dim == 0 or shape_of(source) != merged:
+            return None
+        dim, shape = dim - 1, merged
+    if len(shape) != 2:
+        return None
+    left = tuple(n // (size or n) if i == dim else n for i, n in enumerate(shape))
+    own = attached_map(op)
+    fits = own is not None and own.problem_for(left) is None
+    value = ReductionOp(
+        kind.value, source, (dim,), result=with_shape(source.type, left), reduction_size=size, map=own if fits else None
+    ).result
+    return _cast(kind.combine(value, _cast(start, left)), shape_of(op.results[0]))
+
+
+def _total(kind: CombiningKind, source: ir.Value, start: ir.Value) -> ir.Value:
+    """The scalar to which a matrix is reduced."""
+    row, one = (1, shape_of(source)[1]), (1, 1)
+    line = ReductionOp(kind.value, source, (0,), result=with_shape(source.type, row)).result
+    value = ReductionOp(kind.value, line, (1,), result=with_shape(source.type, one)).result
+    whole = kind.combine(value, broadcast(start, with_shape(source.type, one)))
+    return extract(whole, [0, 0])
+
+
+_RULES: dict[str, Callable[[ir.Operation], ir.Value | None]] = {
+    **dict.fromkeys(WHOLE, _rearranged),
+    "vector.multi_reduction": _reduction,
+}
+"""By op name, the function that rewrites an op as ops of XeTile; it returns None if the op is not rewritten."""
+
+
+# How many subgroups the tiles of a kernel without maps are divided among, and when they may be.
+
+
+_SUBGROUP_OPS = ("gpu.subgroup_id", "gpu.thread_id", "gpu.lane_id", "xegpu.", "func.call", "llvm.")
+"""The beginnings of names of ops that say what one subgroup does, or order its writes alone."""
+
+_DIVIDED = (
+    "vector.step", "vector.create_mask", "vector.broadcast", "vector.shape_cast", "vector.transpose",
+    "vector.multi_reduction", "vector.extract", "vector.bitcast", "arith.constant", *ACROSS,
+)  # fmt: skip
+
+_LARGEST_PRODUCTS, _LARGEST, _LARGEST_MOVED = 8 << 10, 2 << 10, 512
+"""The most bytes that one subgroup has of all products, half of 256 registers, of any other vector, and of one whose
+elements move along a dimension, as in scans and sorts, of which many ops have one more."""
+
+_MOST = 32
+"""The most subgroups that are chosen: as many as a core of PVC executes with 256 registers each."""
+
+
+def can_be_divided(func: ir.Operation) -> bool:
+    """Whether a kernel has no maps, and no ops that say what one subgroup does."""
+    ops = walk(func)
+    if not any(op.name.startswith("xetile.") for op in ops) or xetile.subgroups_of(func) is not None:
+        return False
+    return not any(op.name.startswith(_SUBGROUP_OPS) and not is_elementwise(op) for op in ops)
+
+
+def stored_arguments(func: ir.Operation) -> tuple[int, ...]:
+    """The numbers of the arguments to which a kernel stores; of all, if it stores to what is not known to be one."""
+    ops, arguments = walk(func), list(func.regions[0].blocks[0].arguments)
+    classes: UnionFind[ir.Value] = value_classes(ops)
+    sources: dict[ir.Value, list[ir.Value]] = {}
+    stored: list[ir.Value] = []
+    for op in ops:
+        if isinstance(op.opview, InitTileOp):
+            sources.setdefault(classes.find(op.opview.tile), []).append(op.opview.source)
+    for op in ops:
+        if isinstance(op.opview, TileStore):
+            stored += sources.get(classes.find(op.opview.tile), [])
+        elif op.name in ("memref.store", "memref.atomic_rmw"):
+            stored.append(op.operands[1])
+    found = [buffer_of(source) for source in stored]
+    own = [b for b in found if not (made := defining_op(b)) or made.name != "memref.alloc"]
+    if any(b not in arguments for b in own):
+        return tuple(range(len(arguments)))
+    return tuple(sorted({arguments.index(b) for b in own}))
+
+
+def _reads_its_condition(loop: ir.Operation) -> bool:
+    """Whether the condition of a while loop may depend on memory that the loop reads, each subgroup at its own time."""
+    before, after = (region.blocks[0] for region in loop.regions)
+    end, repeated = before.operations[len(before.operations) - 1], after.operations[len(after.operations) - 1]
+    left, seen = [end.operands[0]], set[ir.Value]()
+    while left:
+        value = left.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        op = defining_op(value)
+        if op is None:
+            block, number = value.owner, ir.BlockArgument(value).arg_number
+            if block == before:
+                left.append(repeated.operands[number])
+            elif block == after:
+                left.append(end.operands[1 + number])
+            elif _is_inside(block, loop):
+                return True
+        elif _is_inside(op.block, loop):
+            reads = op.name.startswith(("memref.load", "memref.atomic", "xetile.load", "xetile.atomic"))
+            if reads or (op.regions and op.name != "scf.if"):
+                return True
+            left += op.operands
+            for inner in blocks_in(op):
+                left += inner.operations[len(inner.operations) - 1].operands
+    return False
+
+
+def _is_inside(block: ir.Block, loop: ir.Operation) -> bool:
+    """Whether a block is in a loop."""
+    while (op := block.owner.operation) != loop and op.name != "gpu.func":
+        block = op.block
+    return bool(op == loop)
+
+
+def suitable_subgroups(func: ir.Operation) -> int:
+    """The number of subgroups, a power of two, among which the tiles of a kernel without maps should be divided.
+
+    It is 1 if parts of them would be whole in each subgroup, or if subgroups could follow different control flow.
+    """
+    ops = walk(func)
+    classes: UnionFind[ir.Value] = value_classes(ops)
+    products: dict[ir.Value, int] = {}
+    largest, most = 0, _LARGEST
+    for op in ops:
+        if op.name == "scf.while" and _reads_its_condition(op):
+            return 1
+        for value in op.results:
+            if not is_vector(value):
+                continue
+            known = op.name.startswith("xetile.") or op.name in _DIVIDED or is_elementwise(op) or is_splat(op)
+            if op.name in ACROSS:
+                most = _LARGEST_MOVED
+            if len(shape_of(value)) > 2 or not (known or op.name.startswith("scf.")):
+                return 1
+            element = element_of(value)
+            if isinstance(element, ir.IndexType) or bits_of(element) == 1:
+                continue
+            size = math.prod(shape_of(value)) * bits_of(element) // 8
+            if isinstance(op.opview, TileMmaOp):
+                products[classes.find(value)] = size
+            largest = max(largest, size)
+    wanted = largest / most
+    if products:
+        wanted = max(sum(products.values()) / _LARGEST_PRODUCTS, largest / _LARGEST if most < _LARGEST else 1)
+    return min(1 << max(math.ceil(math.log2(max(wanted, 1))), 0), _MOST)

@@ -1,0 +1,606 @@
+"""`xegpu-lower-unaligned-blocks`: blocks that no 2D message moves are moved by 1D messages, gathers and scatters."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from mlir import ir
+from msgspec import Struct, field
+
+from xegpu_py.dialects import xegpu
+from xegpu_py.dialects.xegpu import Mode, TdescAttr, TensorDesc
+from xegpu_py.dialects.xegpu.types import BlockAccess
+from xegpu_py.ir.builtin import bit_width, element_type
+from xegpu_py.ir.diagnostics import remark
+from xegpu_py.ir.module import walk
+from xegpu_py.ir.operation import implements
+from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.passes.analysis import message_tiling as blocks
+from xegpu_py.passes.analysis.block_surfaces import (
+    Place,
+    Surfaces,
+    find_surfaces,
+    tensor_of,
+    unknown_makers,
+    whole_uses,
+)
+from xegpu_py.passes.analysis.ir_queries import element_of, is_desc, shape_of, subgroup_functions
+from xegpu_py.passes.analysis.message_tiling import Bounds, Box, grid, sizes
+from xegpu_py.passes.analysis.target_messages import hints_of, load_plain, with_units_side_by_side
+from xegpu_py.passes.rewriting import builders as build
+from xegpu_py.passes.rewriting.builders import known
+from xegpu_py.passes.rewriting.memory_access import lane_offsets, lanes_below
+from xegpu_py.passes.rewriting.rewriter import Conversion, Rule, Rules
+from xegpu_py.target import Target
+
+_T = TypeVar("_T")
+
+
+@register_pass("xegpu-lower-unaligned-blocks")
+@dataclass
+class XeGPULowerUnalignedBlocks(Pass):
+    """Replace block accesses without 2D messages.
+
+    These are blocks of tensors that the messages cannot address, because of their alignment, extents or innermost
+    stride, blocks in shared local memory, stores of rows of which a message cannot store the end, and all blocks if the
+    target has no such messages. They become 1D messages if rows are known to be in bounds and aligned, and gathers and
+    scatters otherwise. Their descriptors become offsets; those that control flow joins with descriptors of other
+    tensors become addresses, extents, strides and offsets. A load with a transform becomes a plain load and a transform
+    in registers. A remark (`--remarks`) reports the number of messages. `unaligned`, `max-bytes` and `marked` are those
+    of xegpu-legalize.
+
+        %d = xegpu.create_nd_tdesc %m[0, 4] {mode = vc} : memref<8x8xf32> -> !xegpu.tensor_desc<2x4xf32>
+        %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<2x4xf32> -> vector<2x4xf32>
+
+    becomes
+
+        %r0 = memref.reinterpret_cast %m to offset: [4], sizes: [4], strides: [1] : ... to memref<4xf32, ...>
+        %d0 = xegpu.create_nd_tdesc %r0[0] {mode = vc} : memref<4xf32, ...> -> !xegpu.tensor_desc<4xf32>
+        %x0 = xegpu.load_nd %d0 {mode = vc} : !xegpu.tensor_desc<4xf32> -> vector<4xf32>
+        ...
+        %y0 = vector.insert_strided_slice %x0, %undefined {offsets = [0, 0], strides = [1]} : ...
+        %x = vector.insert_strided_slice %x1, %y0 {offsets = [1, 0], strides = [1]} : ...
+
+    It is the third pass of xegpu-legalize; xegpu-unroll takes such vectors in their parts. Kernels with XeTile ops
+    are not changed.
+    """
+
+    target: str = ""
+    kernel: str = ""
+    unaligned: bool = False
+    marked: bool = False
+    max_bytes: int = 0
+
+    def run(self, op: ir.Operation) -> None:
+        for func, ops, gpu in subgroup_functions(op, self.target, self.kernel, self.marked):
+            surfaces = find_surfaces(func, ops, gpu, None if self.unaligned else (), self.max_bytes)
+            loads = [inner for inner in ops if inner.name == "xegpu.load_nd" and surfaces.problem(inner.operands[0])]
+            for load in loads:
+                _transform_in_registers(load)
+            conversion = Fallback(surfaces, walk(func) if loads else ops, gpu)
+            if conversion.places:
+                conversion.region(func.regions[0])
+                conversion.finish()
+
+
+def _transform_in_registers(op: ir.Operation) -> None:
+    """Split a load into a plain load and its transform."""
+    view: Any = with_units_side_by_side(op).opview
+    rank = len(TensorDesc.of(view.tdesc).shape)
+    transposes = view.transpose is not None and tuple(view.transpose) != tuple(range(rank))
+    if view.mode == Mode.VC and rank > 1 and (transposes or view.vnni_axis is not None):
+        load_plain(view)
+
+
+rule: Rules[Rule[Fallback]] = Rules()
+
+
+class Fallback(Conversion):
+    """The conversion of one function.
+
+    A descriptor becomes numbers, after the descriptor itself if other ops need it.
+
+    Attributes:
+        surfaces: the tensors of the function's descriptors.
+        target: the GPU.
+        places: by class of descriptors, the form of its numbers.
+        row_alignment: by descriptor, the known alignment of its rows in bytes.
+    """
+
+    rules = rule
+
+    def __init__(self, surfaces: Surfaces, ops: Sequence[ir.Operation], target: Target) -> None:
+        super().__init__()
+        self.surfaces, self.target = surfaces, target
+        self.places: dict[ir.Value, Place] = {}
+        self.row_alignment: dict[ir.Value, int] = {}
+        self._kept: set[ir.Value] = set()
+        given = {surfaces.classes.find(v) for v in unknown_makers(surfaces.func, ops)}
+        accesses = [op for op in ops if implements(op, BlockAccess)]
+        descs = [*surfaces.problems, *(op.opview.tdesc for op in accesses if self._is_needed(op))]
+        for desc in dict.fromkeys(descs):
+            root = surfaces.classes.find(desc)
+            if root not in given and bit_width(TensorDesc.of(desc).element) in (8, 16, 32, 64):
+                place = self.places.get(root) or surfaces.place(desc)
+                if place is not None:
+                    self.places[root] = place
+                    self.row_alignment[desc] = surfaces.row_alignment(desc)
+        for op in ops if self.places else ():
+            self._kept.update(surfaces.classes.find(v) for v in whole_uses(op) if not self._is_needed(op))
+
+    def _is_needed(self, op: ir.Operation) -> bool:
+        """Whether no 2D block message, and no 1D message of a line, does an access."""
+        if not implements(op, BlockAccess) or op.opview.mode != Mode.VC:
+            return False
+        desc = TensorDesc.of(op.opview.tdesc)
+        stores = op.name == "xegpu.store_nd" and len(desc.shape) > 1 and blocks.store_spans(desc, self.target) is None
+        return stores or self.surfaces.problem(op.opview.tdesc) is not None
+
+    def place(self, value: ir.Value) -> Place | None:
+        """The form of a descriptor as numbers; None if it is not converted."""
+        return self.places.get(self.surfaces.classes.find(value)) if is_desc(value) else None
+
+    def is_kept(self, desc: ir.Value) -> bool:
+        """Whether other ops need a descriptor."""
+        return self.surfaces.classes.find(desc) in self._kept
+
+    def numbers(self, desc: ir.Value) -> Sequence[ir.Value]:
+        """The numbers that a descriptor has become."""
+        return self.get(desc)[self.is_kept(desc) :]
+
+    def convert_types(self, value: ir.Value, init: ir.Value | None = None) -> list[ir.Type] | None:
+        place = self.place(value)
+        return None if place is None else [*([value.type] if self.is_kept(value) else []), *_types(place)]
+
+    def is_legal(self, op: ir.Operation) -> bool:
+        if implements(op, BlockAccess):
+            return self.place(op.opview.tdesc) is None or not self._is_needed(op)
+        return not any(map(self.place, op.results))
+
+    def one(self, value: ir.Value) -> ir.Value:
+        return super().one(value) if self.place(value) is None or not self.is_kept(value) else self.get(value)[0]
+
+    def become(self, op: ir.Operation, numbers: Sequence[ir.Value]) -> None:
+        """Set the numbers that an op's descriptor becomes."""
+        (desc,) = op.results
+        if self.is_kept(desc):
+            self.keep(op)
+            self.define(desc, [desc, *numbers])
+        else:
+            self.replace(op, numbers)
+
+
+def _types(place: Place) -> list[ir.Type]:
+    """The types of the numbers that replace a descriptor."""
+    index = [build.index_type()]
+    tensor = [element_type(place.address), *index * (place.rank + place.strides)] if place.address else []
+    return tensor + index * place.rank
+
+
+def _mask(lanes: Sequence[bool]) -> ir.Value:
+    return build.dense_integers(np.array(lanes), build.integer_type(1))
+
+
+# Descriptors as numbers.
+
+
+class _Tensor(Struct, frozen=True):
+    """A tensor in memory: a memref or an address, the offset of its first element, its extents, and its strides."""
+
+    source: ir.Value
+    start: build.Index
+    extents: tuple[build.Index, ...]
+    strides: tuple[build.Index, ...]
+
+
+def _tensor(view: Any) -> _Tensor:
+    """The tensor of an `xegpu.create_nd_tdesc`."""
+    if not isinstance(view.source.type, ir.MemRefType):
+        # A line may have no known extent; no access to it reads the extent.
+        extents, strides = tuple(map(known, view.shape)) or (0,), tuple(map(known, view.strides)) or (1,)
+        return _Tensor(view.source, 0, extents, strides)
+    facts = tensor_of(view)
+    start, *own = build.strided_layout(view.source)
+    numbers = [
+        tuple(given if fact is None else fact for fact, given in zip(found, list(by_view) or by_memref, strict=True))
+        for found, by_view, by_memref in zip((facts.extents, facts.strides), (view.shape, view.strides), own)
+    ]
+    return _Tensor(view.source, start, *numbers)
+
+
+@rule("xegpu.create_nd_tdesc")
+def create(low: Fallback, op: ir.Operation) -> None:
+    """The tensor, if it is not the same for all uses, and the offsets."""
+    view: Any = op.opview
+    place = low.places[low.surfaces.classes.find(view.tdesc)]
+    numbers = [build.index(o) for o in view.offsets]
+    if place.address:
+        tensor = _tensor(view)
+        extents = [build.index(n) for n in (*tensor.extents, *tensor.strides[: place.strides])]
+        numbers = [_address(tensor, 0, TensorDesc.of(view.tdesc)), *extents, *numbers]
+    low.become(op, numbers)
+
+
+@rule("ub.poison")
+def undefined(low: Fallback, op: ir.Operation) -> None:
+    """Undefined numbers. Branches may carry them, but no access uses them."""
+    low.become(op, [build.poison(kind) for kind in _types(low.places[low.surfaces.classes.find(op.results[0])])])
+
+
+@rule("xegpu.update_nd_offset")
+def update(low: Fallback, op: ir.Operation) -> None:
+    """Add to the offsets."""
+    view: Any = op.opview
+    held, by = low.numbers(view.tdesc), list(view.offsets)
+    fixed = len(held) - len(by)
+    low.become(op, [*held[:fixed], *(build.index(build.add(known(a), known(b))) for a, b in zip(held[fixed:], by))])
+
+
+def _address(tensor: _Tensor, at: build.Index, desc: TensorDesc) -> ir.Value:
+    """The address of an element."""
+    return build.element_address(tensor.source, build.add(tensor.start, at), max(desc.bits, 8))
+
+
+def _line(
+    tensor: _Tensor, at: build.Index, count: int, desc: TensorDesc, is_inside: bool = False
+) -> tuple[ir.Value, build.Index]:
+    """A base in memory, and the offset in elements from it to element `at`.
+
+    The base is a memref of `count` elements if its position is known, a memref of the whole tensor if that is known and
+    the element `is_inside`, and otherwise an address. The distinction matters because `at` may be before the tensor's
+    first element: it is then never accessed, but a memref cannot begin there.
+    """
+    first = build.add(tensor.start, at)
+    source = tensor.source.type
+    if not isinstance(source, ir.MemRefType) and str(source) != "i64":
+        return tensor.source, first
+    rest: build.Index = 0
+    if isinstance(source, ir.MemRefType) and isinstance(tensor.start, int) and is_inside and not isinstance(at, int):
+        known = [n for n in (*tensor.extents, *tensor.strides) if isinstance(n, int)]
+        if len(known) == 2 * len(tensor.extents):
+            first, rest = tensor.start, at
+            count = 1 + sum((n - 1) * s for n, s in zip(known, known[len(tensor.extents) :]))
+    if not isinstance(source, ir.MemRefType) or not isinstance(first, int) or not 0 <= first < 1 << 63:
+        return _address(tensor, at, desc), 0
+    return build.reinterpret_cast(tensor.source, first, [count], [1]), rest
+
+
+# The block of one access.
+
+
+class _Part(Struct, frozen=True):
+    """A part of a block that one message moves.
+
+    Attributes:
+        lead: its offsets along the dimensions outside the innermost two.
+        row, rows, column, columns: its offsets and sizes along the innermost two.
+    """
+
+    lead: tuple[int, ...]
+    row: int
+    rows: int
+    column: int
+    columns: int
+
+
+class _Access(Struct):
+    """An access to a block. An access to a line is treated as one to a matrix of one row (`is_line`).
+
+    Attributes:
+        count: the number of its parts.
+        last: the addresses that are known, by the offsets of parts along dimensions of unknown stride.
+    """
+
+    low: Fallback
+    op: ir.Operation
+    desc: TensorDesc
+    tensor: _Tensor
+    offsets: tuple[build.Index, ...]
+    vector: tuple[int, ...]
+    is_line: bool = False
+    count: int = 1
+    last: dict[tuple[int, ...], build.Index] = field(default_factory=dict)
+
+    def own(self, dimensions: Sequence[_T]) -> tuple[_T, ...]:
+        """Select from one item per dimension of `vector` those of the dimensions that the op's vector has."""
+        return (*dimensions[:-2], dimensions[-1]) if self.is_line else tuple(dimensions)
+
+    @property
+    def checked(self) -> bool:
+        """Whether the access must check bounds."""
+        return self.desc.attr.boundary_check
+
+    @property
+    def columns(self) -> int:
+        """Columns of a block, or of all blocks side by side."""
+        return self.desc.shape[-1] * (1 if self.is_array else self.desc.attr.array_length)
+
+    @property
+    def is_array(self) -> bool:
+        """Whether the vector has a dimension for the blocks of an array."""
+        return len(self.vector) > len(self.desc.shape)
+
+    def bounds(self, rows: int, columns: Sequence[int]) -> Bounds:
+        """The sizes of the pieces of the vector."""
+        shape = self.desc.shape
+        lead = self.vector[:-2]
+        return (*((1,) * n for n in lead), (rows,) * (shape[-2] // rows), tuple(columns))
+
+    def parts(self, bounds: Bounds) -> Iterator[tuple[Box, _Part]]:
+        """The pieces of the vector, and the position of each in the descriptor's block."""
+        boxes = list(grid(bounds))
+        self.count = len(boxes)
+        for box in boxes:
+            (row, rows), (column, columns) = box[-2:]
+            lead = tuple(first for first, _ in box[:-2])
+            if self.is_array:
+                column += lead[0] * self.desc.shape[-1]
+                lead = lead[1:]
+            yield box, _Part(lead, row, rows, column, columns)
+
+    def is_inside(self, dimension: int, size: int) -> bool:
+        """Whether the block is known to be in bounds along a dimension."""
+        at, extent = self.offsets[dimension], self.tensor.extents[dimension]
+        if not self.checked:
+            return True
+        return isinstance(at, int) and isinstance(extent, int) and at >= 0 and at + size <= extent
+
+    def split(self, name: str) -> tuple[Bounds, TdescAttr | None]:
+        """The pieces of the block, each of one message, and the settings of their descriptors if these are of lines.
+
+        Args:
+            name: the gather or scatter message that moves a piece if no 1D message does.
+        """
+        rows, columns = blocks.message_steps(
+            self.desc, self.columns, blocks.most_lanes(self.desc, self.low.target, name)
+        )
+        across = blocks.segments(self.columns, range(0, self.columns, columns))
+        attr = TdescAttr(memory_scope=self.desc.attr.memory_scope)
+        lines = blocks.segments(self.columns, self._line_splits(self.columns, attr))
+        if len(lines) <= max(rows * len(across), 1) and self._are_lines():
+            return self.bounds(self._rows_of_a_line(attr), lines), attr
+        return self.bounds(rows, across), None
+
+    def _line_splits(self, count: int, attr: TdescAttr) -> set[int]:
+        return blocks.line_splits(TensorDesc((count,), self.desc.element, attr))
+
+    def _rows_of_a_line(self, attr: TdescAttr) -> int:
+        """The rows that one 1D message moves: several if no other elements are between them."""
+        if self.is_array or self.tensor.strides[-2] != self.columns:
+            return 1
+        counts = (n for n in range(self.desc.shape[-2], 1, -1) if self.desc.shape[-2] % n == 0)
+        return next((n for n in counts if not self._line_splits(n * self.columns, attr)), 1)
+
+    def _are_lines(self) -> bool:
+        """Whether rows are consecutive elements, in bounds, and sufficiently aligned for 1D messages."""
+        if self.tensor.strides[-1] != 1:
+            return False
+        sizes = (*self.desc.shape[:-1], self.desc.shape[-1] * self.desc.attr.array_length)
+        if not all(self.is_inside(d, n) for d, n in enumerate(sizes)):
+            return False
+        size = self.desc.bits // 8
+        aligned = self.low.row_alignment[self.op.opview.tdesc]
+        if self.is_array:
+            aligned = math.gcd(aligned, self.desc.shape[-1] * size)
+        return aligned % self.low.target.line_alignment == 0
+
+    def start(self, part: _Part) -> build.Index:
+        """The offset of a part's first element from the tensor's first, in elements."""
+        known = 0
+        total: build.Index = 0
+        *outer, inner = zip(self.offsets, (*part.lead, part.row, part.column), self.tensor.strides, strict=True)
+        for at, step, stride in (inner, *outer):
+            if isinstance(stride, int):
+                # All parts share the sum of the unknown terms.
+                total, known = build.add(total, build.multiply(at, stride)), known + step * stride
+            else:
+                total = build.add(total, build.multiply(build.add(at, step), stride))
+        return build.add(total, known)
+
+    def lanes(self, part: _Part) -> tuple[list[int], list[int], int]:
+        """Row and column of each lane relative to the part, and the number of active lanes."""
+        used = part.rows * part.columns
+        lanes = 1 << (used - 1).bit_length()
+        places = [divmod(i, part.columns) if i < used else (0, 0) for i in range(lanes)]
+        return [r for r, _ in places], [c for _, c in places], used
+
+    def descriptor(self, part: _Part) -> ir.Value:
+        """The lanes of a part as a scattered descriptor."""
+        rows, columns, _ = self.lanes(part)
+        steps = lane_offsets(len(rows), (rows, columns), self.tensor.strides[-2:])
+        if self._varies:
+            return _scattered(self._pointer(part), 0, steps, self.desc)
+        start = self.start(part)
+        if isinstance(start, int):
+            source, rest = _line(self.tensor, start, 1, self.desc)
+        else:
+            source, rest = _line(self.tensor, 0, 1, self.desc)
+            rest = build.add(rest, start)
+        return _scattered(source, rest, steps, self.desc)
+
+    @property
+    def _varies(self) -> bool:
+        """Whether there are several parts, at unknown 64-bit addresses."""
+        source = self.tensor.source.type
+        if self.count == 1 or self.desc.in_slm or not (isinstance(source, ir.MemRefType) or str(source) == "i64"):
+            return False
+        return not all(isinstance(n, int) for n in (*self.offsets, *self.tensor.strides))
+
+    def _pointer(self, part: _Part) -> ir.Value:
+        """The address of a part's first element, which is computed from that of the previous part."""
+        size, strides = max(self.desc.bits // 8, 1), self.tensor.strides
+        place = (*part.lead, part.row, part.column)
+        moving = tuple(0 if isinstance(s, int) else n for n, s in zip(place, strides))
+        fixed = sum(n * s for n, s in zip(place, strides) if isinstance(s, int))
+        if not self.last:
+            zero = _Part((0,) * len(part.lead), 0, part.rows, 0, part.columns)
+            first = _address(self.tensor, self.start(zero), self.desc)
+            self.last[(0,) * len(place)] = build.make("arith.index_cast", build.index_type(), first)
+        pointer = self.last.get(moving)
+        if pointer is None:
+            last, pointer = next(reversed(self.last.items()))
+            steps = [build.multiply(b - a, s) for a, b, s in zip(last, moving, strides)]
+            pointer = self.last[moving] = build.add(pointer, build.multiply(build.add(*steps), size))
+        return build.make("arith.index_cast", build.integer_type(64), build.add(pointer, fixed * size))
+
+    def mask(self, part: _Part) -> ir.Value | None:
+        """The mask of the lanes in bounds; None if no lane is. Comparisons are unsigned, for negative indices."""
+        rows, columns, used = self.lanes(part)
+        lanes = len(rows)
+        outside = (*zip(self.offsets[:-2], part.lead, self.tensor.extents[:-2]),)
+        found: list[ir.Value] = []
+        if part.rows == 1:
+            outside = (*outside, (self.offsets[-2], part.row, self.tensor.extents[-2]))
+        for at, step, extent in outside if self.checked else ():
+            place = build.add(at, step)
+            if isinstance(place, int) and (place < 0 or (isinstance(extent, int) and place >= extent)):
+                return None
+            if not (isinstance(place, int) and isinstance(extent, int)):
+                # A comparison of scalars would need a conversion to a mask.
+                found.append(build.compare("ult", build.index_splat(place, lanes), build.index_splat(extent, lanes)))
+        found += [_mask([i < used for i in range(lanes)])] if used < lanes else []
+        inner = [(self.offsets[-1], part.column, columns, part.columns, self.tensor.extents[-1])]
+        if part.rows > 1:
+            inner.append((self.offsets[-2], part.row, rows, part.rows, self.tensor.extents[-2]))
+        for at, step, numbers, size, extent in inner if self.checked else ():
+            place = build.add(at, step)
+            if isinstance(place, int) and isinstance(extent, int):
+                if not (place >= 0 and place + size <= extent):
+                    found.append(_mask([0 <= place + n < extent for n in numbers]))
+                continue
+            found.append(lanes_below(numbers, place, extent))
+        result = found[0] if found else build.all_set(lanes)
+        for other in found[1:]:
+            result = build.binary("andi", result, other)
+        return result
+
+
+def _scattered(source: ir.Value, first: build.Index, offsets: ir.Value, desc: TensorDesc) -> ir.Value:
+    """A scattered descriptor of the elements of a block's tensor."""
+    lanes = shape_of(offsets)
+    if first != 0:
+        offsets = build.binary("addi", offsets, build.index_splat(first, lanes[0]))
+    kind = TensorDesc(lanes, desc.element, TdescAttr(memory_scope=desc.attr.memory_scope, scattered=True))
+    return xegpu.create_tdesc(source, offsets, tdesc=kind, mode="vc")
+
+
+def _access(low: Fallback, op: ir.Operation, vector: tuple[int, ...]) -> _Access:
+    view: Any = op.opview
+    place = low.places[low.surfaces.classes.find(view.tdesc)]
+    desc = TensorDesc.of(view.tdesc)
+    held, rank = low.numbers(view.tdesc), place.rank
+    offsets = tuple(map(known, held[-rank:]))
+    if place.address:
+        numbers = tuple(map(known, held[1:-rank]))
+        tensor = _Tensor(held[0], 0, numbers[:rank], numbers[rank:] if place.stepped else (*numbers[rank:], 1))
+    else:
+        tensor = _tensor(low.surfaces.made_by(view.tdesc)[0])
+    if rank == 1:
+        # A line is a matrix of one row, and its accesses are not checked (RFC, create_nd_tdesc).
+        desc = replace(desc, shape=(1, *desc.shape), attr=replace(desc.attr, boundary_check=False))
+        tensor = _Tensor(tensor.source, tensor.start, (1, *tensor.extents), (0, *tensor.strides))
+        offsets, vector = (0, *offsets), (*vector[:-1], 1, vector[-1])
+    return _Access(low, op, desc, tensor, offsets, vector, rank == 1)
+
+
+def _say(low: Fallback, op: ir.Operation, count: int, what: str) -> None:
+    """Emit the remark on the messages that replace a 2D block message."""
+    why = low.surfaces.problem(op.opview.tdesc) or "has rows that 2D block messages cannot store"
+    instead = "1D messages" if len(TensorDesc.of(op.opview.tdesc).shape) == 1 else "2D block messages"
+    remark(op, f"takes {count} {what}{'s' * (count != 1)} in place of {instead}: its tensor {why}")
+
+
+@rule("xegpu.load_nd")
+def load(low: Fallback, op: ir.Operation) -> None:
+    """Load a block row by row, or by gathers."""
+    access = _access(low, op, shape_of(op.results[0]))
+    hints, parts, count = hints_of(op.opview), [], 0
+    bounds, lines = access.split("lsc_load")
+    for box, part in access.parts(bounds):
+        if lines:
+            found = xegpu.load_nd(_line_desc(access, part, lines), mode="vc", **hints)
+            count += 1
+        else:
+            mask, (places, _, used) = access.mask(part), access.lanes(part)
+            kind = build.vector_type((len(places),), element_of(op.results[0]))
+            if mask is None:
+                found = build.zero(kind)
+            else:
+                found = xegpu.load_gather(access.descriptor(part), mask, value=kind, mode="vc", **hints)
+                count += 1
+            found = build.extract_slice(found, [0], [used])
+        parts.append(build.shape_cast(found, access.own(sizes(box))))
+    _say(low, op, count, "1D load" if lines else "gather")
+    whole = build.poison(op.results[0].type)
+    for box, part in zip(grid(access.own(bounds)), parts):
+        whole = build.insert_slice(part, whole, [first for first, _ in box])
+    low.replace(op, whole)
+
+
+@rule("xegpu.store_nd")
+def store(low: Fallback, op: ir.Operation) -> None:
+    """Store a block row by row, or by scatters."""
+    view: Any = op.opview
+    access = _access(low, op, shape_of(view.value))
+    hints, count = hints_of(view), 0
+    bounds, lines = access.split("lsc_store")
+    for box, part in access.parts(bounds):
+        mask = None if lines else access.mask(part)
+        if not lines and mask is None:
+            continue
+        own = access.own(box)
+        value = build.flat(build.extract_slice(view.value, [first for first, _ in own], sizes(own)))
+        if lines:
+            xegpu.store_nd(value, _line_desc(access, part, lines), mode="vc", **hints)
+        else:
+            value = build.padded(value, (len(access.lanes(part)[0]),))
+            xegpu.store_scatter(value, access.descriptor(part), mask, mode="vc", **hints)
+        count += 1
+    _say(low, op, count, "1D store" if lines else "scatter")
+    low.erase(op)
+
+
+@rule("xegpu.prefetch_nd")
+def prefetch(low: Fallback, op: ir.Operation) -> None:
+    """Prefetch each cache line of a block's rows. Out-of-bounds elements are clamped to the nearest one in bounds."""
+    low.erase(op)
+    access = _access(low, op, TensorDesc.of(op.opview.tdesc).shape)
+    desc = access.desc
+    if desc.in_slm:
+        return
+    across = access.desc.shape[-1] * desc.attr.array_length
+    step = max(low.target.cache_line * 8 // desc.bits, 1)
+    columns = [*range(0, across, step), *([across - 1] if (across - 1) % step else [])]
+    places = list(itertools.product(*map(range, desc.shape[:-1]), columns))
+    most = blocks.most_lanes(desc, low.target, "lsc_load")
+    count = 0
+    for first in range(0, len(places), most):
+        chosen = places[first : first + most]
+        chosen += chosen[-1:] * ((1 << (len(chosen) - 1).bit_length()) - len(chosen))
+        lanes = len(chosen)
+        lines: list[ir.Value] = []
+        for d in range(len(access.tensor.strides)):
+            at = build.binary(
+                "addi", build.index_vector([p[d] for p in chosen]), build.index_splat(access.offsets[d], lanes)
+            )
+            if not access.is_inside(d, desc.shape[d] if d < len(desc.shape) - 1 else across):
+                last = build.index_splat(build.add(access.tensor.extents[d], -1), lanes)
+                at = build.binary("maxsi", build.binary("minsi", at, last), build.index_splat(0, lanes))
+            lines.append(at)
+        total = lane_offsets(lanes, lines, access.tensor.strides)
+        source, rest = _line(access.tensor, 0, 1, desc)
+        xegpu.prefetch(_scattered(source, rest, total, desc), mode="vc", **hints_of(op.opview))
+        count += 1
+    _say(low, op, count, "scattered prefetch" if count == 1 else "scattered prefetche")
+
+
+def _line_desc(access: _Access, part: _Part, attr: TdescAttr) -> ir.Value:
+    count = part.rows * part.columns
+    source, rest = _line(access.tensor, access.start(part), count, access.desc, True)
+    kind = TensorDesc((count,), access.desc.element, attr)
+    return xegpu.create_nd_tdesc(source, [rest], tdesc=kind, mode="vc")

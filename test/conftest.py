@@ -1,0 +1,120 @@
+"""Settings of all tests: they do not write to the user's caches, and hypothesis sets no time limit for examples."""
+
+import gc
+import os
+from collections import OrderedDict, defaultdict
+
+os.environ["XEGPU_PY_CACHE"] = "off"
+# By default standard output is written later than standard error, unless a tool sees to their order.
+os.environ.pop("PYTHONUNBUFFERED", None)
+# Read when numpy is imported: by default each worker's idle BLAS threads spin on the processors of the others.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import pytest
+from effort import SHARE, examples, with_each_value
+from hypothesis import settings
+
+from xegpu_py import cache, external_tools
+from xegpu_py.engines.jit import engine
+from xegpu_py.visa.finalizer import FINALIZERS, finalize
+
+# As the tools do: looking for cycles among many objects that live on takes an eighth of the time.
+gc.set_threshold(100_000)
+# A loaded machine may take any time for an example.
+settings.register_profile("untimed", deadline=None, max_examples=examples(100))
+settings.load_profile("untimed")
+
+OPTIMIZED = ("engines", "test_random_programs.py", "test_random_functions.py")
+"""Folders and files of tests for which all code is optimized. Elsewhere brief kernels of few threads run quick code."""
+
+
+FEW = 6
+"""So many cases of a test, or fewer, are given to each of Intel's finalizers."""
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leaves cases out of `make test`, which `make sweep` runs.
+
+    Of a test marked `each_value` it runs so many cases that each value of each parameter occurs. Each of many kernels
+    is given to one of the finalizers, in turn.
+    """
+    left_out = set(_beyond_each_value(items))
+    tests = defaultdict(lambda: defaultdict(dict))
+    for item in items:
+        if item in left_out:
+            continue
+        given = dict(item.callspec.params) if hasattr(item, "callspec") else {}
+        name = given.pop("native_of", None)
+        if name and "target" not in given and external_tools.find(name):
+            tests[item.path, item.originalname][str(given)][name] = item
+    for cases in tests.values():
+        if SHARE < 1 and len(cases) > FEW:
+            for turn, asked in enumerate(cases.values()):
+                left_out |= set(asked.values()) - {list(asked.values())[turn % len(asked)]}
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
+
+
+def _beyond_each_value(items):
+    """Cases of tests marked `each_value` that `make test` leaves out."""
+    tests = defaultdict(list)
+    for item in items:
+        if SHARE < 1 and item.get_closest_marker("each_value"):
+            if _is_unknown(**item.callspec.params):
+                yield item
+            else:
+                tests[item.path, item.originalname].append(item)
+    for (_, name), cases in tests.items():
+        kept = with_each_value([item.callspec.params for item in cases], name)
+        yield from (item for i, item in enumerate(cases) if i not in kept)
+
+
+def _is_unknown(native_of=None, target=None, **_):
+    """Whether a finalizer does not know the target: a case that would be skipped."""
+    return native_of and target and getattr(target, "name", target) not in FINALIZERS[native_of].platforms
+
+
+def pytest_collection_finish():
+    # Modules and collected tests live until the end.
+    gc.freeze()
+
+
+def pytest_addoption(parser):
+    parser.addoption("--save-screenshots", action="store_true", help="update docs/site/screenshots")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    for mark in item.iter_markers("needs"):
+        if not external_tools.find(*mark.args):
+            pytest.skip(f"needs {mark.args[0]}")
+
+
+@pytest.fixture(scope="session", params=FINALIZERS)
+def native_of(request):
+    """`finalize` by each of Intel's finalizers; skips a test whose finalizer is missing or does not know the target."""
+    name = request.param
+    if not external_tools.find(name):
+        pytest.skip(f"needs {name}")
+
+    def native(assembly, target, registers=None):
+        if target not in FINALIZERS[name].platforms:
+            pytest.skip(f"{name} does not know {target}")
+        return finalize(assembly, target, registers, name, seconds=300)
+
+    native.name = name
+    return native
+
+
+@pytest.fixture
+def own_code(monkeypatch):
+    """The process keeps no native code of other tests: for a test that changes the rules which write the code."""
+    monkeypatch.setattr(cache, "_memory", OrderedDict())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _optimization(request):
+    with pytest.MonkeyPatch.context() as patch:
+        if set(OPTIMIZED) & set(request.path.parts):
+            patch.setattr(engine, "QUICK_THREADS", 0)
+        yield

@@ -1,0 +1,121 @@
+"""Definitions and uses of names, found in text."""
+
+import re
+
+import pytest
+from files import VALID
+from markdown import ROOT
+
+from xegpu_py.extensions.editor.names import mlir_names, visa_names
+
+
+@pytest.mark.parametrize("path", VALID, ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_value_of_a_valid_file_has_a_definition(path):
+    text = path.read_text()
+    names = mlir_names(text)
+    code = re.sub(r'//[^\n]*|"(?:[^"\\\n]|\\.)*"', lambda m: " " * len(m[0]), text)
+    for m in re.finditer(r"%[\w$.-]+", code):
+        found = names.at(m.start())
+        if m[0] == "%slm" and found is None and re.search(r"^\s*visa\.\w", code[: m.start()].rpartition("\n")[2]):
+            # A surface of vISA is no value.
+            continue
+        assert found is not None and found.name == m[0], (m[0], text.count("\n", 0, m.start()) + 1)
+        assert found.start <= m.start() or "^" in text
+
+
+NESTED = """\
+gpu.module @a {
+  gpu.func @f(%x: index, %y: index) kernel {
+    %r:2 = scf.for %i = %x to %y step %x iter_args(%s = %x, %t = %y) -> (index, index) {
+      %x2 = arith.addi %s, %i : index
+      scf.yield %x2, %t : index, index
+    }
+    %q = scf.while (%w = %x) : (index) -> index {
+      %c = arith.cmpi slt, %w, %y : index
+      scf.condition(%c) %w : index
+    } do {
+    ^bb0(%w: index):
+      %n = arith.addi %w, %r#1 : index
+      scf.yield %n : index
+    }
+    gpu.return
+  }
+  gpu.func @g(%x: index) kernel attributes {known = 1 : i32} {
+    %z = arith.addi %x, %x : index
+    func.call @h(%z) : (index) -> ()
+    gpu.return
+  }
+  func.func private @h(index)
+}
+"""
+
+
+def occurrences(text, pattern):
+    return [m.start() for m in re.finditer(pattern, text)]
+
+
+def test_regions_have_names_of_their_own():
+    names = mlir_names(NESTED)
+    xs = occurrences(NESTED, r"%x\b")
+    second = NESTED.index("@g")
+    first = names.at(xs[0])
+    assert first.uses == [x for x in xs[1:] if x < second]
+    assert names.at(xs[-1]).start == NESTED.index("%x", second)
+    ws = occurrences(NESTED, r"%w\b")
+    assert names.at(ws[2]).start == ws[0]  # In the condition, what the loop begins with.
+    assert names.at(ws[4]).start == ws[3]  # After `do`, the block's argument.
+
+
+def test_results_and_owners():
+    names = mlir_names(NESTED)
+    r = names.at(NESTED.index("%r#1"))
+    assert (r.result, NESTED[r.owner :].startswith("scf.for")) == (0, True)
+    assert names.at(NESTED.index("@h(%z)")).start == NESTED.index("@h(index)")
+    assert names.at(NESTED.index("arith.cmpi")) is None
+
+
+ONE_LINE = """\
+func.func @f(%x: index, %m: memref<4xi32>) {
+  %r = memref.generic_atomic_rmw %m[%x] : memref<4xi32> { ^bb0(%a: i32): %b = arith.addi %a, %a : i32
+    memref.atomic_yield %b : i32 }
+  %s = scf.for %i = %x to %x step %x iter_args(%c = %r) -> (i32) { %d, %e = arith.mulsi_extended %c, %c : i32
+    scf.yield %e : i32 }
+  scf.execute_region { cf.br ^one(%x : index) ^one(%y: index): cf.br ^two ^two: gpu.barrier %z = arith.addi %y, %y
+    : index scf.yield }
+  return
+}
+"""
+
+
+def test_several_ops_and_blocks_on_a_line():
+    names = mlir_names(ONE_LINE)
+    for name in (*(f"%{letter}" for letter in "xmrabsicdeyz"), "^bb0", "^one", "^two"):
+        places = occurrences(ONE_LINE, re.escape(name) + r"\b")
+        found = names.at(places[0])
+        assert found is not None and found.name == name, name
+        assert sorted([found.start, *found.uses]) == places, name
+    assert ONE_LINE[names.at(ONE_LINE.index("%e")).owner :].startswith("arith.mulsi_extended")
+    assert names.at(ONE_LINE.index("%e")).result == 1
+
+
+VISA = """\
+.version 3.8
+.kernel "one"
+.decl v1 v_type=G type=d num_elts=16 align=GRF
+Loop:
+    add (M1, 16) v1(0,0)<1> v1(0,0)<1;1,0> 0x1:d
+    jmp (M1, 1) Loop
+.kernel "two"
+.decl v1 v_type=G type=d num_elts=16 align=GRF
+    mov (M1, 16) v1(0,0)<1> 0x1:d   // v1
+"""
+
+
+def test_assembly_names_belong_to_their_kernel():
+    names = visa_names(VISA)
+    vs = occurrences(VISA, r"\bv1\b")
+    assert names.at(vs[0]).uses == vs[1:3]
+    assert names.at(vs[3]).uses == [vs[4]]
+    assert names.at(vs[5]) is None  # In a comment.
+    assert names.at(VISA.rindex("Loop")).start == VISA.index("Loop")
+    assert names.at(VISA.rindex("Loop")).kind == "label"

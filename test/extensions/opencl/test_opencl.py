@@ -1,0 +1,275 @@
+"""Kernels of OpenCL C, compiled by ocloc for each target, on both engines, compared with numpy."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from effort import SHARE
+
+from xegpu_py import opencl
+from xegpu_py.extensions.opencl.abi import printed
+from xegpu_py.extensions.profile.gpus import gpu
+from xegpu_py.extensions.profile.time_model import predicted
+from xegpu_py.ir.diagnostics import DiagnosticError
+
+needs_ocloc = pytest.mark.needs("ocloc")
+
+SOURCE = r"""
+__kernel void saxpy(__global float *x, __global float *y, float a) {
+  size_t i = get_global_id(0);
+  y[i] += a * x[i];
+}
+__kernel void ids(__global int *out) {
+  size_t i = get_global_id(0) + get_global_size(0) * (get_global_id(1) + get_global_size(1) * get_global_id(2));
+  out[i] = get_local_id(0) + 100 * get_local_id(1) + 10000 * get_local_id(2) + 1000000 * get_group_id(1);
+}
+__kernel void reduce(__global int *x, __global int *out, __local int *part) {
+  __local int first;
+  int l = get_local_id(0);
+  part[l] = x[get_global_id(0)];
+  if (!l) first = 1000;
+  for (int s = get_local_size(0) / 2; s; s >>= 1) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (l < s) part[l] += part[l + s];
+  }
+  if (!l) out[get_group_id(0)] = part[0] + first;
+}
+__kernel void private_array(__global int *x, __global int *out) {
+  int i = get_global_id(0);
+  volatile int a[100];
+  for (int k = 0; k < 100; k++) a[k] = x[i] + k;
+  out[i] = a[x[i]];
+}
+__kernel void hello(int n) {
+  if (get_global_id(0) == 3) printf("hi %d %s %.2f 100%%\n", n, "there", 1.5f);
+}
+__constant int table[5] = {3, 1, 4, 1, 5};
+__kernel void lookup(__global int *out) { out[get_global_id(0)] = table[get_global_id(0) % 5]; }
+struct pair { int a; float b; };
+__kernel void swap(__global struct pair *p, struct pair by) {
+  size_t i = get_global_id(0);
+  p[i].a += by.a;
+  p[i].b *= by.b;
+}
+int factorial(int n) { return n < 2 ? 1 : n * factorial(n - 1); }
+__kernel void factorials(__global int *x) { x[get_global_id(0)] = factorial(get_local_id(0) & 15); }
+__global int counter = 5;
+__global int cleared[3];
+__global int *where = &cleared[1];
+__kernel void count(__global int *x) {
+  if (atomic_inc(&counter) == 5) *where = 7;
+  x[get_global_id(0)] = get_work_dim();
+}
+__kernel void counted(__global int *x) {
+  x[0] = counter;
+  for (int i = 0; i < 3; i++) x[i + 1] = cleared[i];
+}
+__kernel void out_of_bounds(__global int *x) { x[get_global_id(0) + 1] = 1; }
+__kernel void beyond_array(__global int *x, __global int *out) {
+  int t[8];
+  for (int k = 0; k < 8; k++) t[k] = x[k];
+  out[get_global_id(0)] = t[x[get_global_id(0)]];
+}
+__kernel void rotated(__global uint *x, __global ushort *y) {
+  size_t i = get_global_id(0);
+  y[i] = rotate(y[i], (ushort)-x[i]);
+  x[i] = rotate(x[i], -x[i]);
+}
+"""
+
+
+@pytest.fixture(scope="module", params=["bmg", "cri", "pvcxt", "dg2"] if SHARE == 1 else ["cri", "dg2"])
+def program(request: pytest.FixtureRequest) -> opencl.Program:
+    return opencl.compile(SOURCE, target=request.param, engine="both")
+
+
+@pytest.fixture(scope="module")
+def on_bmg() -> opencl.Program:
+    return opencl.compile(SOURCE, engine="jit", threads=1)
+
+
+@needs_ocloc
+@pytest.mark.parametrize(("count", "block"), [(256, 64), (150, 50), (7, 7)])
+def test_workgroups_of_any_size(program: opencl.Program, count: int, block: int) -> None:
+    x, y = np.arange(count, dtype=np.float32), np.ones(count, np.float32)
+    done = program.saxpy[count, block](x, y, np.float32(2))
+    np.testing.assert_array_equal(y, 2 * x + 1)
+    assert done.threads >= count // 32
+
+
+@needs_ocloc
+def test_ids_in_three_dimensions(program: opencl.Program) -> None:
+    found = np.zeros((4, 6, 10), np.int32)
+    program.ids[(10, 6, 4), (5, 3, 2)](found)
+    z, y, x = np.indices(found.shape)
+    np.testing.assert_array_equal(found, x % 5 + 100 * (y % 3) + 10000 * (z % 2) + 1000000 * (y // 3))
+
+
+@needs_ocloc
+def test_negated_counts(program: opencl.Program) -> None:
+    """IGC writes the sign into vISA, though not into its native code."""
+    x, y = np.arange(64, dtype=np.uint32) * 0x1234567, np.arange(64, dtype=np.uint16) * 1001
+    found, short = x.copy(), y.copy()
+    program.rotated[64, 64](found, short)
+    np.testing.assert_array_equal(found, (x >> (x & 31)) | (x << (-x.astype(np.int64) & 31).astype(np.uint32)))
+    count = (x & 15).astype(np.uint16)
+    np.testing.assert_array_equal(short, (y >> count) | (y << ((16 - count) & 15)))
+
+
+@needs_ocloc
+def test_local_memory_of_both_kinds(program: opencl.Program) -> None:
+    x, found = np.arange(256, dtype=np.int32), np.zeros(4, np.int32)
+    program.reduce[256, 64](x, found, opencl.local(256))
+    np.testing.assert_array_equal(found, x.reshape(4, 64).sum(1) + 1000)
+
+
+@needs_ocloc
+def test_private_memory(program: opencl.Program) -> None:
+    x, found = (np.arange(128) % 100).astype(np.int32), np.zeros(128, np.int32)
+    program.private_array[128, 64](x, found)
+    np.testing.assert_array_equal(found, 2 * x)
+
+
+@needs_ocloc
+def test_printf_and_constants(program: opencl.Program, capsys: pytest.CaptureFixture[str]) -> None:
+    program.hello[16, 16](np.int32(7))
+    assert capsys.readouterr().out == "hi 7 there 1.50 100%\n"
+    found = np.zeros(20, np.int32)
+    program.lookup[20, 20](found)
+    np.testing.assert_array_equal(found, [3, 1, 4, 1, 5] * 4)
+
+
+@needs_ocloc
+def test_structures(program: opencl.Program) -> None:
+    kind: Any = np.dtype([("a", np.int32), ("b", np.float32)])
+    pairs = np.array([(n, n / 2) for n in range(32)], kind)
+    program.swap[32, 32](pairs, np.array((5, 4.0), kind))
+    np.testing.assert_array_equal(pairs["a"], np.arange(32) + 5)
+    np.testing.assert_array_equal(pairs["b"], np.arange(32) * 2.0)
+
+
+@needs_ocloc
+def test_recursion_in_many_threads(program: opencl.Program) -> None:
+    found = np.zeros(500, np.int32)
+    program.factorials[500, 50](found)
+    wanted = [math.factorial(n % 50 & 15) & 0xFFFFFFFF for n in range(500)]
+    np.testing.assert_array_equal(found.view(np.uint32), wanted)
+
+
+@needs_ocloc
+def test_variables_of_the_program_keep_their_values(on_bmg: opencl.Program, tmp_path: Path) -> None:
+    on_bmg.save(tmp_path / "program")
+    program = opencl.load(tmp_path / "program", engine="jit", threads=1)
+    dimensions, found = np.zeros(64, np.int32), np.zeros(4, np.int32)
+    program.count[64, 32](dimensions)
+    program.count[(64, 1), 32](dimensions)
+    assert dimensions.tolist() == [2] * 64
+    program.counted[1, 1](found)
+    assert found.tolist() == [5 + 128, 0, 7, 0]
+
+
+@needs_ocloc
+def test_profiles_name_the_lines_of_the_source(program: opencl.Program) -> None:
+    x, y = np.ones(256, np.float32), np.ones(256, np.float32)
+    found = program.saxpy[256, 64].profile(x, y, np.float32(2))
+    np.testing.assert_array_equal(y, 3)
+    assert {line: counts["bytes"] for file, line, counts in found.lines if file == "<string>"}[4] == 3 * 1024
+    assert {(t.buffer, t.kind): t.unique for t in found.traffic} == {
+        ("x", "load"): 1024, ("y", "load"): 1024, ("y", "store"): 1024,
+    }  # fmt: skip
+
+
+@needs_ocloc
+def test_a_sample_of_workgroups_predicts_the_time(on_bmg: opencl.Program) -> None:
+    x, y = np.ones(1 << 24, np.float32), np.ones(1 << 24, np.float32)
+    launch = on_bmg.saxpy[1 << 24, 256]
+    found = predicted(launch.counted((x, y, np.float32(2)), "sample"), "b580")
+    # `y` is loaded and stored.
+    moved = 3 * x.nbytes
+    assert y[0] == 1 and found.seconds > moved / gpu("b580").memory_rate
+    assert found.bytes["memory"] == pytest.approx(moved, rel=0.01)
+
+
+@needs_ocloc
+def test_mistakes_are_told(on_bmg: opencl.Program) -> None:
+    x = np.zeros(64, np.int32)
+    with pytest.raises(DiagnosticError, match=r"<string>:51: error: .* over the end of 'x'"):
+        on_bmg.out_of_bounds[64, 64](x)
+    with pytest.raises(
+        DiagnosticError, match=r"<string>:55: error: .* at byte 32 of register variable 'V\d+', which has 32 bytes"
+    ):
+        on_bmg.beyond_array[16, 16](x + 8, x)
+    with pytest.raises(TypeError, match=r"takes 1 arguments \(int\* x\), but got 2"):
+        on_bmg.out_of_bounds[64, 64](x, x)
+    with pytest.raises(TypeError, match="argument 'a' of kernel 'saxpy' must be a number of numpy's"):
+        on_bmg.saxpy[64, 64](np.zeros(64, np.float32), np.zeros(64, np.float32), 2)
+    with pytest.raises(ValueError, match="must divide"):
+        on_bmg.saxpy[64, 48]
+    with pytest.raises(AttributeError, match="no kernel 'nothing'; there are beyond_array, count, counted, factorials"):
+        _ = on_bmg.nothing
+    with pytest.raises(
+        TypeError, match=r"argument 'x' .* is float\*, an array of float32, but got an array of float64"
+    ):
+        on_bmg.saxpy[64, 64](np.zeros(64), np.zeros(64, np.float32), np.float32(2))
+    with pytest.raises(
+        TypeError, match=r"argument 'a' .* is float, a number of type float32, but got one of type float64"
+    ):
+        on_bmg.saxpy[64, 64](np.zeros(64, np.float32), np.zeros(64, np.float32), np.float64(2))
+    with pytest.raises(TypeError, match="argument 'by' .* is struct pair, which has 8 bytes, but got 4 bytes"):
+        on_bmg.swap[1, 1](np.zeros(8, np.uint8), np.zeros(4, np.uint8))
+    with pytest.raises(ValueError, match="needs 10010.* bytes of local memory, more than 131072"):
+        on_bmg.reduce[64, 64](x, x, opencl.local(10**6 + 1000))
+
+
+@needs_ocloc
+def test_mistakes_of_a_program(tmp_path: Path) -> None:
+    file = tmp_path / "a b" / "wrong.cl"
+    file.parent.mkdir()
+    file.write_text("__kernel void k(flaot x) {}\n")
+    with pytest.raises(opencl.CompileError) as caught:
+        opencl.compile(file)
+    assert str(caught.value) == (
+        f"{file}:1:17: error: unknown type name 'flaot'\n__kernel void k(flaot x) {{}}\n                ^"
+    )
+    (file.parent / "included.h").write_text("int n = ;\n")
+    file.write_text('#include "included.h"\n')
+    with pytest.raises(opencl.CompileError, match=r"a b/included.h:1:9: error: expected expression"):
+        opencl.compile(file)
+    with pytest.raises(opencl.CompileError, match="Unrecognized build options: -nothing"):
+        opencl.compile(SOURCE, options="-nothing")
+    with pytest.raises(opencl.CompileError, match="the program has no kernel"):
+        opencl.compile("int f(int n) { return n; }\n")
+    with pytest.raises(opencl.CompileError, match="not a program that"):
+        opencl.load(file)
+
+
+@needs_ocloc
+def test_races_are_told_at_the_line_of_the_source(tmp_path: Path) -> None:
+    file = tmp_path / "race.cl"
+    file.write_text(
+        "__kernel void race(__global int *x, __local int *t) {\n  int l = get_local_id(0);\n  t[l] = l;\n"
+        "  x[get_global_id(0)] = t[(l + 40) % 64];\n}\n"
+    )
+    program = opencl.compile(file, check="races")
+    with pytest.raises(DiagnosticError, match="race.cl:4: error: 'lsc_load' reads byte 160 of the shared local memory"):
+        program.race[64, 64](np.zeros(64, np.int32), opencl.local(256))
+
+
+def test_without_ocloc(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XEGPU_PY_ORACLES", "off")
+    with pytest.raises(opencl.CompileError, match="ocloc is not installed"):
+        opencl.compile(SOURCE)
+    with pytest.raises(ValueError, match="'target' must be one of pvcxt, bmg, cri, dg2, but got 'any'"):
+        opencl.compile(SOURCE, target="any")
+
+
+def test_records_of_printf() -> None:
+    strings = b"%d|%u|%x|%v4f\0end\0"
+    words = [0, 0x1000, 0, 3, 0xFFFFFFFF, 3, 0xFFFFFFFF, 3, 255, 13, 4, *np.arange(4, dtype=np.float32).view(np.uint32)]
+    data = np.array([*words, 0x1000 + 14, 0], np.uint32)
+    data[0] = data.nbytes
+    assert printed(data.tobytes(), {0x1000: strings}) == "-1|4294967295|ff|0.000000,1.000000,2.000000,3.000000end"

@@ -1,0 +1,24 @@
+"""Random kernels of OpenCL C give what another implementation of OpenCL has computed."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+import random_kernels
+
+from xegpu_py import opencl
+
+
+@pytest.mark.needs("ocloc")
+def test_random_kernels() -> None:
+    """All on the interpreter, each fortieth also as native code."""
+    recorded = msgspec.msgpack.decode(random_kernels.RECORDED.read_bytes(), type=random_kernels.Recorded)
+    source = random_kernels.program(range(random_kernels.COUNT))
+    assert random_kernels.digest(source.encode()) == recorded.source, "record them again; see random_kernels.py"
+    made = opencl.compile(source, options=random_kernels.OPTIONS)
+    wrong = []
+    for seed, wanted in enumerate(recorded.results):
+        engine = "interpreter" if seed % (4 * random_kernels.BOTH) else "both"
+        if random_kernels.digest(random_kernels.results(made, seed, engine).tobytes()) != wanted:
+            wrong.append(seed)
+    assert not wrong, "python test/extensions/opencl/random_kernels.py 1 SEED shows the difference"

@@ -1,0 +1,402 @@
+"""Counts of kernels whose numbers are known by hand."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from effort import some
+from ml_dtypes import bfloat16
+from msgspec import structs
+
+import xegpu_py
+from xegpu_py import Constexpr
+from xegpu_py import language as xl
+from xegpu_py.engines.interpreter import Interpreter
+from xegpu_py.engines.jit import checks
+from xegpu_py.engines.jit.checks import Records
+from xegpu_py.engines.operands import BUILTIN_OFFSETS, Batch, count_of, masker, reader
+from xegpu_py.engines.semantics.memory import lane_addresses
+from xegpu_py.extensions.profile import launches
+from xegpu_py.extensions.profile.caches import FIRST, reuse_distances
+from xegpu_py.extensions.profile.counts import Counts
+from xegpu_py.extensions.profile.launches import counted, launched
+from xegpu_py.extensions.profile.profiles import Profile, profile
+from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.plugins import MissingExtra
+from xegpu_py.runtime.host_arrays import parse_argument
+from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.runtime.launch import Prepared
+from xegpu_py.visa.instructions import INSTRUCTIONS
+
+GATHER = """
+gpu.module @kernels {{
+  gpu.func @gather(%in: memref<4096xf32>, %out: memref<64xf32>) kernel {{
+    %group = gpu.block_id x
+    %c16 = arith.constant 16 : index
+    %first = arith.muli %group, %c16 : index
+    %step = arith.constant dense<{stride}> : vector<16xindex>
+    %lanes = vector.step : vector<16xindex>
+    %places = arith.muli %lanes, %step : vector<16xindex>
+    %mask = arith.constant dense<{mask}> : vector<16xi1>
+    %from = xegpu.create_tdesc %in, %places {{mode = vc}}
+      : memref<4096xf32>, vector<16xindex> -> !xegpu.tensor_desc<16xf32, #xegpu.scattered>
+    %x = xegpu.load_gather %from, %mask {{mode = vc}}
+      : !xegpu.tensor_desc<16xf32, #xegpu.scattered>, vector<16xi1> -> vector<16xf32>
+    %bases = vector.broadcast %first : index to vector<16xindex>
+    %there = arith.addi %lanes, %bases : vector<16xindex>
+    %to = xegpu.create_tdesc %out, %there {{mode = vc}}
+      : memref<64xf32>, vector<16xindex> -> !xegpu.tensor_desc<16xf32, #xegpu.scattered>
+    xegpu.store_scatter %x, %to, %mask {{mode = vc}}
+      : vector<16xf32>, !xegpu.tensor_desc<16xf32, #xegpu.scattered>, vector<16xi1>
+    gpu.return
+  }}
+}}
+"""
+
+
+def profiled(text: str, *arguments: object, **launch: object) -> Profile:
+    return profile(xegpu_py.compile(text), *arguments, **launch)  # type: ignore[arg-type]
+
+
+def moved(found: Profile, buffer: str, kind: str) -> tuple[int, int, int, int]:
+    (entry,) = [t for t in found.traffic if (t.buffer, t.kind) == (buffer, kind)]
+    return entry.messages, entry.bytes, entry.lines, entry.unique
+
+
+@pytest.mark.parametrize(("stride", "lines"), [(1, 1), (2, 2), (8, 8), (16, 16), (64, 16)])
+def test_lines_of_a_strided_gather(stride: int, lines: int) -> None:
+    text = GATHER.format(stride=stride, mask="true")
+    found = profiled(text, np.zeros(4096, np.float32), np.zeros(64, np.float32), grid=4)
+    # Each of 4 workgroups reads the same 16 numbers, and writes 16 of its own.
+    assert moved(found, "%in", "load") == (4, 256, 4 * lines, 64)
+    assert moved(found, "%out", "store") == (4, 256, 4, 256)
+
+
+def test_masked_lanes_do_not_act() -> None:
+    mask = str([lane % 4 == 0 for lane in range(16)]).lower()
+    found = profiled(GATHER.format(stride=16, mask=mask), np.zeros(4096, np.float32), np.zeros(64, np.float32), grid=2)
+    assert moved(found, "%in", "load") == (2, 32, 8, 16)
+    (load,) = [row for row in found.rows if row.category == "load" and row.messages and row.lines]
+    assert (load.executions, load.lanes, load.possible) == (2, 8, 32)
+
+
+SLM = """
+gpu.module @kernels {{
+  gpu.func @shared(%out: memref<16xf32>) kernel {{
+    %memory = memref.alloc() : memref<1024xf32, 3>
+    %lanes = vector.step : vector<16xindex>
+    %step = arith.constant dense<{stride}> : vector<16xindex>
+    %places = arith.muli %lanes, %step : vector<16xindex>
+    %mask = arith.constant dense<true> : vector<16xi1>
+    %ones = arith.constant dense<1.0> : vector<16xf32>
+    %to = xegpu.create_tdesc %memory, %places {{mode = vc}}
+      : memref<1024xf32, 3>, vector<16xindex>
+      -> !xegpu.tensor_desc<16xf32, #xegpu.tdesc_attr<memory_scope = slm, #xegpu.scattered>>
+    xegpu.store_scatter %ones, %to, %mask {{mode = vc}} : vector<16xf32>,
+      !xegpu.tensor_desc<16xf32, #xegpu.tdesc_attr<memory_scope = slm, #xegpu.scattered>>, vector<16xi1>
+    gpu.barrier
+    gpu.return
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize(("stride", "cycles"), [(0, 1), (1, 1), (2, 2), (3, 1), (8, 8), (16, 16), (17, 1)])
+def test_bank_conflicts(stride: int, cycles: int) -> None:
+    found = profiled(SLM.format(stride=stride), np.zeros(16, np.float32), grid=3)
+    (store,) = [row for row in found.rows if row.slm_cycles]
+    assert (store.slm_cycles, store.conflicts) == (3 * cycles, 3 * (cycles - 1))
+    assert moved(found, "slm", "store")[:2] == (3, 192)
+
+
+@xegpu_py.jit
+def copied(X, Y, ROWS: Constexpr, COLUMNS: Constexpr):
+    m, n = xl.program_id(0) * ROWS, xl.program_id(1) * COLUMNS
+    Y.tile((ROWS, COLUMNS), at=(m, n)).store(X.tile((ROWS, COLUMNS), at=(m, n)).load())
+
+
+def test_blocks_beyond_the_edge() -> None:
+    x, y = np.ones((20, 48), np.float32), np.zeros((20, 48), np.float32)
+    found = copied[3, 3].profile(x, y, ROWS=8, COLUMNS=32)
+    assert y.all()
+    # The grid covers 24 x 96 elements: 2304 in all, of which 20 * 48 = 960 exist.
+    for kind, buffer in (("load", "X"), ("store", "Y")):
+        assert moved(found, buffer, kind)[1::2] == (3840, 3840)
+        assert sum(r.beyond for r in found.rows if r.category == kind) == 4 * (2304 - 960)
+
+
+HISTOGRAM = Path(__file__).parents[2] / "run" / "histogram.mlir"
+
+
+def test_colliding_atomics() -> None:
+    found = profiled(HISTOGRAM.read_text(), np.full(64, 7, np.int8), np.zeros(256, np.int32), grid=2)
+    (atomic,) = [row for row in found.rows if row.category == "atomic"]
+    # 4 messages of 16 lanes, which all change one bin.
+    assert (atomic.messages, atomic.bytes, atomic.lines, atomic.collisions) == (4, 256, 4, 60)
+    assert found.hottest == 64
+    assert moved(found, "%bins", "atomic") == (4, 256, 4, 4)
+
+
+def test_loops_and_products_of_a_gemm() -> None:
+    kernel = xegpu_py.compile(Path(__file__).parents[3] / "examples" / "gemm_bf16.mlir")
+    a, b = (np.zeros((512, 512), bfloat16) for _ in range(2))
+    c = np.zeros((512, 512), np.float32)
+    found = kernel.profile(a, b, c, grid=(2, 1))
+    # Two subgroups multiply 32 x 16 by 16 x 32 elements in each of 32 iterations: 8 dpas of 8 x 16 x 16.
+    products = [row for row in found.rows if row.category == "dpas"]
+    assert sum(row.executions for row in products) == 2 * 32 * 8
+    assert {row.lanes for row in products} == {16 * 64}
+    # A row of a block of A has 32 bytes, half of a line. Both subgroups read the same columns of B.
+    assert moved(found, "%A", "load") == (64, 65536, 2048, 65536)
+    assert moved(found, "%A", "prefetch") == (62, 63488, 1984, 63488)
+    assert moved(found, "%B", "load") == (64, 65536, 1024, 65536 // 2)
+    assert moved(found, "%C", "store") == (16, 8192, 128, 8192)
+    executed = kernel(a, b, c, grid=(2, 1)).executed
+    assert [row.executions for row in found.rows] == [int(executed[row.index]) for row in found.rows]
+
+
+def test_reuse_distances() -> None:
+    lines = np.random.default_rng(0).integers(0, 40, 300)
+    found = reuse_distances(lines)
+    for at, line in enumerate(lines):
+        before = np.flatnonzero(lines[:at] == line)
+        expected = len(set(lines[before[-1] + 1 : at])) if len(before) else FIRST
+        assert found[at] == expected
+
+
+def test_a_sample_changes_nothing() -> None:
+    x, y = np.ones((64, 64), np.float32), np.full((64, 64), 5, np.float32)
+    kernel = copied.compile(x, y, ROWS=16, COLUMNS=32)
+    whole = profile(kernel, x, np.zeros_like(y), grid=(4, 2))
+    sample = launched(kernel, (x, y), (4, 2), groups=[1, 6])
+    assert (y == 5).all()
+    loaded = sum(row.bytes for row in sample.counts.rows())
+    assert 4 * loaded == sum(row.bytes for row in whole.rows)
+
+
+def test_waits_at_a_barrier() -> None:
+    text = (Path(__file__).parents[2] / "run" / "slm_sum.mlir").read_text()
+    found = profiled(text, np.ones(8192, np.float32), np.zeros(8, np.float32), grid=8, block=4)
+    (barrier,) = [row for row in found.rows if row.name == "barrier"]
+    assert barrier.executions == 32 and barrier.waited == 0
+
+
+@pytest.mark.parametrize("name", ["gemm_nbarriers", "nbarrier", "slm_sum"])
+def test_engines_count_alike(name: str) -> None:
+    text = (Path(__file__).parents[2] / "run" / f"{name}.mlir").read_text()
+    words = re.search(r"RUN: xegpu-run %s (.*?)(?: --grid (\S+))? --block (\S+)", text)
+    assert words
+    given = [parse_argument(word) for word in words[1].split()]
+    grid, block = (tuple(map(int, (words[n] or "1").split(","))) for n in (2, 3))
+    kernel = xegpu_py.compile(text)
+    found = kernel.profile(*given, grid=grid, block=block)
+    for engine in ("jit", "interpreter"):
+        executed = xegpu_py.compile(text, engine=engine)(*given, grid=grid, block=block).executed
+        assert [row.executions for row in found.rows] == [int(executed[row.index]) for row in found.rows]
+
+
+GUARDED = """\
+.version 3.8
+.kernel "guarded"
+.decl In v_type=G type=uq num_elts=1 align=qword
+.decl Out v_type=G type=uq num_elts=1 align=qword
+.decl Unused v_type=G type=d num_elts=64 align=GRF
+.decl X v_type=G type=d num_elts=16 align=GRF
+.decl Y v_type=G type=d num_elts=16 align=GRF
+.decl P v_type=P num_elts=16
+.input In offset=64 size=8
+.input Out offset=72 size=8
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+    mov (M1, 16) Unused(0,0)<1> 0x1:d
+    mov (M1, 16) Y(0,0)<1> 0x0:d
+    lsc_load.ugm (M1_NM, 1) X:d32x16t flat[In]:a64
+    cmp.gt (M1, 16) P X(0,0)<1;1,0> 0x4:d
+    (P) add (M1, 16) Y(0,0)<1> X(0,0)<1;1,0> 0x1:d
+    lsc_store.ugm (M1_NM, 1) flat[Out]:a64 Y:d32x16t
+    ret (M1, 1)
+"""
+
+
+def test_lanes_that_data_select() -> None:
+    """A guard is computed although the instruction itself has no effect on what is counted."""
+    kernel, out = Kernel.from_assembly(GUARDED), np.zeros(16, np.int32)
+    found = kernel.profile(np.arange(16, dtype=np.int32), out)
+    (add,) = [row for row in found.rows if row.name == "add"]
+    assert (add.executions, add.lanes, add.possible) == (1, 11, 16)
+    assert (out == np.where(np.arange(16) > 4, np.arange(16) + 1, 0)).all()
+
+
+@pytest.mark.parametrize("logged", [1, checks._LOGGED])
+def test_what_is_skipped_is_counted(logged: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The counts and the order of accesses are those of a run of all instructions, however many are counted at once."""
+    kernel = xegpu_py.compile(Path(__file__).parents[3] / "examples" / "gemm_bf16.mlir")
+    arrays = *(np.zeros((512, 512), bfloat16) for _ in range(2)), np.zeros((512, 512), np.float32)
+    monkeypatch.setattr(checks, "_LOGGED", logged)
+    assert launches.reduced(kernel.program, kernel.target) != kernel.program
+    found = []
+    for whole in (False, True):
+        if whole:
+            monkeypatch.setattr(launches, "reduced", lambda program, *_: program)
+        done = launched(kernel, arrays, (2, 2)).counts
+        found.append((done.rows(), done.moved(), [column.tolist() for column in structs.astuple(done.trace)[:3]]))
+    assert found[0] == found[1]
+
+
+def test_accesses_outside_of_arrays_are_refused() -> None:
+    kernel = Kernel.from_assembly(GUARDED)
+    with pytest.raises(
+        DiagnosticError, match="'lsc_load' reads 64 bytes at .*, reaching 32 bytes over the end of 'In'"
+    ):
+        launched(kernel, (np.arange(8, dtype=np.int32), np.zeros(16, np.int32)), 1)
+
+
+class Interpreted:
+    """Counts what the interpreter executes, as its semantic functions read registers: not the time of barriers."""
+
+    def __init__(self, kernel: Kernel, prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.program, self.layout = kernel.program, kernel.layout
+        memory, target = prepared.memory.copy(), kernel.target
+        self.counts = Counts(self.program, target, memory, prepared.size, [0])
+        self.lanes = np.zeros(len(self.program.instructions), np.int64)
+        prepare = Interpreter._prepare
+
+        def watched(interpreter: Interpreter, at: int) -> tuple[Any, Any]:
+            step, decide = prepare(interpreter, at)
+
+            def before(batch: Batch, rows: Any, active: Any) -> None:
+                self._look(at, batch, rows, active)
+                if step:
+                    step(batch, rows, active)
+
+            def deciding(batch: Batch, rows: Any, place: int, active: Any) -> Any:
+                self._look(at, batch, rows, active)
+                return decide(batch, rows, place, active)
+
+            return (before, None) if step else (None, deciding)
+
+        monkeypatch.setattr(Interpreter, "_prepare", watched)
+        executed = kernel.with_engine("interpreter").run(structs.replace(prepared, memory=memory, staged=None)).executed
+        monkeypatch.undo()
+        self.counts.end(executed, self.lanes)
+
+    def _look(self, at: int, batch: Batch, rows: Any, active: Any) -> None:
+        inst = self.program.instructions[at]
+        spec, count = INSTRUCTIONS[inst.name], count_of(batch, rows)
+        mask = masker(inst, self.layout)(batch, rows, active)
+        bits = np.broadcast_to(np.ones(1, bool) if mask is None else mask, (count, inst.exec_size))
+        self.lanes[at] += bits.sum()
+        if not spec.is_message:
+            return
+        if "block" in inst.values:
+            read = [reader(inst[name], 1, self.layout)(batch, rows) for name in ("base", "width", "height", "pitch")]
+            places = [reader(inst[name], 1, self.layout)(batch, rows).astype(np.int32) for name in ("x", "y")]
+            columns = [read[0], *(extent.astype(np.int64) + 1 for extent in read[1:]), *places]
+        else:
+            columns = list(lane_addresses(inst, self.layout)(batch, rows).T[:, :, None])
+        operands = np.concatenate([np.broadcast_to(c, (count, 1)).astype(np.int64) for c in columns], axis=1)
+        words = batch.regs[rows, :32].view(np.uint32).astype(np.int64)
+        values = (bits * (1 << np.arange(inst.exec_size))).sum(axis=1)
+        places = np.stack([words[:, BUILTIN_OFFSETS[f"%group_id_{axis}"] // 4] for axis in "xyz"], axis=1)
+        self.counts.receive({at: Records(values, 0 * values, places, batch.numbers[rows], operands)})
+
+
+def runs() -> Iterator[tuple[Path, str]]:
+    """The runs of kernels that test/run has, without what is done with the results."""
+    for file in sorted((Path(__file__).parents[2] / "run").rglob("*.mlir")):
+        lines = re.findall(r"RUN: xegpu-run %s ([^|\n]*)", file.read_text())
+        shortened = (re.sub(r"--(engine|print)[ =]\S+|--stats|--strict-grf|-o \S+|\\", "", line) for line in lines)
+        yield from dict.fromkeys((file, " ".join(line.split())) for line in shortened)
+
+
+@pytest.mark.parametrize(("file", "line"), some(some(runs())), ids=lambda given: getattr(given, "stem", ""))
+def test_native_code_counts_what_the_interpreter_does(file: Path, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {name: value.split(",") for name, value in re.findall(r"--(\w+)[ =](\S+)", line)}
+    grid, block = (tuple(map(int, options.pop(name, ["1"]))) for name in ("grid", "block"))
+    kernel = xegpu_py.compile(file, **{name: int(v) if v.isdigit() else v for name, (v,) in options.items()})
+    given = [parse_argument(word) for word in re.sub(r"--\w+[ =]\S+", "", line).split()]
+    version, prepared = kernel.prepared(given, grid, block if "--block" in line else None)
+    if version.program.prints:
+        pytest.skip("the interpreter's buffer of prints is not among the counted ones")
+    wanted = Interpreted(version, prepared, monkeypatch).counts
+    found = counted(version, prepared).counts
+    for one in (found, wanted):
+        one.tables["waited"][:] = 0
+    assert found.rows() == wanted.rows()
+    assert (found.moved(), found.hottest) == (wanted.moved(), wanted.hottest)
+
+
+def test_a_trace_that_ends_has_the_first_accesses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "_LOGGED", 1)
+    kernel = xegpu_py.compile(Path(__file__).parents[3] / "examples" / "gemm_bf16.mlir")
+    arrays = *(np.zeros((512, 512), bfloat16) for _ in range(2)), np.zeros((512, 512), np.float32)
+    whole, part = (launched(kernel, arrays, 1, trace_limit=limit).counts.trace for limit in (1 << 20, 100))
+    assert whole.complete and not part.complete and 100 <= len(part.lines) < len(whole.lines)
+    assert (part.lines == whole.lines[: len(part.lines)]).all()
+    assert (part.instructions == whole.instructions[: len(part.lines)]).all()
+
+
+UNEVEN = """
+gpu.module @kernels {
+  gpu.func @uneven(%out: memref<16xi32>) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c10 = arith.constant 10 : index
+    %one = arith.constant 1 : i32
+    %thread = gpu.thread_id x
+    %turns = arith.muli %thread, %c10 : index
+    scf.for %i = %c0 to %turns step %c1 {
+      memref.store %one, %out[%thread] : memref<16xi32>
+    }
+    gpu.barrier
+    gpu.return
+  }
+}
+"""
+
+
+def test_who_waits() -> None:
+    found = profiled(UNEVEN, np.zeros(16, np.int32), block=4)
+    (barrier,) = [row for row in found.rows if row.name == "barrier"]
+    (store,) = [row for row in found.rows if row.category == "store"]
+    turn = sum(r.executions == store.executions for r in found.rows if store.index - 9 < r.index < store.index + 9)
+    # The last of four threads has 30 turns, the others 0, 10 and 20.
+    assert store.executions == 60 and barrier.executions == 4
+    assert 60 * (turn - 1) <= barrier.waited <= 60 * (turn + 2)
+
+
+def test_a_profile_is_saved(tmp_path: Path) -> None:
+    found = profiled(GATHER.format(stride=1, mask="true"), np.zeros(4096, np.float32), np.zeros(64, np.float32))
+    found.save(tmp_path / "p.json")
+    read = json.loads((tmp_path / "p.json").read_text())
+    assert read["kernel"] == "gather"
+    assert len(read["rows"]) == len(found.rows)
+    with pytest.raises(ValueError, match=r"a profile is saved as \.json or \.html, but got 'p\.txt'"):
+        found.save(tmp_path / "p.txt")
+
+
+@xegpu_py.jit
+def printing(X):
+    xl.device_print("x", X[xl.program_id(0)])
+
+
+def test_a_kernel_that_prints(capfd: pytest.CaptureFixture[str]) -> None:
+    found = printing[2].profile(np.arange(2, dtype=np.int32))
+    output, errors = capfd.readouterr()
+    assert output.count("x") == 2 and errors == ""
+    assert {row.executions for row in found.rows if row.category == "atomic"} == {2}
+
+
+def test_without_bokeh_there_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "bokeh.embed", None)
+    found = profiled(GATHER.format(stride=1, mask="true"), np.zeros(4096, np.float32), np.zeros(64, np.float32))
+    with pytest.raises(MissingExtra, match=r"the report needs 'bokeh': pip install 'xegpu-py\[profile\]'"):
+        found.html()
+    assert found._repr_html_().startswith("<table><caption>gather</caption>")

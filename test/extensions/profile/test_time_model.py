@@ -1,0 +1,362 @@
+"""The model of the time gives sane bounds. How good it is, `benchmarks/model/judge.py` says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from msgspec import structs
+
+import xegpu_py
+from xegpu_py import Constexpr
+from xegpu_py import language as xl
+from xegpu_py.extensions.profile.caches import WAYS, hits, new_lines
+from xegpu_py.extensions.profile.gpus import GPUS, gpu
+from xegpu_py.extensions.profile.time_model import (
+    BRANCH,
+    FITTED,
+    Prediction,
+    pipe_cycles,
+    predict,
+    scheduled,
+    taken_out,
+    thread_cycles,
+)
+from xegpu_py.runtime.device_memory import Buffer
+from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.target import target
+from xegpu_py.visa.program import Instruction
+
+
+@xegpu_py.jit(target="bmg")
+def copied(X, Y, ROWS: Constexpr, COLUMNS: Constexpr):
+    m, n = xl.program_id(0) * ROWS, xl.program_id(1) * COLUMNS
+    Y.tile((ROWS, COLUMNS), at=(m, n)).store(X.tile((ROWS, COLUMNS), at=(m, n)).load())
+
+
+@xegpu_py.jit(target="bmg")
+def multiplied(A, B, C, TURNS: Constexpr):
+    m, n = xl.program_id(0) * 32, xl.program_id(1) * 64
+    a, b = A.tile((32, 32), at=(m, 0)).load(), B.tile((32, 64), at=(0, n)).load()
+    c = xl.zeros((32, 64))
+    for _ in range(TURNS):
+        c += a @ b
+    C.tile((32, 64), at=(m, n)).store(c)
+
+
+def copying(rows: int, **options: bool) -> Prediction:
+    x = np.empty((rows, 4096), np.float32)
+    kernel = copied.compile(x, x.copy(), ROWS=32, COLUMNS=64)
+    return predict(kernel, (x, np.empty_like(x)), (rows // 32, 64), "b580", **options)
+
+
+def test_a_large_copy_takes_the_time_of_its_bytes() -> None:
+    found = copying(8192)
+    moved = 2 * 8192 * 4096 * 4
+    assert found.bound == "memory"
+    assert found.bytes["memory"] == pytest.approx(moved, rel=0.01)
+    on = gpu("b580")
+    least = moved / on.memory_rate
+    assert least < found.seconds < 1.5 * least / on.memory_share
+    assert copying(4096).seconds == pytest.approx(found.seconds / 2, rel=0.1)
+
+
+def test_a_warm_cache_holds_a_small_copy() -> None:
+    assert copying(256, warm=True).bytes["memory"] == 0 < copying(256).bytes["memory"]
+    assert copying(8192, warm=True).bytes["memory"] > 0
+
+
+@xegpu_py.jit
+def chained(X, CHAINS: Constexpr, TURNS: Constexpr):
+    first = xl.program_id(0) * (16 * CHAINS)
+    xs = [X.tile((1, 16), at=(0, first + 16 * c)).load() for c in xl.static_range(CHAINS)]
+    y = xs[0]
+    for _ in range(TURNS):
+        for _ in xl.static_range(64):
+            for c in xl.static_range(CHAINS):
+                xs[c] = xl.fma(xs[c], y, xs[c])
+    for c in xl.static_range(CHAINS):
+        X.tile((1, 16), at=(0, first + 16 * c)).store(xs[c])
+
+
+@pytest.mark.parametrize(("name", "one", "four"), [("a770", 3, 4), ("b580", 1, 1)])
+def test_products_of_three_registers(name: str, one: int, four: int) -> None:
+    """A mad of 16 lanes: 2 cycles for 8 lanes of an A770, 1.5 if the next one needs its result, and 1 on Xe2."""
+    for chains, cycles in ((1, one), (4, four)):
+        x = np.empty((1, 16 * chains), np.float32)
+        kernel = chained.with_options(target=gpu(name).target).compile(x, CHAINS=chains, TURNS=20)
+        found = predict(kernel, (x,), 1, name)
+        assert found.bounds["float"] * gpu(name).clock == pytest.approx(20 * 64 * chains * cycles, rel=0.02)
+
+
+@xegpu_py.jit(target="bmg")
+def added(X, TURNS: Constexpr):
+    x = X.tile((1, 32), at=(0, 0)).load()
+    for _ in range(TURNS):
+        x = (x ^ 5) + x
+    X.tile((1, 32), at=(0, 0)).store(x)
+
+
+@pytest.mark.parametrize(("dtype", "integers", "floats"), [(np.int16, 2000, 2000), (np.int32, 6000, 0)])
+def test_both_pipes_execute_integers_of_16_bits(dtype: type, integers: int, floats: int) -> None:
+    """Two instructions of 32 lanes in a loop, which has two of its own, of one cycle each: of 16 bits they take a cycle
+    in either pipe, of 32 bits two cycles in one."""
+    x = np.empty((1, 32), dtype)
+    found = predict(added.compile(x, TURNS=1000), (x,), 1, "b580")
+    for pipe, cycles in (("int", integers), ("float", floats)):
+        assert found.bounds[pipe] * gpu("b580").clock == pytest.approx(cycles, rel=0.02)
+
+
+@pytest.mark.parametrize("name", ["b580", "b70", "140v"])
+def test_products_take_the_time_of_their_pipe(name: str) -> None:
+    a, b = np.empty((1024, 32), np.float16), np.empty((32, 8192), np.float16)
+    c = np.empty((1024, 8192), np.float32)
+    kernel = multiplied.compile(a, b, c, TURNS=100)
+    found, on = predict(kernel, (a, b, c), (32, 128), name), gpu(name)
+    assert found.operations == 2 * 32 * 64 * 32 * 100 * 32 * 128
+    assert found.bound == "dpas"
+    assert found.bounds["dpas"] >= found.operations / on.dpas_peak / on.dpas_share * 0.999
+    assert found.seconds < 1.6 * found.bounds["dpas"]
+
+
+def test_every_bound_is_below_the_time() -> None:
+    found = copying(512)
+    assert all(0 <= bound <= found.seconds for bound in found.bounds.values())
+    assert found.seconds > gpu("b580").launch
+    assert found.bound == max(found.bounds, key=lambda name: found.bounds[name])
+
+
+def test_gpus_of_names_and_targets() -> None:
+    assert gpu("bmg") is GPUS["b580"]
+    with pytest.raises(ValueError, match="there is no model of 'h100'; there are max1100, max1550"):
+        gpu("h100")
+
+
+@pytest.mark.parametrize("capacity", [32, 96, 160, 400])
+@pytest.mark.parametrize("ordered", [False, True])
+def test_hits_of_a_cache(capacity: int, ordered: bool) -> None:
+    """A cache of sets, in which each line has a random one, run access by access."""
+    random = np.random.default_rng(0)
+    lines = np.arange(1500) % 120 if ordered else random.integers(0, 200, 1500)
+    found = []
+    for _ in range(20):
+        where, sets = random.integers(0, capacity // WAYS, 200), dict[int, list[int]]()
+        for line in lines.tolist():
+            own = sets.setdefault(int(where[line]), [])
+            found.append(line in own)
+            own[:] = [*[other for other in own if other != line][1 - WAYS :], line]
+    assert hits(lines, capacity).mean() == pytest.approx(np.mean(found), abs=0.05)
+
+
+def test_lines_that_later_workgroups_use_again() -> None:
+    """A workgroup loads a line, and the line four ahead: a neighbour shares none, but all load four lines more than one
+    each. Seen of one neighbour, each loads two."""
+    buffer = Buffer("x", 0, 1 << 20)
+    for run, wanted in ((16, 1000 * (1 + 1 / 16 * 4)), (2, 2000)):
+        each = {500 + n: np.array([500 + n, 504 + n]) for n in range(run)}
+        found = new_lines(each, (1000, 1, 1), [buffer], 1000, 1e6, False)
+        assert found == pytest.approx(wanted, rel=0.1)
+
+
+@xegpu_py.jit(target="bmg")
+def shared_row(X, Y, WIDTH: Constexpr, OWN: Constexpr):
+    row = xl.program_id(0)
+    x = X.tile((1, WIDTH), at=(row * OWN, 0)).load()
+    Y.tile((1, 16), at=(row, 0)).store(x.sum(axis=1, keep_dims=True) + xl.zeros((1, 16)))
+
+
+def test_workgroups_of_a_core_share_lines() -> None:
+    """If all workgroups load one row, one of those that run together on a core misses its lines."""
+    rows, x = 4096, np.empty((4096, 1024), np.float32)
+    y = np.empty((rows, 16), np.float32)
+    bytes_ = []
+    for own in (0, 1):
+        kernel = shared_row.compile(x, y, WIDTH=1024, OWN=own)
+        found = predict(kernel, (x, y), rows, "b580")
+        bytes_.append(found.bytes["l2"])
+    stores = 64 * rows
+    assert bytes_[1] == 4096 * rows + stores
+    assert bytes_[0] == pytest.approx(4096 * rows / found.groups + stores, rel=0.01)
+
+
+@xegpu_py.jit
+def scattered(Y, STEP: Constexpr):
+    lane = (xl.program_id(0) * 32 + xl.arange(0, 32)).reshape(1, 32)
+    Y.at(lane * STEP).store(xl.full((1, 32), 1.0))
+
+
+@pytest.mark.parametrize(("name", "times"), [("max1100", 2), ("b580", 0.5), ("a770", 1)])
+def test_stores_to_parts_of_lines(name: str, times: float) -> None:
+    y = np.empty(1 << 20, np.float32)
+    for step, lines in ((1, 2), (16, 32 * times)):
+        kernel = scattered.with_options(target=gpu(name).target).compile(y, STEP=step)
+        assert predict(kernel, (y,), 1024, name).bytes["l2"] == 1024 * lines * 64
+
+
+def test_lanes_that_are_spread_take_a_lookup_each() -> None:
+    """32 lanes that write a line each write a sixteenth of it; those of two whole lines pay for the message."""
+    on, y = gpu("b580"), np.empty(1 << 20, np.float32)
+    cycles = {}
+    for step in (1, 16):
+        found = predict(scattered.with_options(target="bmg").compile(y, STEP=step), (y,), 1024, on)
+        cycles[step] = found.bounds["L1"] * on.clock / -(-1024 // on.cores)
+    # The lowering writes 16 or 32 lanes at a time.
+    whole = 32 * 64 / on.l1_rate
+    assert cycles[16] == pytest.approx(whole + (32 - 2) * FITTED.gather_cycles, rel=0.01)
+    assert cycles[1] / FITTED.message_cycles in (pytest.approx(1), pytest.approx(2))
+
+
+@xegpu_py.jit(target="bmg")
+def walked(X, Y, TURNS: Constexpr):
+    m, found = xl.program_id(0) * 8, xl.zeros((8, 16))
+    for turn in range(TURNS):
+        found += X.tile((8, 16), at=(m, turn * 16)).load()
+    Y.tile((8, 16), at=(m, 0)).store(found)
+
+
+def test_waiting_is_exposed() -> None:
+    """Each turn of a loop waits for the memory; a share of that is added to what bounds the launch."""
+    x, y = np.empty((20 * 64 * 8, 4096), np.float32), np.empty((20 * 64 * 8, 16), np.float32)
+    kernel = walked.compile(x, y, TURNS=256)
+    times = {
+        share: predict(kernel, (x, y), 20 * 64, "b580", fitted=structs.replace(FITTED, exposed=share)).seconds
+        for share in (0.0, 0.5, 1.0)
+    }
+    least = 256 * (FITTED.l2_latency + FITTED.memory_latency) / 4
+    assert times[1.0] - times[0.5] == pytest.approx(times[0.5] - times[0.0], rel=0.01)
+    assert times[1.0] - times[0.0] > least
+
+
+def test_a_launch_is_prepared_while_another_one_runs() -> None:
+    on, x = gpu("b580"), np.empty((1024, 4096), np.float32)
+    kernel = copied.compile(x, x.copy(), ROWS=32, COLUMNS=64)
+
+    def seconds(launch: float) -> float:
+        return predict(kernel, (x, np.empty_like(x)), (32, 64), structs.replace(on, launch=launch)).seconds
+
+    alone = seconds(0.0)
+    assert 1.1 * alone < seconds(alone) < 1.5 * alone
+    assert seconds(10 * alone) < 10.1 * alone
+
+
+@xegpu_py.jit(target="bmg")
+def product_of_rows(A, B, C, K: Constexpr, SUBGROUPS: Constexpr):
+    shared = xl.WgMap(sg_layout=(SUBGROUPS, 1), sg_data=(8, 32))
+    m, c = xl.program_id(0) * (8 * SUBGROUPS), xl.zeros((8 * SUBGROUPS, 32), map=shared)
+    a = A.tile((8 * SUBGROUPS, 16), at=(m, 0)).load()
+    for k in range(0, K, 16):
+        c = xl.dot(a, B.tile((16, 32), at=(k, 0)).load(), c)
+    C.tile((8 * SUBGROUPS, 32), at=(m, 0)).store(c.to(C.dtype))
+
+
+def test_threads_that_load_a_line_together_all_wait() -> None:
+    """Eight threads that multiply by the same rows of B wait as long for them as one."""
+    a, b, c = (np.empty(shape, np.float16) for shape in ((64, 32), (2048, 32), (64, 32)))
+    waits = {}
+    for subgroups in (1, 8):
+        size = 8 * subgroups
+        kernel = product_of_rows.compile(a, b, c, K=2048, SUBGROUPS=subgroups)
+        waits[subgroups] = predict(kernel, (a, b, c), 64 // size, "b580").bounds["latency"]
+    assert waits[8] > 0.95 * waits[1]
+
+
+COPIES = """\
+.version 3.8
+.kernel "copies"
+.decl A v_type=G type=d num_elts=16 align=GRF
+.decl B v_type=G type=d num_elts=16 align=GRF
+.decl C v_type=G type=ud num_elts=16 align=GRF
+.decl D v_type=G type=f num_elts=16 align=GRF
+.decl E v_type=G type=d num_elts=16 align=GRF
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+    mov (M1, 16) A(0,0)<1> 0x1:d
+    mul (M1, 16) B(0,0)<1> A(0,0)<1;1,0> 0x3:d
+    mov (M1, 16) C(0,0)<1> B(0,0)<1;1,0>
+    mov (M1, 16) D(0,0)<1> B(0,0)<1;1,0>
+    mov (M1, 16) E(0,0)<1> A(0,0)<1;1,0>
+    mov (M1, 16) E(0,0)<1> C(0,0)<1;1,0>
+    ret (M1, 1)
+"""
+
+
+def test_copies_are_taken_out() -> None:
+    """Only the second `mov` copies a variable that is written once to another one, without a conversion."""
+    program = Kernel.from_assembly(COPIES).program
+    copies = [at for at, inst in enumerate(program.instructions) if inst.name == "mov"]
+    assert taken_out(program, target("bmg")) == {copies[1]}
+
+
+WIDE = """\
+.version 3.8
+.kernel "wide"
+.decl A v_type=G type=q num_elts=16 align=GRF
+.decl B v_type=G type=d num_elts=16 align=GRF
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+    add (M1, 16) A(0,0)<1> A(0,0)<1;1,0> A(0,0)<1;1,0>
+    add (M1, 16) B(0,0)<1> B(0,0)<1;1,0> B(0,0)<1;1,0>
+    ret (M1, 1)
+"""
+
+
+def test_sums_of_64_bits_take_two_passes() -> None:
+    sums = [inst for inst in Kernel.from_assembly(WIDE).program.instructions if inst.name == "add"]
+    assert [pipe_cycles(inst, gpu("b580")) for inst in sums] == [("int", 2.0), ("int", 1.0)]
+
+
+LOADS = """\
+.version 3.8
+.kernel "loads"
+.decl In v_type=G type=uq num_elts=1 align=qword
+.decl X v_type=G type=d num_elts=16 align=GRF
+.decl Y v_type=G type=d num_elts=16 align=GRF
+.input In offset=64 size=8
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+    lsc_load.ugm (M1_NM, 1) X:d32x16t flat[In]:a64
+    add (M1, 16) X(0,0)<1> X(0,0)<1;1,0> 0x1:d
+    lsc_load.ugm (M1_NM, 1) Y:d32x16t flat[In]:a64
+    add (M1, 16) Y(0,0)<1> Y(0,0)<1;1,0> 0x1:d
+    ret (M1, 1)
+"""
+
+
+def test_loads_are_moved_only_within_the_window() -> None:
+    """Two loads that do not depend on each other wait together, or one after the other."""
+    program = Kernel.from_assembly(LOADS).program
+    plan, count = scheduled(program, gpu("b580")), len(program.instructions)
+    both, each = (thread_cycles(program, plan, [500.0] * count, [1.0] * count, n).sum() for n in (32, 1))
+    assert both < 600 and each > 1000
+
+
+JUMP = """\
+.version 3.8
+.kernel "jump"
+.decl In v_type=G type=uq num_elts=1 align=qword
+.decl X v_type=G type=d num_elts=16 align=GRF
+.decl P v_type=P num_elts=16
+.input In offset=64 size=8
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+    lsc_load.ugm (M1_NM, 1) X:d32x16t flat[In]:a64
+    cmp.gt (M1_NM, 16) P X(0,0)<1;1,0> 0x4:d
+    (P.any) jmp (M1, 1) Done
+    add (M1, 16) X(0,0)<1> X(0,0)<1;1,0> 0x1:d
+Done:
+    lsc_store.ugm (M1_NM, 1) flat[In]:a64 X:d32x16t
+    ret (M1, 1)
+"""
+
+
+def test_a_branch_that_is_not_taken_is_cheap() -> None:
+    kernel, cycles = Kernel.from_assembly(JUMP), []
+    jump = next(at for at, inst in enumerate(kernel.program.instructions) if inst.name == "jmp")
+    for value in (0, 9):
+        found = predict(kernel, (np.full(16, value, np.int32),), 1, "b580")
+        cycles.append(found.cycles[jump])
+    assert cycles[1] - cycles[0] == BRANCH - 1
+
+
+def test_products_of_four_bytes_take_xe_hpc_twice_as_long() -> None:
+    inst = Instruction("dp4a", exec_size=16)
+    assert [pipe_cycles(inst, gpu(name)) for name in ("max1100", "b580")] == [("int", 2.0), ("int", 1.0)]

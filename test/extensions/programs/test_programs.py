@@ -1,0 +1,393 @@
+"""`load_program`, the child process, and the library functions against MLIR's own."""
+
+import contextlib
+import ctypes
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import xegpu_py
+from xegpu_py.extensions.programs import device, host_libraries
+from xegpu_py.extensions.programs.host_libraries import Host, MemRef, multiply
+from xegpu_py.extensions.programs.host_lowering import jam_loops
+
+PROGRAM = """
+module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    gpu.func @add(%a: memref<?xf32>, %b: memref<?xf32>) kernel {
+      %x = gpu.block_id x
+      %c16 = arith.constant 16 : index
+      %i = arith.muli %x, %c16 : index
+      %u = vector.load %a[%i] : memref<?xf32>, vector<16xf32>
+      %v = vector.load %b[%i] : memref<?xf32>, vector<16xf32>
+      %w = arith.addf %u, %v : vector<16xf32>
+      vector.store %w, %b[%i] : memref<?xf32>, vector<16xf32>
+      gpu.return
+    }
+  }
+  func.func @add(%a: memref<?xf32>, %b: memref<?xf32>) -> (index, memref<?xf32>) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %n = memref.dim %a, %c0 : memref<?xf32>
+    %groups = arith.divui %n, %c16 : index
+    gpu.launch_func @kernels::@add blocks in (%groups, %c1, %c1) threads in (%c1, %c1, %c1)
+        args(%a : memref<?xf32>, %b : memref<?xf32>)
+    return %n, %b : index, memref<?xf32>
+  }
+  func.func @half(%x: bf16, %n: i8) -> bf16 {
+    %m = arith.sitofp %n : i8 to bf16
+    %y = arith.divf %x, %m : bf16
+    return %y : bf16
+  }
+  func.func @rows(%a: memref<*xf64>) -> i64 {
+    %r = memref.rank %a : memref<*xf64>
+    %i = arith.index_cast %r : index to i64
+    return %i : i64
+  }
+  func.func @hello() {
+    vector.print str "hello\\n"
+    return
+  }
+  func.func @forever() {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %end = arith.constant 9223372036854775807 : index
+    %a = memref.alloc() : memref<1xi64>
+    vector.print str "begun\\n"
+    scf.for %i = %c0 to %end step %c1 {
+      %n = arith.index_cast %i : index to i64
+      %x = memref.atomic_rmw addi %n, %a[%c0] : (i64, memref<1xi64>) -> i64
+    }
+    return
+  }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program():
+    return xegpu_py.load_program(PROGRAM, cache="off")
+
+
+def test_functions_take_and_give_arrays(program):
+    a, b = np.arange(32, dtype=np.float32), np.ones(32, np.float32)
+    n, result = program.add(a, b)
+    assert n == 32
+    assert (b == np.arange(32) + 1).all()
+    assert (result == b).all()
+
+
+def test_numbers_are_passed(program):
+    assert program.half(1.0, 2) == ml_dtypes.bfloat16(0.5)
+    assert program.rows(np.zeros((2, 3, 4))) == 3
+
+
+def test_kernels_are_taken_out(program):
+    a, b = np.arange(16, dtype=np.float32), np.ones(16, np.float32)
+    assert list(program.kernels) == ["add"]
+    program.kernels["add"](a, b)
+    assert (b == a + 1).all()
+
+
+def test_output_goes_to_standard_output(program, capfd):
+    program.hello()
+    assert capfd.readouterr() == ("hello\n", "")
+
+
+def test_output_goes_to_streams_without_a_descriptor(program):
+    with contextlib.redirect_stdout(io.StringIO()) as stream:
+        program.hello()
+    assert stream.getvalue() == "hello\n"
+
+
+def test_modules_are_programs(program, capfd):
+    xegpu_py.load_program(xegpu_py.parse(PROGRAM)).hello()
+    assert capfd.readouterr().out == "hello\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "error", "message"),
+    [
+        ("half", (1.0,), TypeError, "takes 2 arguments"),
+        ("half", (1.0, 1.5), TypeError, "must be a number of that type, but got 1.5"),
+        ("half", (1.0, 300), TypeError, "must be a number of that type, but got 300"),
+        (
+            "add",
+            (np.zeros(16), np.zeros(16)),
+            TypeError,
+            "must be a numpy array of float32, but got an array of float64",
+        ),
+        ("add", (np.zeros((4, 4), np.float32),) * 2, ValueError, "cannot be an array of shape"),
+    ],
+)
+def test_arguments_that_do_not_fit(program, name, arguments, error, message):
+    with pytest.raises(error, match=message):
+        getattr(program, name)(*arguments)
+
+
+def test_unknown_functions(program):
+    with pytest.raises(AttributeError, match="no host function 'nothing'; it has add, half"):
+        program.nothing()
+
+
+def _begin(tmp_path):
+    file = tmp_path / "forever.mlir"
+    file.write_text(PROGRAM)
+    tool = Path(sys.executable).with_name("xegpu-run")
+    # In the background of a shell without job control, SIGINT is ignored, and by what is started there.
+    heeds = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    command = [tool, file, "-e", "forever"]
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heeds)
+    assert started.stdout.readline() == b"begun\n"
+    return started
+
+
+def _children(pid):
+    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True)
+    return [int(word) for word in found.stdout.split()]
+
+
+def _ends(pid):
+    for _ in range(200):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        if Path(f"/proc/{pid}/stat").exists() and Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_the_end_of_the_parent_ends_the_program(tmp_path, number, status):
+    started = _begin(tmp_path)
+    (child,) = _children(started.pid)
+    started.send_signal(number)
+    _, errors = started.communicate(timeout=20)
+    assert started.returncode == status
+    assert errors == b""
+    assert _ends(child)
+
+
+LIBRARY = next(
+    (p for d in sys.path if (p := Path(d, "mlir", "lib", "libmlir_runner_utils.so")).exists()),
+    None,
+)
+PRINTERS = {"I8": "i1", "I32": "i4", "I64": "i8", "F32": "f4", "F64": "f8", "Ind": "u8"}
+
+
+@pytest.mark.skipif(LIBRARY is None, reason="MLIR's library is not installed")
+@pytest.mark.parametrize("name", PRINTERS)
+def test_arrays_are_printed_as_by_mlir(name, tmp_path):
+    rng = np.random.default_rng(5)
+    for shape in [(), (1,), (5,), (3, 4), (1, 1), (2, 3, 2), (2, 1, 3, 2)]:
+        array = rng.standard_normal(shape) * 10.0 ** rng.integers(-8, 9, shape)
+        if PRINTERS[name][0] == "f":
+            special = rng.choice([np.inf, -np.inf, np.nan, -np.nan, -0.0, 1e30], shape)
+            array = np.where(rng.random(shape) < 0.3, special, array)
+        array = np.asarray(array.astype(f"<{PRINTERS[name]}") if PRINTERS[name][0] == "f" else
+                           rng.integers(32, 127, shape).astype(PRINTERS[name]))  # fmt: skip
+        memref = MemRef.of(array)
+        inner = memref.descriptor()
+        unranked = (ctypes.c_int64 * 2)(array.ndim, ctypes.addressof(inner))
+        expected = _printed_by_mlir(name, unranked, tmp_path / "out")
+        own, given = os.pipe()
+        host_libraries.LIBRARY[f"printMemref{name}"].body(Host(given), memref)
+        os.close(given)
+        with open(own) as file:
+            assert file.read() == expected
+
+
+def _printed_by_mlir(name, unranked, path):
+    kept = os.dup(1)
+    with open(path, "wb") as file:
+        os.dup2(file.fileno(), 1)
+    try:
+        getattr(ctypes.CDLL(str(LIBRARY)), f"_mlir_ciface_printMemref{name}")(unranked)
+        ctypes.CDLL(None).fflush(None)
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+    return path.read_text()
+
+
+def test_host_products_round_each_step():
+    rng = np.random.default_rng(3)
+    a, b, c = (rng.standard_normal(s).astype(np.float32) for s in ((5, 300), (300, 261), (5, 261)))
+    expected = c.copy()
+    for k in range(300):
+        expected += a[:, k : k + 1] * b[k]
+    multiply(a, b, c)
+    assert (c == expected).all()
+
+
+LOOPS = """
+func.func @product(%a: memref<8x48xf16>, %b: memref<48x32xf16>, %c: memref<8x32xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c32 = arith.constant 32 : index
+  %c48 = arith.constant 48 : index
+  scf.for %i = %c0 to %c8 step %c1 {
+    scf.for %j = %c0 to %c32 step %c1 {
+      %old = memref.load %c[%i, %j] : memref<8x32xf32>
+      %new = scf.for %k = %c0 to %c48 step %c1 iter_args(%sum = %old) -> f32 {
+        %x = memref.load %a[%i, %k] : memref<8x48xf16>
+        %y = memref.load %b[%k, %j] : memref<48x32xf16>
+        %u = arith.extf %x : f16 to f32
+        %v = arith.extf %y : f16 to f32
+        %t = arith.mulf %u, %v : f32
+        %next = arith.addf %sum, %t : f32
+        scf.yield %next : f32
+      }
+      memref.store %new, %c[%i, %j] : memref<8x32xf32>
+    }
+  }
+  return
+}
+// Each element is the sum of all that were stored before it.
+func.func @sums(%a: memref<32xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %one = arith.constant 1.0 : f32
+  scf.for %j = %c0 to %c32 step %c1 {
+    %new = scf.for %k = %c0 to %c32 step %c1 iter_args(%sum = %one) -> f32 {
+      %x = memref.load %a[%k] : memref<32xf32>
+      %next = arith.addf %sum, %x : f32
+      scf.yield %next : f32
+    }
+    memref.store %new, %a[%j] : memref<32xf32>
+  }
+  return
+}
+"""
+
+
+def test_iterations_done_together_change_no_bit():
+    rng = np.random.default_rng(4)
+    a, b = (rng.standard_normal(s).astype(np.float16) for s in ((8, 48), (48, 32)))
+    c = rng.standard_normal((8, 32)).astype(np.float32)
+    expected = c.copy()
+    for k in range(48):
+        expected += a[:, k : k + 1].astype(np.float32) * b[k].astype(np.float32)
+    xegpu_py.load_program(LOOPS).product(a, b, c)
+    assert (c == expected).all()
+
+
+def test_iterations_that_need_each_other_are_not_done_together():
+    a = np.zeros(32, np.float32)
+    xegpu_py.load_program(LOOPS).sums(a)
+    assert (a == 2.0 ** np.arange(32)).all()
+
+
+def test_loops_over_columns_are_jammed():
+    module = xegpu_py.parse(LOOPS).ir
+    text = str(jam_loops(module))
+    assert text.count("arith.mulf") == 32
+    assert text.count("arith.addf") == 33
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [("memref.alloc()", "memref.alloc()", 32), ("memref.get_global @g", "memref.alloc()", 32),
+     ("memref.get_global @g", "memref.get_global @g", 1)],
+)  # fmt: skip
+def test_memrefs_that_may_share_memory_are_not_jammed(a, b, expected):
+    text = f"""
+    memref.global "private" @g : memref<32xf32>
+    func.func @f() {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c32 = arith.constant 32 : index
+      %one = arith.constant 1.0 : f32
+      %a = {a} : memref<32xf32>
+      %b = {b} : memref<32xf32>
+      scf.for %j = %c0 to %c32 step %c1 {{
+        %new = scf.for %k = %c0 to %c32 step %c1 iter_args(%sum = %one) -> f32 {{
+          %x = memref.load %a[%k] : memref<32xf32>
+          %next = arith.addf %sum, %x : f32
+          scf.yield %next : f32
+        }}
+        memref.store %new, %b[%j] : memref<32xf32>
+      }}
+      return
+    }}
+    """
+    assert str(jam_loops(xegpu_py.parse(text).ir)).count("arith.addf") == expected
+
+
+LANES_OF_SUBGROUPS = """
+module attributes {gpu.container_module} {
+  func.func @main(%m: memref<16x32xf32>) attributes {llvm.emit_c_interface} {
+    %c1 = arith.constant 1 : index
+    %c32 = arith.constant 32 : index
+    gpu.launch_func @k::@f blocks in (%c1, %c1, %c1) threads in (%c32, %c1, %c1) args(%m : memref<16x32xf32>)
+    return
+  }
+  gpu.module @k {
+    gpu.func @f(%C: memref<16x32xf32>) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+      %c16 = arith.constant 16 : index
+      %s = gpu.subgroup_id : index
+      %o = arith.muli %s, %c16 : index
+      %v = arith.constant dense<1.0> : vector<8x16xf32>
+      %t = xegpu.create_nd_tdesc %C : memref<16x32xf32> -> !xegpu.tensor_desc<8x16xf32>
+      xegpu.store_nd %v, %t[0, %o] : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>
+      gpu.return
+    }
+  }
+}
+"""
+
+
+def test_launches_of_subgroups_count_lanes_like_their_known_block(capfd):
+    array = np.zeros((16, 32), np.float32)
+    xegpu_py.load_program(LANES_OF_SUBGROUPS, import_upstream=True, engine="interpreter").main(array)
+    assert array[:8].all() and not array[8:].any()
+    assert capfd.readouterr().err == ""
+    with_another = LANES_OF_SUBGROUPS.replace("i32: 32, 1, 1", "i32: 64, 1, 1")
+    xegpu_py.load_program(with_another, import_upstream=True, engine="interpreter").main(array)
+    assert "promises a known_block_size (64, 1, 1), but is launched with (32, 1, 1)" in capfd.readouterr().err
+
+
+def test_subgroups_that_all_do_the_same_are_warned_of(capfd):
+    text = LANES_OF_SUBGROUPS.replace("%s = gpu.subgroup_id : index", "%s = arith.constant 1 : index")
+    array = np.zeros((16, 32), np.float32)
+    xegpu_py.load_program(text, import_upstream=True, engine="interpreter").main(array)
+    said = capfd.readouterr().err
+    assert "kernel 'f' has neither layouts nor ids of subgroups, so that all 2 subgroups of a workgroup do" in said
+    assert "--level=workgroup" in said
+    text = text.replace(" attributes {known_block_size = array<i32: 32, 1, 1>}", "")
+    xegpu_py.load_program(text, level="workgroup", engine="interpreter").main(array)
+    assert "has layouts for 1 subgroups" in capfd.readouterr().err
+
+
+def test_a_long_launch_that_changes_nothing_is_executed_once(monkeypatch):
+    monkeypatch.setattr(device, "LONG", -1)
+    gpu = device.Device({}, None, print, print)
+    array, runs = np.zeros(4), []
+
+    def launched(key="kernel", number=3):
+        gpu.steadily(key, [array, number], lambda: (runs.append(key), array.fill(number)))
+        return len(runs)
+
+    # The first launch changes the array; the second one shows that another changes nothing.
+    assert [launched() for _ in range(4)] == [1, 2, 2, 2]
+    array[1] = 5
+    assert launched() == 3
+    assert array.tolist() == [3] * 4
+    # Other kernels and other numbers are other launches.
+    assert [launched(), launched(), launched("other"), launched(number=4)] == [4, 4, 5, 6]
+    monkeypatch.setattr(device, "LONG", 60)
+    assert [launched(number=7) for _ in range(3)] == [7, 8, 9]

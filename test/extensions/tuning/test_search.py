@@ -1,0 +1,254 @@
+"""Searches: spaces, journals, states of trials, limits. Workers and their children are real processes."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+from markdown import ROOT
+
+import xegpu_py
+from xegpu_py import language
+from xegpu_py.extensions.tuning import verification
+from xegpu_py.extensions.tuning.evaluation import difference
+from xegpu_py.extensions.tuning.kernel_space import Subject
+from xegpu_py.extensions.tuning.space import Space
+from xegpu_py.extensions.tuning.verification import Verification, write_failure
+from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.tools import xegpu_run, xegpu_tune
+
+
+def test_space_of_lighthouse_has_its_published_size():
+    space = Space.from_file(ROOT / "examples/lighthouse_space.toml")
+    assert space.combinations == 2_657_205
+    assert len(list(space)) == 5292
+
+
+def test_constraints_exclude_and_are_named():
+    space = Space({"a": range(4), "b": [1, 2]}, ["a % b == 0", lambda a: a < 3])
+    assert list(space) == [c for c in Space({"a": [0, 1, 2], "b": [1, 2]}) if c["a"] % c["b"] == 0]
+    assert space.refusal({"a": 1, "b": 2}) == "the constraint 'a % b == 0' does not hold"
+    assert Space({"a": [0, 1]}, ["1 % a == 0"]).refusal({"a": 0})
+
+
+@pytest.mark.parametrize(
+    ("parameters", "constraints", "message"),
+    [
+        ({"a": []}, [], "has no values"),
+        ({"a": [1, 1]}, [], "has a value twice"),
+        ({"a": {"low": 1}}, [], "must have low and high"),
+        ({"a": [1]}, ["a.real"], "may not have"),
+        ({"a": [1]}, ["b > 1"], "names 'b'"),
+        ({"a": [1]}, ["a >"], "is no expression"),
+    ],
+)
+def test_illegal_declarations(parameters, constraints, message):
+    with pytest.raises(ValueError, match=message):
+        Space(parameters, constraints)
+
+
+def test_a_space_file_that_is_no_toml_has_one_located_error(tmp_path):
+    (tmp_path / "s.toml").write_text("[parameters\n")
+    with pytest.raises(DiagnosticError, match=r"s\.toml:1:\d+: error: the space file is not TOML"):
+        Space.from_file(tmp_path / "s.toml")
+
+
+def test_results_are_compared_by_format():
+    one = np.ones(4, np.float32)
+    assert difference([one * np.float32(1 + 1e-6)], [one], None) is None
+    assert "at (0,): 1.25 instead of 1.0" in difference([one * 1.25], [one], None)
+    assert difference([one * np.float32(1 + 1e-6)], [one], 0.0)
+    assert difference([np.arange(3)], [np.array([0, 1, 3])], None)
+
+
+@xegpu_py.jit(subgroups=1)
+def scaled(X, Y, FACTOR: xegpu_py.Constexpr, ROWS: xegpu_py.Constexpr):
+    m = language.program_id(0) * ROWS
+    Y.tile((ROWS, 32), at=(m, 0)).store(X.tile((ROWS, 32), at=(m, 0)).load() * FACTOR)
+
+
+def troubled(kind):
+    """A launch that gives another result, hangs, eats memory, or crashes, by its parameter."""
+
+    def launch(y):
+        if kind == "hangs":
+            time.sleep(600)
+        if kind == "eats":
+            held = np.ones(1 << 29, np.uint8)
+            time.sleep(600 * int(held[0]))
+        if kind == "crashes":
+            os.kill(os.getpid(), signal.SIGABRT)
+        if kind == "refuses":
+            raise ValueError("not this one")
+        y[:] = 2 if kind == "wrong" else 1
+
+    return launch
+
+
+def test_a_search_finds_the_best_and_its_journal_goes_on(client, tmp_path):
+    x, y = np.ones((64, 32), np.float32), np.zeros((64, 32), np.float32)
+    space = Space({"FACTOR": [2, 3], "ROWS": [8, 16, 24, 32]}, ["64 % ROWS == 0"])
+    options = {"grid": lambda v: 64 // v["ROWS"], "scheduler": client, "sampler": "grid"}
+    options["journal"] = tmp_path / "journal.db"
+    first = xegpu_py.tune(scaled, space, (x, y), "instructions", 2, **options)
+    assert [t.configuration["ROWS"] for t in first.trials] == [8, 16]
+    found = xegpu_py.tune(scaled, space, (x, y), "instructions", 10, **options)
+    states = {(t.configuration["FACTOR"], t.configuration["ROWS"]): t.state for t in found.trials}
+    assert states == {(f, r): "done" if f == 2 else "wrong" for f in (2, 3) for r in (8, 16, 32)}
+    assert found.trials[:2] == first.trials
+    assert found.best.values[0] == min(t.values[0] for t in found.done)
+    assert not y.any()
+
+    found.save(tmp_path / "t.parquet")
+    found.plot(tmp_path / "t.svg")
+    assert (tmp_path / "t.parquet").stat().st_size and "<svg" in (tmp_path / "t.svg").read_text()
+    found.save_best(tmp_path / "best.mlir")
+    kernel = xegpu_py.compile(tmp_path / "best.mlir")
+    assert kernel.options.registers == found.best_kernel().options.registers == 256
+    kernel(x, y, grid=64 // found.best.configuration["ROWS"])
+    assert (y == 2).all()
+
+
+def test_hanging_greedy_crashing_and_wrong_trials_are_named(client):
+    y = np.zeros(4, np.int32)
+    # The limits are far above what a child needs to start, and what a loaded machine needs for the other trials.
+    told = {}
+    for kinds, limit in (["fine", "hangs"], 5.0), (["fine", "eats", "crashes", "refuses", "wrong"], 60.0):
+        limits = {"limit": limit, "memory": 450 << 20, "scheduler": client, "sampler": "grid"}
+        found = xegpu_py.tune(troubled, {"kind": kinds}, (y,), lambda run: 1.0, **limits)
+        told |= {t.configuration["kind"]: (t.state, t.message) for t in found.trials}
+    assert told["fine"] == ("done", "")
+    assert told["hangs"] == ("ended", "it exceeded the limit of 5 s")
+    assert told["eats"] == ("ended", "it exceeded the limit of 450 MiB of memory")
+    assert told["crashes"][0] == "ended" and "signal 6" in told["crashes"][1]
+    assert told["refuses"] == ("failed", "not this one")
+    assert told["wrong"][0] == "wrong" and "2 instead of 1" in told["wrong"][1]
+
+
+def test_autotune_searches_spaces_and_on_workers(client):
+    x, y = np.ones((64, 32), np.float32), np.zeros((64, 32), np.float32)
+    kernel = xegpu_py.jit(scaled.__kernel_function__, subgroups=1)
+    space = Space({"ROWS": [8, 16, 24, 32], "registers": [128, 256]}, ["64 % ROWS == 0"])
+    configs = [xegpu_py.Config({"ROWS": rows}) for rows in (8, 32, 16)]
+    own = {"objective": "instructions", "scheduler": client}
+    searched = xegpu_py.autotune(space, budget=6, sampler="grid", **own)(kernel)
+    listed = xegpu_py.autotune(configs, restore_value=["X"], **own)(kernel)
+    for tuned in (searched, listed):
+        tuned[lambda v: 64 // v["ROWS"]](x, y, 2)
+        assert (y == 2).all()
+        ((key, costs),) = tuned.costs.items()
+        assert tuned.best[key] == min(costs, key=lambda pair: pair[1])[0]
+        y[:] = 0
+    assert len(*searched.costs.values()) == 6 and len(*listed.costs.values()) == 3
+    assert {c.options["registers"] for c, _ in next(iter(searched.costs.values()))} == {128, 256}
+    with pytest.raises(TypeError, match="unexpected keyword argument 'schedule'"):
+        xegpu_py.autotune(configs, schedule=client)
+    with pytest.raises(TypeError, match="constraints instead of a function that prunes"):
+        xegpu_py.autotune(space, prune=lambda configs, given: configs)(kernel)
+
+
+FILE = """
+from __future__ import annotations
+
+import numpy as np
+
+import xegpu_py
+import xegpu_py.language as xl
+
+
+@xegpu_py.jit(subgroups=1)
+def scale(X, Y, FACTOR: xegpu_py.Constexpr, ROWS: xegpu_py.Constexpr):
+    m = xl.program_id(0) * ROWS
+    Y.tile((ROWS, 32), at=(m, 0)).store(X.tile((ROWS, 32), at=(m, 0)).load() * FACTOR)
+
+
+def wrong(ROWS, engine, FACTOR=2):
+    # Another kernel for native code, as if it were wrong.
+    kernel = scale.with_options(engine=engine)
+    return lambda x, y: kernel[x.shape[0] // ROWS](x, y, FACTOR + (engine == "jit" and len(x) > 16), ROWS)
+
+
+arguments = np.ones((64, 32), np.float32), np.zeros((64, 32), np.float32)
+
+
+def grid(values):
+    return 64 // values["ROWS"]
+"""
+
+
+def test_the_tool_searches_and_verifies(client, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scale.py").write_text(FILE)
+    (tmp_path / "s.toml").write_text("[parameters]\nROWS = [8, 16, 32]\nFACTOR = [2]\n")
+    own = ["--scheduler", client.scheduler.address, "--space", "s.toml"]
+    best = ["--objective", "instructions", "--sampler", "grid", "-o", "best.mlir", "--table", "t.csv"]
+    assert xegpu_tune.run(["scale.py", *own, *best]) == 0
+    out = capsys.readouterr().out
+    rows = [line.split(",") for line in (tmp_path / "t.csv").read_text().splitlines()]
+    rows_at, cost_at = rows[0].index("ROWS"), rows[0].index("objective:instructions")
+    best = min(rows[1:], key=lambda row: float(row[cost_at]))
+    assert len(rows) == 4 and "3 trials: 3 done" in out and f"ROWS = {best[rows_at]}" in out
+    # The written module is a kernel of a file, too, whose grid is an expression.
+    (tmp_path / "m.toml").write_text("constants = {m = 64}\nparameters = {ROWS = [32], registers = [128, 256]}\n")
+    words = ["best.mlir", "ones:f32:64x32", "zeros:f32:64x32", "--grid", "m // ROWS", "--space", "m.toml", *own[:2]]
+    assert xegpu_tune.run([*words, "--verify"]) == 0
+    assert capsys.readouterr().out == "2 configurations: 2 done\n"
+
+    text = (
+        FILE.replace("arguments = np", "_ = np")
+        + "\n\ndef arguments(rows):\n    return (*map(np.ones, 2 * [(rows, 32)]),)\n"
+    )
+    (tmp_path / "scale.py").write_text(text)
+    (tmp_path / "s.toml").write_text("[parameters]\nROWS = [8]\nrows = [8, 16, 32, 64]\n")
+    assert xegpu_tune.run(["scale.py", *own, "--kernel", "wrong", "--verify"]) == 1
+    found = capsys.readouterr().out
+    assert "by jit: array 1 differs from that of the reference at (0, 0): 3.0 instead of 2.0" in found
+    assert "no file: the kernel is hidden by a function" in found and "4 configurations: 2 done, 2 wrong" in found
+
+
+def test_a_failure_is_written_as_a_file_that_runs(tmp_path, monkeypatch):
+    space = Space({"ROWS": [8, 16], "rows": [16, 32]})
+    given = lambda rows: (np.ones((rows, 32), np.float32), np.zeros((rows, 32), np.float32))  # noqa: E731
+    checked = Verification(Subject(scaled, lambda rows: (*given(rows), 2), lambda v: len(v["X"]) // v["ROWS"]), space)
+    assert checked.run({"ROWS": 16, "rows": 32}).state == "done"
+    monkeypatch.setattr(verification, "difference", lambda own, *_: "it differs" if len(own[0]) > 16 else None)
+    verdict = checked.run({"ROWS": 16, "rows": 32})
+    assert (verdict.state, verdict.smallest) == ("wrong", {"ROWS": 8, "rows": 32})
+    path = write_failure(tmp_path, checked, verdict)
+    monkeypatch.chdir(tmp_path)
+    command = path.read_text().splitlines()[0].removeprefix("// xegpu-run ").split()
+    assert command[-2:] == ["4", "--engine=both"]
+    assert xegpu_run.run([*command, "-o", "1=out.npy"]) == 0
+    assert (np.load("out.npy") == 2).all()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["none.py"], "cannot open 'none.py'"),
+        (["two.py"], "has several kernels: a, b; --kernel NAME chooses one"),
+        (["two.py", "--kernel", "c"], "defines no kernel or function 'c'"),
+        (["two.py", "--kernel", "a"], "defines no 'arguments', and there is no ARG"),
+        (["two.py", "i32:1", "--kernel", "a", "--grid", "n // BM"], "grid 'n // BM' names 'BM'"),
+    ],
+)
+def test_mistakes_of_the_command_line(words, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.toml").write_text("[parameters]\nROWS = [8]\n")
+    kernels = "".join(f"@xegpu_py.jit\ndef {name}(n):\n    pass\n\n\n" for name in "ab")
+    (tmp_path / "two.py").write_text(f"import xegpu_py\n\n\n{kernels}")
+    with pytest.raises(SystemExit) as ended:
+        xegpu_tune.run([*words, "--space", "s.toml"])
+    assert ended.value.code == 1 and message in capsys.readouterr().err
+    (tmp_path / "broken.py").write_text("x = 1\ny = x + nothing\n")
+    with pytest.raises(DiagnosticError, match=r"broken\.py:2:1: error: NameError: name 'nothing' is not defined"):
+        xegpu_tune.run(["broken.py", "--space", "s.toml"])
+
+
+def test_mistakes_of_calls():
+    pytest.importorskip("optuna", reason="the extra 'tune' is not installed")
+    with pytest.raises(ValueError, match="'objective' must be one of"):
+        xegpu_py.tune(scaled, {"ROWS": [8]}, (), "speed")
+    with pytest.raises(ValueError, match="'sampler' must be one of"):
+        xegpu_py.tune(scaled, {"ROWS": [8]}, (), sampler="best")

@@ -1,0 +1,9 @@
+"""OpenCL C: programs that Intel's compiler ocloc compiles to vISA, run by the engines.
+
+Imports the extension `profile`.
+"""
+
+from xegpu_py.extensions.opencl.compiler import DEFAULT, CompileError, is_path
+from xegpu_py.extensions.opencl.program import Kernel, Program, compile, load, local
+
+__all__ = ["DEFAULT", "CompileError", "Kernel", "Program", "compile", "is_path", "load", "local"]

@@ -1,0 +1,4 @@
+"""Search for the best kernel: spaces of configurations, and trials on one machine or a Dask cluster.
+
+Imports the extension `profile`.
+"""

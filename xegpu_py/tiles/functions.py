@@ -1,0 +1,689 @@
+"""Functions of values: math, creation and rearranging."""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from mlir.dialects import arith, gpu, vector
+
+from xegpu_py.dialects.xetile import WgMap
+from xegpu_py.tiles import element_types
+from xegpu_py.tiles.arrays import Array, Pointers, shared
+from xegpu_py.tiles.effects import barrier, device_assert, load, store
+from xegpu_py.tiles.element_types import dtype_of
+from xegpu_py.tiles.tile_values import Product, Value, both, constant, value_of
+from xegpu_py.tiles.value_base import (
+    BUILDING,
+    alternating,
+    axis_of,
+    common_shape,
+    concatenate,
+    matrix_shape,
+    static_extent,
+    static_shape,
+)
+
+# Elementwise mathematical functions of the tile language: those of Triton's `tl.math`, and a few more.
+#
+# Functions of floating-point numbers convert integers to float32. docs/numerics.md says which are correctly rounded,
+# and gives the algorithms of the others.
+
+
+def cdiv(a: Any, b: Any) -> Any:
+    """The quotient rounded up, of numbers and of values."""
+    return -(-a // b) if not isinstance(a, Value) else (a + (b - 1)) // b
+
+
+def next_power_of_2(n: int) -> int:
+    """The least power of two that is not less than a number, which is known at compile time.
+
+    Raises:
+        TypeError: if it is known only at run time, or no integer.
+    """
+    count = static_extent(n, "the number of next_power_of_2")
+    return 1 << max(count - 1, 0).bit_length()
+
+
+def _unary(name: str, title: str) -> Callable[[Any], Value]:
+    def apply(value: Any) -> Value:
+        given = value_of(value)
+        if not given.dtype.is_float:
+            given = given.to(element_types.float32)
+        return given._op(f"math.{name}")
+
+    apply.__name__ = apply.__qualname__ = name
+    apply.__doc__ = f"{title} of each element; float32 of integers."
+    return apply
+
+
+exp, exp2, log, log2 = (
+    _unary("exp", "e to the power"),
+    _unary("exp2", "2 to the power"),
+    _unary("log", "The natural logarithm"),
+    _unary("log2", "The logarithm to base 2"),
+)
+
+sin, cos, tanh = (
+    _unary("sin", "The sine"),
+    _unary("cos", "The cosine"),
+    _unary("tanh", "The hyperbolic tangent"),
+)
+
+sqrt, rsqrt, erf = (
+    _unary("sqrt", "The square root"),
+    _unary("rsqrt", "The reciprocal of the square root"),
+    _unary("erf", "The error function"),
+)
+
+floor, ceil, round_ = (
+    _unary("floor", "The greatest whole number that is not greater"),
+    _unary("ceil", "The least whole number that is not less"),
+    _unary("roundeven", "The nearest whole number, ties to even,"),
+)
+
+
+def tan(value: Any) -> Value:
+    """The tangent of each element: the quotient of the sine and the cosine; float32 of integers."""
+    return sin(value) / cos(value)
+
+
+def sigmoid(value: Any) -> Value:
+    """1 / (1 + exp(-x)) of each element."""
+    given = value_of(value)
+    return 1 / (1 + exp(-given))
+
+
+def abs_(value: Any) -> Any:
+    """The absolute value of each element."""
+    return abs(value)
+
+
+def fma(a: Any, b: Any, c: Any) -> Value:
+    """a * b + c with one rounding, of floating-point values of one type.
+
+    Raises:
+        TypeError: for integers.
+    """
+    x, y = value_of(a)._both(b)
+    x, z = x._both(c)
+    y = y.to(x.dtype).broadcast(x.shape)
+    if not x.dtype.is_float:
+        raise TypeError(f"fma needs floating-point values, not {x.dtype}")
+    return x._op("math.fma", y, z)
+
+
+class PropagateNan(enum.Enum):
+    """What `minimum`, `maximum` and `clamp` do with NaN: NONE gives the other operand, ALL gives NaN."""
+
+    NONE = "none"
+    ALL = "all"
+
+
+def _chosen(a: Any, b: Any, name: str, propagate_nan: PropagateNan) -> Any:
+    if not isinstance(a, (Value, Product)) and not isinstance(b, (Value, Product)):
+        return {"min": min, "max": max}[name](a, b)
+    one, other = both(a, b)
+    if one.dtype.kind == "bool":
+        return one._op("arith.andi" if name == "min" else "arith.ori", other)
+    real = "imumf" if propagate_nan is PropagateNan.ALL else "numf"
+    kind = real if one.dtype.is_float else "si" if one.dtype.is_signed else "ui"
+    return one._op(f"arith.{name}{kind}", other)
+
+
+def minimum(a: Any, b: Any, propagate_nan: PropagateNan = PropagateNan.ALL) -> Any:
+    """The lesser of two numbers, element by element; NaN where one is NaN, as numpy's."""
+    return _chosen(a, b, "min", propagate_nan)
+
+
+def maximum(a: Any, b: Any, propagate_nan: PropagateNan = PropagateNan.ALL) -> Any:
+    """The greater of two numbers, element by element; NaN where one is NaN, as numpy's."""
+    return _chosen(a, b, "max", propagate_nan)
+
+
+def clamp(x: Any, min: Any, max: Any, propagate_nan: PropagateNan = PropagateNan.ALL) -> Any:
+    """The elements limited to the range from `min` to `max`."""
+    return minimum(maximum(x, min, propagate_nan), max, propagate_nan)
+
+
+def fdiv(a: Any, b: Any, ieee_rounding: bool = False) -> Any:
+    """a / b of floating-point values, always correctly rounded: Triton's `ieee_rounding` has no effect.
+
+    Raises:
+        TypeError: if neither is a floating-point value.
+    """
+    if not any(
+        isinstance(v, float) or (isinstance(v, (Value, Product)) and value_of(v).dtype.is_float) for v in (a, b)
+    ):
+        raise TypeError("fdiv needs floating-point values")
+    return a / b
+
+
+def div_rn(a: Any, b: Any) -> Any:
+    """a / b rounded to nearest even, as `/` is."""
+    return fdiv(a, b, True)
+
+
+def sqrt_rn(value: Any) -> Value:
+    """The square root rounded to nearest even, as `sqrt` is."""
+    return sqrt(value)
+
+
+def add(a: Any, b: Any, sanitize_overflow: bool = True) -> Any:
+    """a + b. Integers wrap around; Triton's `sanitize_overflow` has no effect."""
+    return a + b
+
+
+def sub(a: Any, b: Any, sanitize_overflow: bool = True) -> Any:
+    """a - b; see `add`."""
+    return a - b
+
+
+def mul(a: Any, b: Any, sanitize_overflow: bool = True) -> Any:
+    """a * b; see `add`."""
+    return a * b
+
+
+def umulhi(a: Any, b: Any) -> Value:
+    """The upper half of the product of unsigned integers of 32 or 64 bits; signed ones are taken as unsigned.
+
+    Raises:
+        TypeError: for other types.
+    """
+    one, other = both(a, b)
+    if one.dtype.kind not in ("int", "uint") or one.dtype.bits not in (32, 64):
+        raise TypeError(f"umulhi needs integers of 32 or 64 bits, not {one.dtype}")
+    x, y = one.to(element_types.integer_of(one.dtype.bits, signed=False)), other
+    y = y.to(x.dtype)
+    if x.dtype.bits == 32:
+        return (x.to(element_types.uint64) * y.to(element_types.uint64) >> 32).to(element_types.uint32).to(one.dtype)
+    low, (x1, y1) = 0xFFFFFFFF, (x >> 32, y >> 32)
+    x0, y0 = x & low, y & low
+    first, second = x0 * y1, x1 * y0
+    carry = ((x0 * y0 >> 32) + (first & low) + (second & low)) >> 32
+    return (x1 * y1 + (first >> 32) + (second >> 32) + carry).to(one.dtype)
+
+
+def softmax(value: Any, dim: int | None = None, *, keep_dims: bool | None = None, ieee_rounding: bool = False) -> Value:
+    """exp(x - max) divided by its sum along a dimension, by default the first, as in Triton.
+
+    Args:
+        value: the numbers.
+        dim: the dimension.
+        keep_dims, ieee_rounding: Triton's, without effect: the shape is kept, and the division is correctly rounded.
+    """
+    given = value_of(value)
+    axis = 0 if dim is None else dim
+    raised = exp(given - given.max(axis, keep_dims=True))
+    return raised / raised.sum(axis, keep_dims=True)
+
+
+def minimum_of(*values: Any) -> Any:
+    """Python's `min` of several numbers and values."""
+    return functools.reduce(minimum, _several(values, "min"))
+
+
+def maximum_of(*values: Any) -> Any:
+    """Python's `max` of several numbers and values."""
+    return functools.reduce(maximum, _several(values, "max"))
+
+
+def _several(values: tuple[Any, ...], name: str) -> Any:
+    """The arguments of Python's `min` and `max`, or the elements of their only argument."""
+    if len(values) == 1 and not isinstance(values[0], (tuple, list)):
+        raise TypeError(f"{name}() compares several values or those in a list; the elements of one value have {name}()")
+    return values[0] if len(values) == 1 else values
+
+
+# Functions of Triton's `libdevice` that are not functions of the language itself.
+
+
+def _binary(name: str, title: str) -> Callable[[Any, Any], Value]:
+    def apply(x: Any, y: Any) -> Value:
+        one, other = both(x, y)
+        if not one.dtype.is_float:
+            one, other = one.to(element_types.float32), other.to(element_types.float32)
+        return one._op(name, other)
+
+    apply.__doc__ = f"{title}; float32 of integers."
+    return apply
+
+
+def _counting(name: str, title: str) -> Callable[[Any], Value]:
+    def apply(value: Any) -> Value:
+        given = value_of(value)
+        if not given.dtype.is_integer:
+            raise TypeError(f"{name} needs integers, not {given.dtype}")
+        return given._op(f"math.{name}").to(element_types.int32)
+
+    apply.__doc__ = f"{title} of each element, int32."
+    return apply
+
+
+def _test(test: Callable[[Value], Value], title: str) -> Callable[[Any], Value]:
+    def apply(value: Any) -> Value:
+        given = value_of(value)
+        return test(given if given.dtype.is_float else given.to(element_types.float32))
+
+    apply.__doc__ = f"Where an element is {title}, bool."
+    return apply
+
+
+def _converted(dtype: element_types.DType, rounding: str) -> Callable[[Any], Value]:
+    def apply(value: Any) -> Value:
+        return value_of(value).to(dtype, rounding)
+
+    apply.__doc__ = f"The numbers in {dtype}, rounded {rounding}."
+    return apply
+
+
+def _ffs(value: Any) -> Value:
+    """The number of the lowest bit that is set, from 1 on, or 0 if none is: int32."""
+    given = value_of(value)
+    return where(given.equals(0), 0, _counting("cttz", "")(given) + 1)
+
+
+def _negative(value: Value) -> Value:
+    return value.bitcast(element_types.integer_of(value.dtype.bits, signed=True)) < 0
+
+
+_EXPANDED = {
+    "acos": "arc cosine",
+    "asin": "arc sine",
+    "atan": "arc tangent",
+    "acosh": "inverse hyperbolic cosine",
+    "asinh": "inverse hyperbolic sine",
+    "atanh": "inverse hyperbolic tangent",
+    "cbrt": "cube root",
+    "cosh": "hyperbolic cosine",
+    "sinh": "hyperbolic sine",
+    "erfc": "complementary error function",
+    "expm1": "exponential less 1",
+    "log10": "logarithm to base 10",
+    "log1p": "logarithm of 1 and the number",
+    "trunc": "number without its fraction",
+    "round": "nearest whole number, ties away from zero,",
+}
+
+_ROUNDINGS = {"rn": "nearest", "rz": "zero", "ru": "up", "rd": "down"}
+
+
+# Functions of the tile language that create values, choose between them, and query the grid.
+
+
+def where(condition: Any, x: Any, y: Any) -> Any:
+    """Elements of `x` where the condition holds, and of `y` elsewhere, by numpy's broadcasting.
+
+    Both may be pointers, or arrays as pointers to their first elements.
+
+    Raises:
+        TypeError: for a pointer and a value, and for pointers to two arrays whose types differ, or of which each
+            element is chosen.
+    """
+    chosen = value_of(condition).to(element_types.bool_)
+    if isinstance(x, (Array, Pointers)) or isinstance(y, (Array, Pointers)):
+        return _chosen_pointers(chosen, x, y)
+    if isinstance(x, (Value, Product)) or isinstance(y, (Value, Product)):
+        one, other = both(x, y)
+    else:
+        dtype = element_types.promote(element_types.of_scalar(x), element_types.of_scalar(y))
+        one, other = constant(dtype, x), constant(dtype, y)
+    shape = common_shape(chosen.shape, one.shape)
+    made = arith.select(chosen.broadcast(shape).ir, one.broadcast(shape).ir, other.broadcast(shape).ir)
+    return one._made(made, shape=shape)
+
+
+def _chosen_pointers(chosen: Value, x: Any, y: Any) -> Pointers:
+    one, other = (Pointers(p, 0) if isinstance(p, Array) else p for p in (x, y))
+    if not (isinstance(one, Pointers) and isinstance(other, Pointers)):
+        raise TypeError(f"where() chooses between two pointers or between two values, not between {x!r} and {y!r}")
+    array = one.array
+    if array.ir != other.array.ir:
+        if chosen.shape or array.ir.type != other.array.ir.type or not isinstance(array, Array):
+            raise TypeError(
+                "where() chooses between pointers to two arrays by one condition, and only if the arrays have one "
+                "type; load from both with a mask instead"
+            )
+        array = Array(arith.select(chosen.ir, array.ir, other.array.ir), one.dtype)
+    return Pointers(array, where(chosen, one.indices, other.indices))
+
+
+libdevice: Any = SimpleNamespace(
+    **{name: _unary(name, f"The {title}") for name, title in _EXPANDED.items()},
+    **{f.__name__: f for f in (ceil, cos, erf, exp, exp2, floor, fma, log, log2, rsqrt, sin, sqrt, tan, tanh, div_rn)},
+    **{f"float2int_{how}": _converted(element_types.int32, name) for how, name in _ROUNDINGS.items()},
+    **{f"float2uint_{how}": _converted(element_types.uint32, name) for how, name in _ROUNDINGS.items()},
+    abs=abs_,
+    fabs=abs_,
+    sqrt_rn=sqrt_rn,
+    rint=round_,
+    nearbyint=round_,
+    atan2=_binary("math.atan2", "The angle of the point (y, x), whose first argument is y"),
+    copysign=_binary("math.copysign", "The size of the first number with the sign of the second"),
+    fmod=_binary("arith.remf", "The remainder, with the sign of the first number"),
+    fmin=functools.partial(minimum, propagate_nan=PropagateNan.NONE),
+    fmax=functools.partial(maximum, propagate_nan=PropagateNan.NONE),
+    pow=_binary("math.powf", "The first number to the power of the second"),
+    exp10=lambda value: _binary("math.powf", "")(10.0, value),
+    isnan=_test(lambda x: x.differs(x), "NaN"),
+    isinf=_test(lambda x: abs(x).equals(float("inf")), "infinite"),
+    isfinited=_test(lambda x: abs(x) < float("inf"), "finite"),
+    finitef=_test(lambda x: abs(x) < float("inf"), "finite"),
+    signbit=_test(_negative, "negative, also -0 and NaN with a sign"),
+    popc=_counting("ctpop", "The number of bits that are set"),
+    clz=_counting("ctlz", "The number of leading bits that are not set"),
+    ffs=_ffs,
+    umulhi=umulhi,
+    float_as_int=lambda value: value_of(value).bitcast(element_types.int32),
+    int_as_float=lambda value: value_of(value).bitcast(element_types.float32),
+    int2float_rn=lambda value: value_of(value).to(element_types.float32),
+    saturatef=lambda value: where(libdevice.isnan(value), 0.0, clamp(value, 0.0, 1.0)),
+)
+"""The functions of Triton's `libdevice`; docs/numerics.md has their errors."""
+
+_DIMENSIONS = ("x", "y", "z")
+
+
+def full(shape: int | Sequence[int], value: Any, dtype: Any = np.float32, map: WgMap | None = None) -> Value:
+    """A line or matrix of one number, or of a scalar of the kernel."""
+    if isinstance(value, Value):
+        return value.to(dtype).broadcast(static_shape(shape))
+    return constant(dtype_of(dtype), value, static_shape(shape), map)
+
+
+def zeros(shape: int | Sequence[int], dtype: Any = np.float32, map: WgMap | None = None) -> Value:
+    """A line or matrix of zeros."""
+    return full(shape, 0, dtype, map)
+
+
+def ones(shape: int | Sequence[int], dtype: Any = np.float32, map: WgMap | None = None) -> Value:
+    """A line or matrix of ones."""
+    return full(shape, 1, dtype, map)
+
+
+def zeros_like(value: Value) -> Value:
+    """Zeros of a value's shape and type."""
+    return zeros(value.shape, value.dtype)
+
+
+def arange(start: int, end: int | None = None, map: WgMap | None = None) -> Value:
+    """The indices from `start` up to `end`, or from 0 up to `start` without `end`, as a line of type index.
+
+    Raises:
+        ValueError: if the range is empty.
+        TypeError: if the bounds are not known at compile time.
+    """
+    BUILDING.check()
+    first, last = (static_extent(n, "a bound of arange") for n in ((0, start) if end is None else (start, end)))
+    if last <= first:
+        raise ValueError(f"arange({first}, {last}) has no elements")
+    made = vector.step(element_types.index.vector((last - first,)))
+    if map is not None:
+        made.owner.operation.attributes["map"] = map.to_ir()
+    found = Value(made, element_types.index)
+    return found + first if first else found
+
+
+def subgroup_id() -> Value:
+    """The number of the subgroup in its workgroup. Kernels with maps rarely need it."""
+    return Value(gpu.subgroup_id(), element_types.index)
+
+
+def _dimension(axis: int | str) -> gpu.Dimension:
+    name = axis if isinstance(axis, str) else _DIMENSIONS[axis] if axis in (0, 1, 2) else ""
+    if name not in _DIMENSIONS:
+        raise ValueError(f"the axes of the grid are 0, 1, 2 or 'x', 'y', 'z', not {axis!r}")
+    return gpu.Dimension[name]
+
+
+def block_id(axis: int | str) -> Value:
+    """The index of the workgroup in the grid along an axis: 0, 1, 2 or "x", "y", "z"."""
+    BUILDING.check()
+    return Value(gpu.block_id(_dimension(axis)), element_types.index)
+
+
+def grid_size(axis: int | str) -> Value:
+    """The number of workgroups along an axis: 0, 1, 2 or "x", "y", "z"."""
+    BUILDING.check()
+    return Value(gpu.grid_dim(_dimension(axis)), element_types.index)
+
+
+program_id, num_programs = block_id, grid_size
+
+
+def to_tensor(given: Any) -> Value:
+    """A value of the kernel; a Python number becomes a scalar."""
+    return value_of(given)
+
+
+def condition(given: Any, disable_licm: bool = False) -> Any:
+    """The condition of a `while` loop, unchanged. Triton's hint has no effect."""
+    return given
+
+
+def swizzle2d(i: Any, j: Any, size_i: Any, size_j: Any, size_g: Any) -> tuple[Any, Any]:
+    """The row and column of an element when groups of `size_g` rows are numbered column by column.
+
+    Args:
+        i, j: the row and column of the element when the matrix is numbered row by row.
+        size_i, size_j: the matrix's rows and columns.
+        size_g: the rows of a group; the last group may have fewer.
+
+    Returns:
+        The row and column of the element with the same number.
+    """
+    number = i * size_j + j
+    group, place = number // (size_g * size_j), number % (size_g * size_j)
+    first = group * size_g
+    left = size_i - first
+    rows = where(left < size_g, left, size_g) if isinstance(left, Value) else min(left, size_g)
+    return first + place % rows, place // rows
+
+
+# Functions of the tile language that rearrange elements: broadcast, join, split, gather, pack.
+
+
+def squeeze(value: Any, dim: int) -> Value:
+    """The value without a dimension of extent 1.
+
+    Raises:
+        ValueError: if the dimension has another extent.
+    """
+    return value_of(value).squeeze(dim)
+
+
+def broadcast(a: Any, b: Any) -> tuple[Value, Value]:
+    """Two values in the shape that numpy's rules give them.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+    """
+    one, other = value_of(a), value_of(b)
+    shape = common_shape(one.shape, other.shape)
+    return one.broadcast(shape), other.broadcast(shape)
+
+
+def trans(value: Any, *dims: Any) -> Value:
+    """The dimensions in another order; without one, the last two are swapped."""
+    return value_of(value).permute(*dims) if dims else value_of(value).T
+
+
+def cast(value: Any, dtype: Any, fp_downcast_rounding: str | None = None, bitcast: bool = False) -> Value:
+    """The numbers in another type, or with `bitcast` the bits: `value.to(dtype)`."""
+    return value_of(value).to(dtype, fp_downcast_rounding, bitcast=bitcast)
+
+
+def _in_one_type(*values: Any) -> list[Value]:
+    """Values converted to the type in which they are combined; Python numbers take the type of the values."""
+    held = [v for v in values if isinstance(v, (Value, Product))]
+    if not held:
+        return _in_one_type(value_of(values[0]), *values[1:])
+    dtype = value_of(held[0]).dtype
+    for v in map(value_of, held[1:]):
+        dtype = dtype if v.dtype == dtype else element_types.promote(dtype, v.dtype)
+    for v in values:
+        if not isinstance(v, (Value, Product)):
+            dtype = element_types.with_scalar(dtype, v)
+    return [value_of(v, dtype).to(dtype) for v in values]
+
+
+def join(a: Any, b: Any) -> Value:
+    """Two values side by side in a new last dimension of extent 2."""
+    one, other = _in_one_type(a, b)
+    one, other = broadcast(one, other)
+    shape = (*one.shape, 2)
+    left, right = one.ravel(), other.ravel()
+    return left.rows_with(right, alternating(left.size)).reshape(shape)
+
+
+def split(value: Any) -> tuple[Value, Value]:
+    """The two parts of a value whose last dimension has extent 2: what `join` has joined.
+
+    Raises:
+        ValueError: if it has another extent.
+    """
+    given = value_of(value)
+    if not given.shape or given.shape[-1] != 2:
+        raise ValueError(f"split needs a last dimension of extent 2, but got {given.describe()}")
+    line = given.ravel()
+    first, second = (line.rows(list(range(start, given.size, 2))).reshape(given.shape[:-1]) for start in (0, 1))
+    return first, second
+
+
+def interleave(a: Any, b: Any) -> Value:
+    """The elements of two values, alternating along the last dimension.
+
+    Raises:
+        ValueError: for scalars.
+    """
+    joined = join(a, b)
+    if joined.ndim < 2:
+        raise ValueError("interleave needs values of at least one dimension")
+    return joined.reshape((*joined.shape[:-2], 2 * joined.shape[-2]))
+
+
+def cat(*values: Any, can_reorder: bool = False, dim: int = 0) -> Value:
+    """Concatenate values, or a list or tuple of values, along a dimension.
+
+    Args:
+        values: two or more, of one shape but for that dimension.
+        can_reorder: Triton's, without effect: the order is always kept.
+        dim: the dimension.
+
+    Raises:
+        ValueError: if they differ in other dimensions.
+    """
+    given = list(values[0]) if len(values) == 1 and isinstance(values[0], (tuple, list)) else list(values)
+    found = _in_one_type(*given) if given else []
+    if not found or not all(v.shape for v in found):
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
+    return concatenate(found, dim)
+
+
+def flip(value: Any, dim: int | None = None) -> Value:
+    """The elements in reverse order along a dimension, by default the last.
+
+    Raises:
+        ValueError: if there is no such dimension.
+    """
+    given = value_of(value)
+    axis = axis_of(-1 if dim is None else dim, given.ndim)
+    return given.along(axis, list(range(given.shape[axis]))[::-1])
+
+
+FEW_ROWS = 16
+"""The rows up to which `gather` compares each with all indices; more go through shared local memory."""
+
+
+def gather(src: Any, index: Any, axis: int) -> Value:
+    """The elements of `src` at the indices `index` along a dimension, as numpy's `take_along_axis`.
+
+    As an access of memory, an out-of-bounds index stops the run with an error at this line.
+
+    Args:
+        src: the elements.
+        index: integers; their shape may differ from that of `src` along `axis` only.
+        axis: the dimension.
+
+    Raises:
+        ValueError: if the shapes differ along another dimension.
+        TypeError: if the indices are not integers.
+    """
+    given, places = value_of(src), value_of(index)
+    dim = axis_of(axis, given.ndim)
+    if not places.dtype.is_integer:
+        raise TypeError(f"indices are integers, not {places.dtype}")
+    if places.ndim != given.ndim or any(a != b for d, (a, b) in enumerate(zip(given.shape, places.shape)) if d != dim):
+        raise ValueError(f"gather from {given.describe()} along axis {axis} cannot take indices {places.describe()}")
+    places = places.to(element_types.int32) if places.dtype.bits < 32 else places
+    extent = given.shape[dim]
+    inside = places < extent
+    device_assert(
+        inside & (places >= 0) if places.dtype.is_signed else inside, f"gather: an index is not 0 to {extent - 1}"
+    )
+    BUILDING.check_together("select elements")
+    if extent > FEW_ROWS and BUILDING.take_shared(given.size * max(given.dtype.bits // 8, 1)):
+        return _gathered_in_memory(given, places, dim)
+    # Lanes cannot index registers: each row is compared with all indices.
+    wanted = places.with_first(dim)
+    rows = given.with_first(dim)
+    found = constant(given.dtype, 0, wanted.shape)
+    for k in range(extent):
+        found = where(wanted == k, rows.rows([k]).broadcast(wanted.shape), found)
+    return found.from_first(places.shape, dim)
+
+
+def _gathered_in_memory(given: Value, places: Value, dim: int) -> Value:
+    """The elements at indices along a dimension, from a copy in shared local memory."""
+    held = given.to(element_types.uint8) if given.dtype == element_types.bool_ else given
+    shape = matrix_shape(given.shape)
+    memory, numbers, stride = shared(shape, held.dtype), value_of(0, element_types.index), 1
+    for d, extent in reversed([*enumerate(given.shape)]):
+        line = tuple(extent if d == e else 1 for e in range(given.ndim))
+        along = places.to(element_types.index) if d == dim else arange(extent).reshape(line)
+        numbers, stride = numbers + along * stride, stride * extent
+    store(memory.tile(shape, at=(0,) * len(shape)), held.reshape(shape))
+    barrier()
+    found = load(memory + numbers)
+    barrier()
+    return found.to(given.dtype)
+
+
+def unpack_int4(value: Any, signed: bool = True) -> Value:
+    """Bytes of two packed 4-bit integers as twice as many integers of 8 bits along the last dimension.
+
+    The first of each two is in the low four bits, as in ONNX and in `ml_dtypes.int4` arrays that are packed.
+
+    Args:
+        value: int8 or uint8.
+        signed: whether the integers are -8 to 7, which gives int8, and not 0 to 15, which gives uint8.
+
+    Raises:
+        TypeError: for other types.
+    """
+    given = value_of(value)
+    if given.dtype not in (element_types.int8, element_types.uint8):
+        raise TypeError(f"unpack_int4 needs bytes, not {given.dtype}")
+    bytes_ = given.to(element_types.integer_of(8, signed))
+    low = (bytes_ << 4) >> 4
+    return interleave(low, bytes_ >> 4)
+
+
+def pack_int4(value: Any) -> Value:
+    """The low four bits of integers packed in half as many bytes along the last dimension: uint8.
+
+    Raises:
+        TypeError: for floating-point values.
+        ValueError: if the last extent is odd.
+    """
+    given = value_of(value)
+    if given.dtype.kind not in ("int", "uint"):
+        raise TypeError(f"pack_int4 needs integers, not {given.dtype}")
+    if not given.shape or given.shape[-1] % 2:
+        raise ValueError(f"pack_int4 needs an even last extent, but got {given.describe()}")
+    low, high = split(given.to(element_types.uint8).reshape((*given.shape[:-1], given.shape[-1] // 2, 2)))
+    return (low & 15) | (high << 4)
