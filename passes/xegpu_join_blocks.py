@@ -24,6 +24,7 @@ from xegpu_py.passes.analysis.ir_queries import (
     shape_of,
     subgroup_functions,
 )
+from xegpu_py.passes.analysis.memory_effects import only_reads
 from xegpu_py.passes.analysis.message_tiling import is_line
 from xegpu_py.passes.analysis.target_messages import block_load, block_problem, hints_of
 from xegpu_py.passes.rewriting import builders as build
@@ -179,7 +180,7 @@ def _stretches(ops: Sequence[ir.Operation]) -> dict[ir.Value, int]:
     found: dict[ir.Value, int] = {}
     stretch = 0
     for op in ops:
-        if not build.only_reads(op):
+        if not only_reads(op):
             stretch += 1
         elif op.name == "xegpu.load_nd":
             found[op.results[0]] = stretch

@@ -30,7 +30,8 @@ from xegpu_py.passes.analysis.ir_queries import (
     shape_of,
     target_for,
 )
-from xegpu_py.passes.rewriting.builders import WRITES, carrying, clone_with_operands, only_reads, replace_op
+from xegpu_py.passes.analysis.memory_effects import effects_of
+from xegpu_py.passes.rewriting.builders import carrying, clone_with_operands, replace_op
 from xegpu_py.target import Target
 
 
@@ -100,9 +101,7 @@ def load_ahead(func: ir.Operation, target: Target, registers: int, marked: bool 
 
 
 def _may_load_over(op: ir.Operation) -> bool:
-    if only_reads(op) or isinstance(op.opview, Prefetch):
-        return True
-    return op.name.startswith(("memref.", "gpu.", "scf.")) and op.name not in WRITES
+    return effects_of(op) <= {"read"} or isinstance(op.opview, Prefetch)
 
 
 class _Load(Struct, frozen=True):

@@ -8,17 +8,28 @@ from typing import Any
 
 from mlir import ir
 from mlir.dialects import gpu
+from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.dialects.xetile import AtomicRmwOp, ConvertLayoutOp, InitTileOp, Tile, TileMmaOp, WgMap
-from xegpu_py.dialects.xetile.types import TileAccess, TileLoad, TileStore
+from xegpu_py.dialects.xetile.types import TileAccess
 from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.control_flow import STRUCTURED, Use, forwarded
 from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.ir.module import walk
+from xegpu_py.ir.module import FUNCTIONS, walk
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.layout import WgTiles
 from xegpu_py.passes.analysis.block_surfaces import buffer_of
-from xegpu_py.passes.analysis.ir_queries import attributes_of, defining_op, is_used, is_vector, shape_of, tile_kernels
+from xegpu_py.passes.analysis.ir_queries import (
+    attributes_of,
+    block_of,
+    defining_op,
+    is_used,
+    is_vector,
+    shape_of,
+    tile_kernels,
+)
+from xegpu_py.passes.analysis.memory_effects import effects_of
 from xegpu_py.passes.analysis.tile_layout_inference import (
     ALIASED,
     Layouts,
@@ -45,8 +56,9 @@ class XeTileInferLayout(Pass):
     any map is a kernel of subgroups and is not changed, unless its attribute `xetile.subgroups` gives a number of
     subgroups. Then maps are chosen: those of products first, which are divided into parts as square as possible, or
     into rows if these are reduced or multiplied again; then those of tiles, and last those of other vectors. Where a
-    subgroup could access elements of memory before another has written or read them, a barrier is inserted, and before
-    an atomic update after writes. With the attribute `xetile.aliased`, any argument may have the memory of another.
+    subgroup could access elements of memory before another has changed or read them, a barrier is inserted, and before
+    an atomic update after any change, of which it may tell other workgroups. With the attribute `xetile.aliased`, any
+    argument may have the memory of another.
 
         %a = xetile.load_tile %ta : !xetile.tile<256x32xbf16> -> vector<256x32xbf16>
         %d = xetile.tile_mma %a, %b {wg_map_c = #xetile.wg_map<sg_layout = [8, 4], sg_data = [32, 64]>} : ...
@@ -179,11 +191,19 @@ def _insert_conversion(user: ir.Operation, number: int, wg_map: WgMap | None, la
 # Barriers, in a kernel that was written for one subgroup and is divided among several.
 
 _Place = tuple[Any, ...] | None
-"""What tells apart accesses of other elements of a buffer; None for an access that may be of any."""
+"""The elements that each subgroup accesses, its own ones only; None if it may access those of others."""
+
+_READ, _WRITE = "read", "write"
+
+_Mode = str | tuple[AtomicRMWKind, ir.Value]
+"""How memory is accessed: `_READ`, `_WRITE`, or the kind and tile of updates whose order changes no result."""
+
+_Accesses = dict[ir.Value | None, set[tuple[_Mode, _Place]]]
+"""The accesses of each buffer since the last barrier."""
 
 
 class _Order:
-    """Inserts barriers between accesses of a buffer by which subgroups may write what others write or read."""
+    """Inserts barriers between accesses of a buffer by which subgroups may change what others access."""
 
     def __init__(self, func: ir.Operation) -> None:
         self._func = func
@@ -194,72 +214,105 @@ class _Order:
             if isinstance(op.opview, InitTileOp):
                 tile = self._classes.find(op.opview.tile)
                 self._buffers.setdefault(tile, set()).add(_own_buffer(op.opview.source))
+        accessed = [self._accessed(op) for op in ops if op.name not in STRUCTURED and effects_of(op) & {_READ, _WRITE}]
         # What is at an address, or in a buffer that control flow chooses, may be in any other.
-        self._alike = ALIASED in func.attributes or any(None in buffers for buffers in self._buffers.values())
-        self._read: dict[ir.Value | None, set[_Place]] = {}
-        self._written: dict[ir.Value | None, set[_Place]] = {}
+        self._alike = ALIASED in func.attributes or any(None in buffers for buffers in accessed)
+        self._since: _Accesses = {}
 
     def run(self) -> None:
-        if any(writes for op in walk(self._func) if (writes := _writes(op))):
+        if any(_WRITE in effects_of(op) for op in walk(self._func)[1:]):
             self._block(self._func.regions[0].blocks[0])
 
     def _block(self, block: ir.Block) -> None:
         for op in [o.operation for o in block.operations]:
             if op.name in ("scf.for", "scf.while"):
+                for inner in blocks_in(op):
+                    self._block(inner)
+                self._next_iteration(op)
                 # A second time for what an iteration and the next one access.
-                for inner in (*blocks_in(op), *blocks_in(op)):
+                for inner in blocks_in(op):
                     self._block(inner)
             elif op.name in STRUCTURED:
                 self._branches(op)
             elif op.name == "gpu.barrier":
-                self._read, self._written = {}, {}
-            else:
+                self._since = {}
+            elif effects_of(op) & {_READ, _WRITE}:
                 self._access(op)
 
+    def _next_iteration(self, loop: ir.Operation) -> None:
+        """Forget which elements were accessed where that depends on values of the loop, which are others now."""
+        self._since = {
+            buffer: {(mode, None if any(_is_within(v, loop) for v in place or ()) else place) for mode, place in known}
+            for buffer, known in self._since.items()
+        }
+
     def _branches(self, op: ir.Operation) -> None:
-        before = (self._read, self._written)
+        before = self._since
         ends = [before]
         for block in blocks_in(op):
-            self._read, self._written = ({b: {*places} for b, places in known.items()} for known in before)
+            self._since = {buffer: {*known} for buffer, known in before.items()}
             self._block(block)
-            ends.append((self._read, self._written))
-        self._read, self._written = (
-            {b: set().union(*(known.get(b, ()) for known in of)) for b in {b for known in of for b in known}}
-            for of in zip(*ends)
-        )
-
-    def _wait(self, op: ir.Operation) -> None:
-        with ir.InsertionPoint(op), op.location:
-            gpu.barrier()
-        self._read, self._written = {}, {}
+            ends.append(self._since)
+        self._since = {b: set().union(*(end.get(b, ()) for end in ends)) for b in set().union(*ends)}
 
     def _access(self, op: ir.Operation) -> None:
-        if isinstance(op.opview, AtomicRmwOp) and self._written:
-            # The update may tell other workgroups that all of it is written.
-            self._wait(op)
-        writes = _writes(op)
-        buffers, place = self._accessed(op)
-        if self._alike and buffers:
-            buffers, place = {None}, None
+        access = _mode(op), _place_of(op)
+        buffers = {None} if self._alike else self._accessed(op)
+        # An update may tell other workgroups that all is written.
+        written = (known for known in self._since.values()) if isinstance(op.opview, AtomicRmwOp) else ()
+        earlier = [
+            *(other for buffer in buffers for other in self._since.get(buffer, ())),
+            *((mode, None) for known in written for mode, _ in known if mode != _READ),
+        ]
+        if any(_conflict(access, other) for other in earlier):
+            with ir.InsertionPoint(op), op.location:
+                gpu.barrier()
+            self._since = {}
         for buffer in buffers:
-            earlier = [self._written.get(buffer, ()), self._read.get(buffer, ()) if writes else ()]
-            if any(known is None or known != place for places in earlier for known in places):
-                self._wait(op)
-        for buffer in buffers:
-            (self._written if writes else self._read).setdefault(buffer, set()).add(place)
+            self._since.setdefault(buffer, set()).add(access)
 
-    def _accessed(self, op: ir.Operation) -> tuple[set[ir.Value | None], _Place]:
-        """The buffers that an op may access, and where."""
+    def _accessed(self, op: ir.Operation) -> set[ir.Value | None]:
+        """The buffers that an op may access; None is one that is not known."""
         view: Any = op.opview
-        if isinstance(view, (TileLoad, TileStore)) and not isinstance(view, AtomicRmwOp):
-            made = defining_op(view.tile)
-            place: _Place = None
-            if made is not None and isinstance(made.opview, InitTileOp):
-                place = (view.tile.type, *made.operands, *map(str, attributes_of(made).items()))
-            return self._buffers.get(self._classes.find(view.tile), set()), place
-        if op.name in ("memref.load", "memref.store"):
-            return {_own_buffer(op.operands[int(op.name == "memref.store")])}, None
-        return set(), None
+        if isinstance(view, TileAccess):
+            return self._buffers.get(self._classes.find(view.tile), {None})
+        return {_own_buffer(v) for v in op.operands if isinstance(v.type, ir.MemRefType)} or {None}
+
+
+def _mode(op: ir.Operation) -> _Mode:
+    view = op.opview
+    if isinstance(view, AtomicRmwOp) and view.kind != AtomicRMWKind.assign and not is_used(view.result):
+        return view.kind, view.tile
+    return _WRITE if _WRITE in effects_of(op) else _READ
+
+
+def _conflict(one: tuple[_Mode, _Place], other: tuple[_Mode, _Place]) -> bool:
+    """Whether the order of two accesses by different subgroups may change a result."""
+    (mode, place), (earlier, before) = one, other
+    changes = earlier != _READ or mode != _READ
+    return changes and (place is None or place != before) and (isinstance(mode, str) or mode != earlier)
+
+
+def _place_of(op: ir.Operation) -> _Place:
+    view: Any = op.opview
+    made = defining_op(view.tile) if isinstance(view, TileAccess) else None
+    if made is None or not isinstance(made.opview, InitTileOp) or made.opview.indices is not None:
+        # Several of the indices may be equal.
+        return None
+    tile = Tile.of(view.tile)
+    if tile.wg_map is None or not WgTiles.of(tile.shape, tile.wg_map.sg_layout, tile.wg_map.sg_data).is_exclusive:
+        return None
+    return (view.tile.type, *made.operands, *map(str, attributes_of(made).items()))
+
+
+def _is_within(value: Any, loop: ir.Operation) -> bool:
+    """Whether a value is one of a loop's body; parts of a place that are no values are not."""
+    if not isinstance(value, ir.Value):
+        return False
+    op = block_of(value).owner.operation
+    while op != loop and op.name not in FUNCTIONS:
+        op = op.parent.operation
+    return bool(op == loop)
 
 
 def _own_buffer(source: ir.Value) -> ir.Value | None:
@@ -268,7 +321,3 @@ def _own_buffer(source: ir.Value) -> ir.Value | None:
     made = defining_op(found)
     known = made.name == "memref.alloc" if made is not None else found.owner.owner.operation.name == "gpu.func"
     return found if known and isinstance(found.type, ir.MemRefType) else None
-
-
-def _writes(op: ir.Operation) -> bool:
-    return op.name == "memref.store" or (isinstance(op.opview, TileStore) and not isinstance(op.opview, AtomicRmwOp))

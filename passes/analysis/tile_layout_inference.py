@@ -48,6 +48,7 @@ from xegpu_py.passes.analysis.ir_queries import (
     is_vector,
     shape_of,
 )
+from xegpu_py.passes.analysis.memory_effects import effects_of
 from xegpu_py.passes.analysis.shuffle_distribution import ACROSS, LANES, across, even_map, part
 from xegpu_py.passes.rewriting.builders import (
     MOST_SUBGROUPS,
@@ -622,10 +623,14 @@ def stored_arguments(func: ir.Operation) -> tuple[int, ...]:
         if isinstance(op.opview, InitTileOp):
             sources.setdefault(classes.find(op.opview.tile), []).append(op.opview.source)
     for op in ops:
+        if op.name in STRUCTURED or "write" not in effects_of(op):
+            continue
         if isinstance(op.opview, TileStore):
             stored += sources.get(classes.find(op.opview.tile), [])
-        elif op.name in ("memref.store", "memref.atomic_rmw"):
-            stored.append(op.operands[1])
+        elif memrefs := [v for v in op.operands if isinstance(v.type, ir.MemRefType)]:
+            stored += memrefs
+        else:
+            return tuple(range(len(arguments)))
     found = [buffer_of(source) for source in stored]
     own = [b for b in found if not (made := defining_op(b)) or made.name != "memref.alloc"]
     if any(b not in arguments for b in own):
@@ -653,8 +658,7 @@ def _reads_its_condition(loop: ir.Operation) -> bool:
             elif _is_inside(block, loop):
                 return True
         elif _is_inside(op.block, loop):
-            reads = op.name.startswith(("memref.load", "memref.atomic", "xetile.load", "xetile.atomic"))
-            if reads or (op.regions and op.name != "scf.if"):
+            if "read" in effects_of(op) or (op.regions and op.name != "scf.if"):
                 return True
             left += op.operands
             for inner in blocks_in(op):

@@ -24,7 +24,6 @@ from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.element_movement import View
 from xegpu_py.ir.module import walk
-from xegpu_py.ir.operation import Operation
 from xegpu_py.numerics.formats import E8M0
 from xegpu_py.passes.analysis.ir_queries import attributes_of, constant_of, defining_op, element_of, shape_of
 from xegpu_py.target import TARGETS
@@ -459,25 +458,7 @@ def from_elements(values: Sequence[ir.Value], shape: Sequence[int]) -> ir.Value:
     return make("vector.from_elements", vector_type(shape, values[0].type), *values)
 
 
-# Replacements and copies of ops, and side effects of ops.
-
-_COMPUTE = ("arith.", "math.", "index.", "ub.", "vector.")
-"""Upstream dialects whose ops compute or access memory."""
-
-WRITES = frozenset((
-    "vector.transfer_write", "vector.store", "vector.scatter", "vector.maskedstore", "vector.compressstore",
-    "vector.print", "memref.store", "memref.copy", "memref.atomic_rmw", "memref.generic_atomic_rmw", "memref.alloc",
-    "gpu.barrier", "gpu.printf",
-))  # fmt: skip
-"""Upstream ops that write memory, print, or synchronize."""
-
-
-def only_reads(op: ir.Operation) -> bool:
-    """Whether an op only computes and reads memory, so that loads can be moved across it."""
-    view = op.opview
-    if isinstance(view, Operation):
-        return view.effects is not None and view.effects <= {"read"}
-    return op.name.startswith(_COMPUTE) and op.name not in WRITES
+# Replacements and copies of ops.
 
 
 def replace_op(op: ir.Operation, *values: ir.Value) -> None:

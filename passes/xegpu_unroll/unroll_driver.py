@@ -17,6 +17,7 @@ from xegpu_py.ir.element_movement import VIEWS, View, is_elementwise, view_of
 from xegpu_py.ir.operation import implements
 from xegpu_py.passes.analysis import message_tiling
 from xegpu_py.passes.analysis.ir_queries import bits_of, defining_op, element_of, is_desc, shape_of
+from xegpu_py.passes.analysis.memory_effects import only_reads
 from xegpu_py.passes.analysis.message_tiling import Access, Bounds, Box, Pieces, access_of, types_of
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import make
@@ -422,7 +423,7 @@ def sink(slabs: Sequence[Slab]) -> None:
     for block, found in blocks.items():
         ops = [op.operation for op in block.operations]
         place: dict[ir.Operation, int] = {op: i for i, op in enumerate(ops)}
-        barred = [0, *accumulate(not (build.only_reads(op) or implements(op, Prefetch)) for op in ops)]
+        barred = [0, *accumulate(not (only_reads(op) or implements(op, Prefetch)) for op in ops)]
         for start, factors in found:
             for load in dict.fromkeys(_load(v) for v in factors):
                 if load is None or load not in place or place[load] >= place[start]:

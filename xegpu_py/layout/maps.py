@@ -283,6 +283,11 @@ class WgTiles:
         return tuple(map(min, self.counts, self.grid))
 
     @property
+    def is_exclusive(self) -> bool:
+        """Whether no two subgroups own the same tile."""
+        return self.owners == self.grid
+
+    @property
     def own_count(self) -> int:
         """The number of all tiles that a subgroup owns."""
         return math.prod(self.rounds)

@@ -75,6 +75,81 @@ gpu.module @counted {
 
 // -----
 
+// In a loop the same tile is other elements in the next iteration, which another subgroup has.
+
+// CHECK-LABEL: gpu.func @moving
+gpu.module @moving {
+  gpu.func @moving(%A: memref<80x64xf32>) kernel attributes {xetile.subgroups = 4 : i64} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    scf.for %i = %c0 to %c16 step %c1 {
+      %t = xetile.init_tile %A[%i, 0] : memref<80x64xf32> -> !xetile.tile<64x64xf32>
+      // CHECK: gpu.barrier
+      // CHECK-NEXT: load_tile
+      // CHECK-NOT: gpu.barrier
+      %x = xetile.load_tile %t : !xetile.tile<64x64xf32> -> vector<64x64xf32>
+      %y = arith.addf %x, %x : vector<64x64xf32>
+      // CHECK: store_tile
+      xetile.store_tile %y, %t : vector<64x64xf32>, !xetile.tile<64x64xf32>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// What all subgroups load and one of them stores is loaded by all before.
+
+// CHECK-LABEL: gpu.func @small
+gpu.module @small {
+  gpu.func @small(%A: memref<1x4xf32>) kernel attributes {xetile.subgroups = 8 : i64} {
+    %t = xetile.init_tile %A[0, 0] : memref<1x4xf32> -> !xetile.tile<1x4xf32>
+    // CHECK: load_tile
+    %x = xetile.load_tile %t : !xetile.tile<1x4xf32> -> vector<1x4xf32>
+    %y = arith.addf %x, %x : vector<1x4xf32>
+    // CHECK: gpu.barrier
+    // CHECK-NEXT: store_tile
+    xetile.store_tile %y, %t : vector<1x4xf32>, !xetile.tile<1x4xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// Atomic updates are ordered with other accesses, and with each other unless their order changes nothing.
+
+!line = !xetile.tile<64xi32, #xetile.tile_attr<scattered = true>>
+
+// CHECK-LABEL: gpu.func @updates
+gpu.module @updates {
+  gpu.func @updates(%A: memref<64xi32>, %B: memref<64xi32>) kernel attributes {xetile.subgroups = 4 : i64} {
+    %i = vector.step : vector<64xindex>
+    %a = xetile.init_tile %A, %i : memref<64xi32>, vector<64xindex> -> !line
+    %m = arith.constant dense<true> : vector<64xi1>
+    // CHECK: xetile.load %
+    // CHECK-NEXT: gpu.barrier
+    // CHECK-NEXT: atomic_rmw
+    %x = xetile.load %a, %m : !line, vector<64xi1> -> vector<64xi32>
+    %0 = xetile.atomic_rmw <addi>, %x, %a : vector<64xi32>, !line -> vector<64xi32>
+    // CHECK-NEXT: gpu.barrier
+    // CHECK-NEXT: atomic_rmw <maxs>
+    %1 = xetile.atomic_rmw <maxs>, %x, %a : vector<64xi32>, !line -> vector<64xi32>
+    // CHECK-NEXT: gpu.barrier
+    // CHECK-NEXT: xetile.load
+    %y = xetile.load %a, %m : !line, vector<64xi1> -> vector<64xi32>
+    // CHECK-NEXT: gpu.barrier
+    // CHECK-NEXT: atomic_rmw
+    %2 = xetile.atomic_rmw <assign>, %x, %a : vector<64xi32>, !line -> vector<64xi32>
+    // CHECK-NEXT: gpu.barrier
+    // CHECK-NEXT: xetile.store
+    xetile.store %y, %a, %m : vector<64xi32>, !line, vector<64xi1>
+    gpu.return
+  }
+}
+
+// -----
+
 gpu.module @wrong {
   // expected-error @below {{'gpu.func' op has xetile.subgroups = "eight", which is no positive integer}}
   gpu.func @wrong(%A: memref<64x32xbf16>) kernel attributes {xetile.subgroups = "eight"} {

@@ -529,3 +529,20 @@ def test_strides_of_batches_are_multiples(batch):
     version = compiled.version_for((x, y, batch, 48), 3)
     assert (version is compiled) == (batch > 0 and batch % 16 == 0)
     assert ("lsc_load_block2d.ugm" in version.asm) == (batch > 0 and batch % 16 == 0)
+
+
+@xegpu_py.jit
+def histogram(A, H, S):
+    numbers = xl.load(A + xl.arange(0, 4096))
+    xl.atomic_add(H + numbers, numbers * 0 + 1)
+    j = xl.arange(0, 64)
+    xl.store(S + j, xl.cumsum(xl.load(H + j), 0))
+
+
+@pytest.mark.parametrize("count", [None, 1, 4])
+def test_what_all_have_updated_is_there_before_it_is_loaded(count):
+    numbers = np.random.default_rng(0).integers(0, 64, 4096).astype(np.int32)
+    counts, sums = np.zeros((2, 64), np.int32)
+    launch(histogram, 1, numbers, counts, sums, count=count)
+    np.testing.assert_array_equal(counts, np.bincount(numbers, minlength=64))
+    np.testing.assert_array_equal(sums, np.cumsum(counts))
