@@ -139,11 +139,13 @@ class RuntimeFault(Exception):
 #
 # Two threads of a workgroup are ordered by a barrier: what one did before its signal comes before what the other does
 # after its wait. Its writes are visible only if there is a fence of that memory between the write and the signal. Only
-# atomics order threads of different workgroups, if they follow a fence whose scope is larger than the workgroup. Writes
-# that do not change memory, or that all write the same value, are no races.
+# atomics order threads of different workgroups: what a thread did before an atomic comes before what another one does
+# after its own atomic of the same place. Writes are visible only if there is a fence whose scope is larger than the
+# workgroup. Writes that do not change memory, or that all write the same value, are no races.
 
 UGM, SLM = 1, 2
-"""The memories, by the numbers of their clocks. Clock 0 is the clock of reads."""
+"""The memories, by the numbers of their clocks. Clock 0 is the clock of reads. A clock has the time up to which the
+accesses of a thread are known to have happened before: `Races.note` counts time."""
 
 _READ, _WRITE, _ATOMIC = range(3)
 
@@ -176,11 +178,11 @@ class RaceFault(Exception):
 
 
 class _Events:
-    """The accesses so far: thread, time, instruction, and the clocks with which later accesses are compared."""
+    """The accesses so far: thread, clock with which later accesses are compared, time, instruction."""
 
     def __init__(self) -> None:
         self.count = 0
-        self.fields = np.zeros((6, 1024), np.int64)
+        self.fields = np.zeros((4, 1024), np.int64)
 
     def add(self, *columns: Array | int) -> int:
         """Add events with these fields; return the number of the first event."""
@@ -216,27 +218,31 @@ class Races:
         self._events = _Events()
         self._now = 0
         self._latest = {UGM: _nothing(memory_bytes, self._granules[UGM])}
-        # For each workgroup and memory of atomics: the time up to which its accesses of each clock are released, and
-        # the time at which it last acquired the accesses that others released.
-        self._released = np.full((3, 3, groups), -1, np.int64)
-        self._acquired = np.full((3, groups), -1, np.int64)
-        self._fenced = np.full((2, 3, groups), -1, np.int64)
+        # For each thread of the launch and memory of atomics: the time up to which its accesses of each clock are
+        # released, and the time up to which it has acquired what others released.
+        threads = groups * group_size
+        self._released = np.full((3, 3, threads), -1, np.int64)
+        self._acquired = np.full((3, threads), -1, np.int64)
+        self._fenced = np.full((2, 3, threads), -1, np.int64)
 
     def begin(self, first_group: int, groups: int, barriers: int, slm_bytes: int) -> None:
         """Begin the next workgroups, from number `first_group` on."""
         size = self._group_size
         self._first_group = first_group
-        self._clocks = np.zeros((3, groups * size, size), np.int32)
-        self._gathering = np.zeros((groups, barriers, 3, size), np.int32)
-        self._complete = np.zeros_like(self._gathering)
+        self._clocks = np.full((3, groups * size, size), -1, np.int64)
+        # Of each barrier the clocks of those that have signalled, and behind them what they have acquired.
+        self._gathering = np.full((groups, barriers, 3, size + 1), -1, np.int64)
+        self._complete = self._gathering.copy()
         self._phases = np.zeros((groups, barriers), np.int64)
         self._latest[SLM] = _nothing(groups * slm_bytes, self._granules[SLM])
 
     def signalled(self, rows: Array, barrier: Array, phases: Array) -> None:
         """Record that threads of the batch have signalled barriers, which completes `phases`."""
         groups, own = np.divmod(rows, self._group_size)
-        self._clocks[0, rows, own] += 1
-        np.maximum.at(self._gathering, (groups, barrier), self._clocks[:, rows].transpose(1, 0, 2))
+        self._clocks[0, rows, own] = self._now
+        acquired = self._acquired[:, self._first() + rows, None]
+        known = np.concatenate([self._clocks[:, rows], acquired], axis=2)
+        np.maximum.at(self._gathering, (groups, barrier), known.transpose(1, 0, 2))
         done = phases > self._phases
         self._complete[done] = self._gathering[done]
         self._phases = phases.copy()
@@ -244,7 +250,9 @@ class Races:
     def passed(self, rows: Array, barrier: Array) -> None:
         """Record that threads of the batch have passed their waits."""
         known = self._complete[rows // self._group_size, barrier].transpose(1, 0, 2)
-        self._clocks[:, rows] = np.maximum(self._clocks[:, rows], known)
+        self._clocks[:, rows] = np.maximum(self._clocks[:, rows], known[:, :, :-1])
+        threads = self._first() + rows
+        self._acquired[:, threads] = np.maximum(self._acquired[:, threads], known[:, :, -1])
 
     def fence(self, rows: Array, slm: bool, wide: bool) -> None:
         """Record that threads of the batch have fenced a memory.
@@ -253,9 +261,10 @@ class Races:
             wide: whether the fence orders accesses for other workgroups too.
         """
         memory = SLM if slm else UGM
-        groups, own = np.divmod(rows, self._group_size)
-        self._clocks[memory, rows, own] += 1
-        self._fenced[: 1 + wide, memory, self._first_group + groups] = self._now
+        self._clocks[memory, rows, rows % self._group_size] = self._now
+        for fenced in self._fenced[: 1 + wide, memory]:
+            # What other threads did before a barrier is fenced too.
+            np.maximum.at(fenced, self._known_to(rows), self._clocks[memory, rows])
 
     def note(
         self,
@@ -285,21 +294,13 @@ class Races:
             return
         memory, kind = SLM if slm else UGM, _KINDS[INSTRUCTIONS[inst.name].category]
         self._now += 1
-        if kind == _ATOMIC:
-            self._synchronize(rows, memory)
         granule = self._granules[memory]
         places, which = self._places(offsets, size, granule)
+        if kind == _ATOMIC:
+            self._synchronize(rows[which], places, memory)
         threads, numbers = np.unique(rows, return_inverse=True)
         clock = 0 if kind == _READ else memory
-        own = threads % self._group_size
-        first = self._events.add(
-            self._first_group * self._group_size + threads,
-            self._clocks[clock, threads, own] + 1,
-            self._clocks[0, threads, own] + 1,
-            clock,
-            self._now,
-            self._number(inst),
-        )
+        first = self._events.add(self._first() + threads, clock, self._now, self._number(inst))
         found, who = first + numbers.ravel()[which], rows[which]
         latest = self._latest[memory]
         if values is not None:
@@ -332,12 +333,33 @@ class Races:
             self._instructions.append(inst)
         return number
 
-    def _synchronize(self, rows: Array, memory: int) -> None:
-        groups = self._first_group + rows // self._group_size
-        wide = memory == UGM
-        self._released[memory, 0, groups] = self._now
-        self._released[memory, 1:, groups] = self._fenced[int(wide), 1:, groups]
-        self._acquired[memory, groups] = self._now
+    def _first(self) -> int:
+        """The number in the launch of the batch's first thread."""
+        return self._first_group * self._group_size
+
+    def _known_to(self, rows: Array) -> Array:
+        """The numbers in the launch of all threads of the workgroup of each thread."""
+        start = self._first() + rows - rows % self._group_size
+        return start[:, None] + np.arange(self._group_size)
+
+    def _synchronize(self, who: Array, places: Array, memory: int) -> None:
+        """Acquire what other threads released by their latest atomics of the same places, and release."""
+        # Simultaneous atomics of one place come in the order of their threads.
+        order = np.lexsort((who, places))
+        mine, at = self._first() + who[order], places[order]
+        after = np.flatnonzero((at[1:] == at[:-1]) & (mine[1:] != mine[:-1])) + 1
+        np.maximum.at(self._acquired[memory], mine[after], self._now)
+        for slot in self._latest[memory][_SLOTS[_ATOMIC]]:
+            thread, _, when, _ = self._events.fields[:, slot[at]]
+            other = (slot[at] >= 0) & (thread != mine)
+            np.maximum.at(self._acquired[memory], mine[other], when[other])
+        rows = np.unique(who)
+        threads = self._known_to(rows)
+        wide = self._fenced[int(memory == UGM)]
+        for clock, released in enumerate(self._released[memory]):
+            known = self._clocks[clock, rows]
+            np.maximum.at(released, threads, known if clock == 0 else np.minimum(known, wide[clock, threads]))
+        self._released[memory, 0, self._first() + rows] = self._now
 
     def _compare(self, old: Array, who: Array, places: Array, memory: int) -> None:
         """Compare accesses by threads `who` of the batch with earlier ones of the same granules, -1 for none."""
@@ -345,13 +367,13 @@ class Races:
         if not len(found):
             return
         who = who[found]
-        thread, stamp, signals, clock, when, inst = self._events.fields[:, old[found]]
-        mine = who + self._first_group * self._group_size
+        thread, clock, when, inst = self._events.fields[:, old[found]]
+        mine = who + self._first()
         (group, own), here = np.divmod(thread, self._group_size), mine // self._group_size
         together = group == here
-        ordered = (thread == mine) | (together & (self._clocks[clock, who, own] >= stamp))
+        ordered = (thread == mine) | (together & (self._clocks[clock, who, own] >= when))
         for atomics, counts in ((UGM, True), (SLM, together)):
-            released = np.minimum(self._released[atomics, clock, group], self._acquired[atomics, here])
+            released = np.minimum(self._released[atomics, clock, thread], self._acquired[atomics, mine])
             ordered |= counts & (when <= released)
         if ordered.all():
             return
@@ -362,7 +384,7 @@ class Races:
             self._instructions[int(inst[i])],
             memory == SLM,
             int(places[found[i]]) * self._granules[memory],
-            bool(together[i] and self._clocks[0, who[i], own[i]] >= signals[i]),
+            bool(together[i] and self._clocks[0, who[i], own[i]] >= when[i]),
         )
 
     def _keep(self, latest: Array, places: Array, found: Array, who: Array) -> None:
@@ -373,7 +395,7 @@ class Races:
         two[places[::-1]] = found[::-1]
         one[places] = found
         single = two[places] == one[places]
-        same = self._events.fields[0, before] == who + self._first_group * self._group_size
+        same = self._events.fields[0, before] == who + self._first()
         rest = np.where((before >= 0) & ~same, before, older)
         two[places[single]] = rest[single]
 
