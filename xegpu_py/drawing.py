@@ -115,7 +115,7 @@ class MlirLexer(RegexLexer):
 
     name = "MLIR (XeGPU, XeTile, vISA)"
     aliases: ClassVar[list[str]] = ["xegpu", "xetile", "mlir"]
-    filenames: ClassVar[list[str]] = ["*.mlir"]
+    filenames: ClassVar[list[str]] = ["*.mlir", "*.ttir"]
     url = "https://mlir.llvm.org/docs/LangRef/"
 
     tokens: ClassVar[dict[str, list[object]]] = {
@@ -141,7 +141,7 @@ class MlirLexer(RegexLexer):
             (r"\b[A-Za-z_]\w*(?:\.\w+)+", Name.Builtin),
             (r"\b(?:module|func|return|kernel|attributes|to|step|iter_args|else|do|into|in|case|default)\b", Keyword),
             (r"[A-Za-z_][\w$]*", Name),
-            (r"->|::|[=:,<>;?+*!~/.-]", Operator),
+            (r"->|::|[=:,<>;?+*!~/.|-]", Operator),
             (r"[()\[\]{}]", Punctuation),
             (r".", Text),
         ]

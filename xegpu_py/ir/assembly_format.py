@@ -1,9 +1,10 @@
 """Custom syntax of operations, from declarative formats in the language of MLIR's ODS.
 
 The language has: literals in back quotes (an empty one joins its neighbours without a space), `$field` for operands,
-index lists, attributes and regions, `type($field)`, `flat($field)` for an index list without brackets, `attr-dict`,
-`prop-dict` (the op's own attributes as `<{...}>`, which the `attr-dict` may have too), and optional groups `( ... )?`
-whose anchor is marked `^`. A group of literals alone may be left out when read and is left out when printed.
+index lists, attributes and regions, `type($field)`, `bare($field)` for the type of ours without its name,
+`functional-type($field, ..., $result)` for `(types) -> types`, `flat($field)` for an index list without brackets,
+`attr-dict`, `prop-dict` (the op's own attributes as `<{...}>`, which the `attr-dict` may have too), and optional groups
+`( ... )?` whose anchor is marked `^`. A group of literals alone may be left out when read and is left out when printed.
 
 Reading turns an op's text into a `ParsedOp`; `encode` turns that into MLIR's generic form; `decode` and `Format.write`
 go the other way.
@@ -21,8 +22,9 @@ from typing import Protocol
 from msgspec import Struct
 
 from xegpu_py.ir.codecs import AttributeCodec, Cursor, Scope, SyntaxFault, UnitCodec, split_list
-from xegpu_py.ir.definition import DYNAMIC
+from xegpu_py.ir.definition import DYNAMIC, Type
 from xegpu_py.ir.operation import (
+    MIXED,
     SEGMENTS,
     STATIC,
     Operation,
@@ -32,9 +34,12 @@ from xegpu_py.ir.operation import (
     ReadOperand,
     Syntax,
     ValueField,
+    expanded,
 )
 
-_ELEMENTS = re.compile(r"\s*(?:`([^`]*)`|(type|flat)\(\$(\w+)\)|(attr-dict|prop-dict)|\$(\w+)|(\()|(\)\?)|(\^))")
+_ELEMENTS = re.compile(
+    r"\s*(?:`([^`]*)`|(type|bare|flat|functional-type)\(([$\w, ]+)\)|(attr-dict|prop-dict)|\$(\w+)|(\()|(\)\?)|(\^))"
+)
 
 _KEY = re.compile(r'"([^"\n]*)"|([A-Za-z_][\w$.]*)')
 
@@ -170,10 +175,15 @@ class AttributeElement(Struct, frozen=True):
     codec: AttributeCodec
 
     def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
-        parsed.attributes[self.name] = self.codec.read(r.cursor, r.scope)
+        parsed.attributes[self.name] = True if self._is_unit else self.codec.read(r.cursor, r.scope)
+
+    @property
+    def _is_unit(self) -> bool:
+        """Whether it has no text of its own: the words around a unit attribute say that it is there."""
+        return isinstance(self.codec, UnitCodec)
 
     def starts(self, cursor: Cursor) -> bool:
-        return self.codec.starts(cursor)
+        return self._is_unit or self.codec.starts(cursor)
 
     def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
         text = self.codec.write(parsed.attributes[self.name])
@@ -233,6 +243,72 @@ class TypeElement(Struct, frozen=True):
         return bool(parsed.types.get(self.field.name))
 
 
+class BareTypeElement(TypeElement):
+    """The type of ours of an operand or result, without its dialect and name: `<f32>` for `!tt.ptr<f32>`."""
+
+    @property
+    def _name(self) -> str:
+        (cls,) = self.field.constraints
+        assert issubclass(cls, Type)
+        return cls.mnemonic()
+
+    def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
+        if not r.cursor.at("<"):
+            super().read(r, op, parsed)
+            return
+        parsed.type_offsets[self.field.name] = r.cursor.skip()
+        text = self._name + r.cursor.balanced()
+        parsed.types[self.field.name] = [r.scope.read_type(Cursor(text))]
+
+    def starts(self, cursor: Cursor) -> bool:
+        return cursor.at("<") or super().starts(cursor)
+
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
+        return [parsed.type_of(self.field.name).removeprefix(self._name)]
+
+
+class FunctionalTypeElement(Struct, frozen=True):
+    """The types of all operands in parentheses, an arrow, and those of the results."""
+
+    operands: tuple[ValueField, ...]
+    results: tuple[ValueField, ...]
+
+    def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
+        r.cursor.expect("(")
+        self._assign(self.operands, self._listed(r), r, parsed)
+        r.cursor.expect("->")
+        if r.cursor.accept("("):
+            types = self._listed(r)
+        else:
+            types = [r.scope.resolve(r.scope.read_type(r.cursor))]
+        self._assign(self.results, types, r, parsed)
+
+    def _listed(self, r: Reading) -> list[str]:
+        return [r.scope.resolve(r.scope.read_type(r.cursor)) for _ in r.cursor.entries(")")]
+
+    def _assign(self, fields: Sequence[ValueField], types: list[str], r: Reading, parsed: ParsedOp) -> None:
+        for field in fields:
+            names = parsed.operands.get(field.name)
+            count = len(names) if names is not None else 1 if field.arity == "single" else len(types)
+            parsed.types[field.name], types = types[:count], types[count:]
+        if types:
+            raise r.cursor.fault(f"there are {len(types)} more types than values")
+
+    def starts(self, cursor: Cursor) -> bool:
+        return cursor.at("(")
+
+    def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
+        operands, results = (
+            [t for field in fields for t in parsed.types.get(field.name, ())]
+            for fields in (self.operands, self.results)
+        )
+        after = results[0] if len(results) == 1 else f"({', '.join(results)})"
+        return [f"({', '.join(operands)}) -> {after}"]
+
+    def present(self, parsed: ParsedOp) -> bool:
+        return True
+
+
 class AttrDict(Struct, frozen=True):
     """The attribute dictionary: every attribute that no other element of the format holds.
 
@@ -267,7 +343,8 @@ class AttrDict(Struct, frozen=True):
             name, value = op.flags[key]
             parsed.attributes[name] = value
             return
-        name = op.dialect_class.attribute_spellings.get(key.lower(), key.lower())
+        lower = key.lower()
+        name = key if key in op.spec.attributes else op.dialect_class.attribute_spellings.get(lower, lower)
         attribute = op.spec.attributes.get(name)
         if attribute is None or name in self.elsewhere:
             known = "." in key or key in op.also_attributes or key == SEGMENTS["operand"]
@@ -342,6 +419,13 @@ class Group(Struct, frozen=True):
         return self.anchor is not None and self.anchor.present(parsed)
 
 
+_DIRECTIVES: dict[str, Callable[[ValueField], Element]] = {
+    "type": TypeElement,
+    "bare": BareTypeElement,
+    "flat": FlatListElement,
+}
+
+
 class Format:
     """A syntax in the language of MLIR's ODS, ready to read and write."""
 
@@ -365,8 +449,12 @@ class Format:
             literal, directive, typed, attr_dict, variable, opening, closing, _ = token.groups()
             if literal is not None:
                 elements.append(Literal(literal))
+            elif directive == "functional-type":
+                members = [fields[name.strip(" $")] for name in typed.split(",")]
+                operands = tuple(f for f in members if f in spec.operands)
+                elements.append(FunctionalTypeElement(operands, tuple(f for f in members if f not in operands)))
             elif directive:
-                elements.append((TypeElement if directive == "type" else FlatListElement)(fields[typed]))
+                elements.append(_DIRECTIVES[directive](fields[typed.strip("$")]))
             elif attr_dict:
                 elements.append(dictionaries[attr_dict])
             elif variable in spec.index_lists:
@@ -399,7 +487,7 @@ class Format:
                 glue = True
                 continue
             tight = glue or piece in _TIGHT_BEFORE or text[-1:] in _TIGHT_AFTER
-            text += piece if tight and text else " " + piece
+            text += piece if glue or (tight and text) else " " + piece
             glue = False
         return text
 
@@ -514,6 +602,8 @@ def _complete(op: type[Operation], parsed: ParsedOp, start: int) -> None:
             if not group.accepts(text):
                 role = "operand" if is_operand else "result"
                 raise SyntaxFault(where, f"{role} '{group.name}' must be {group.summary}, but got '{text}'")
+        if group.mixed and len(types) > MIXED:
+            raise SyntaxFault(where, f"'{group.name}' must have at most {MIXED} values, but got {len(types)}")
     refusal = op.reads_as(parsed)
     if refusal:
         raise SyntaxFault(start, refusal)
@@ -534,7 +624,8 @@ def encode(op: type[Operation], parsed: ParsedOp) -> tuple[str, str]:
     ]
     for which in SEGMENTS:
         if spec.needs_segments(which):
-            sizes = ", ".join(str(len(parsed.types[g.name])) for g in spec.groups(which))
+            groups = spec.groups(which)
+            sizes = ", ".join(map(str, expanded(groups, [len(parsed.types[g.name]) for g in groups])))
             entries.append(f"{SEGMENTS[which]} = array<i32: {sizes}>")
     entries += [n if text is None else f"{n} = {text}" for n, text in parsed.extra]
     attributes = f" {{{', '.join(entries)}}}" if entries else ""

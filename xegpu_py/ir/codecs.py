@@ -213,8 +213,13 @@ class StringCodec(AttributeCodec):
         return self._unescape(raw[1:-1])
 
     def encode(self, value: str) -> str:
-        plain = (chr(b) if 32 <= b < 127 and chr(b) not in '"\\' else f"\\{b:02X}" for b in value.encode())
-        return f'"{"".join(plain)}"'
+        return f'"{"".join(self._escaped(b) for b in value.encode())}"'
+
+    @staticmethod
+    def _escaped(byte: int) -> str:
+        """A byte of a string, as MLIR prints it."""
+        char = chr(byte)
+        return "\\\\" if char == "\\" else char if 32 <= byte < 127 and char != '"' else f"\\{byte:02X}"
 
     def coerce(self, value: Any) -> Any:
         return self._checked(value, str)

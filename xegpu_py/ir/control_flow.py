@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from mlir import ir
 
 from xegpu_py.ir.bindings import blocks_in
-from xegpu_py.ir.module import FUNCTIONS
+from xegpu_py.ir.definition import FUNCTIONS
 
 STRUCTURED = ("scf.for", "scf.while", "scf.if", "scf.index_switch", "scf.execute_region")
 """Ops whose regions forward values."""

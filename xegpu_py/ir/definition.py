@@ -83,6 +83,7 @@ class Dialect:
         any_attributes: whether ops may have attributes that their classes do not declare.
         checks_texts: whether a type or attribute that breaks a rule on its own is refused wherever it is read, as by
             MLIR, and not only as part of an op of the dialect.
+        names_from_locations: whether values are printed with the names in their locations.
     """
 
     name: ClassVar[str]
@@ -92,19 +93,21 @@ class Dialect:
     type_names: ClassVar[Mapping[str, str]] = {}
     any_attributes: ClassVar[bool] = False
     checks_texts: ClassVar[bool] = False
+    names_from_locations: ClassVar[bool] = False
     shorthands: ClassVar[Mapping[str, Attr]] = {}
     borrowed: ClassVar[Mapping[str, EnumCodec]] = {}
     operations: ClassVar[dict[str, type[ir.OpView]]]
     types: ClassVar[dict[str, type[Type]]]
     attributes: ClassVar[dict[str, type[Attr]]]
     enums: ClassVar[dict[str, EnumCodec]]
+    carried: ClassVar[dict[str, type[CarriedOperation]]]
     rules: ClassVar[list[Rule]]
     view: ClassVar[type]
 
     def __init_subclass__(cls, *, name: str, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.name = name
-        cls.operations, cls.types, cls.attributes, cls.enums = {}, {}, {}, {}
+        cls.operations, cls.types, cls.attributes, cls.enums, cls.carried = {}, {}, {}, {}, {}
         cls.rules = []
         cls.view = type(f"_{cls.__name__}", (ir.Dialect,), {"DIALECT_NAMESPACE": name})
         register_dialect(cls.view)
@@ -444,6 +447,31 @@ def enum_attr(dialect: type[Dialect], name: str) -> Callable[[type[E_]], type[E_
     return register
 
 
+class CarriedOperation:
+    """An op that MLIR holds as one of its own: ops of IRDL can be neither symbols nor terminators.
+
+    Its syntax is that of its carrier but for the name. A carrier that is a function has the op's name as a unit
+    attribute; the carriers of terminators and calls are told by the function or op that they are in.
+
+    Attributes:
+        carrier: the op of MLIR's.
+    """
+
+    dialect: ClassVar[type[Dialect]]
+    name: ClassVar[str]
+    carrier: ClassVar[str]
+
+    def __init_subclass__(cls, *, dialect: type[Dialect], name: str, carrier: str, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.dialect, cls.name, cls.carrier = dialect, name, carrier
+        dialect.carried[name] = cls
+
+    @classmethod
+    def mnemonic(cls) -> str:
+        """The name with its namespace, such as `tt.return`."""
+        return f"{cls.dialect.name}.{cls.name}"
+
+
 class Interface(metaclass=ABCMeta):  # noqa: B024
     """An interface of ops. An op's class lists its `interfaces`, and `isinstance` tests for one.
 
@@ -490,6 +518,8 @@ class IndexList:
 
         def __get__(self, op: Any, owner: Any = None) -> Any: ...
 
+
+FUNCTIONS = ("func.func", "gpu.func")
 
 DYNAMIC = -(2**63)
 """The static entry of an `IndexList` where an operand is; MLIR's own sentinel."""

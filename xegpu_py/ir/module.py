@@ -18,7 +18,7 @@ from msgspec import Struct, structs
 from xegpu_py.drawing import html
 from xegpu_py.ir.assembly_format import unknown_attribute
 from xegpu_py.ir.bindings import blocks_in, is_kernel, load_dialects
-from xegpu_py.ir.definition import DYNAMIC, Attr, Dialect, EnumCodec, Type
+from xegpu_py.ir.definition import DYNAMIC, FUNCTIONS, Attr, Dialect, EnumCodec, Type
 from xegpu_py.ir.diagnostics import (
     Diagnostic,
     DiagnosticError,
@@ -29,7 +29,7 @@ from xegpu_py.ir.diagnostics import (
     op_error,
     position_of,
 )
-from xegpu_py.ir.operation import SEGMENTS, STATIC, Operation, ValueField, VerifyError, group_sizes
+from xegpu_py.ir.operation import MIXED, SEGMENTS, STATIC, Operation, ValueField, VerifyError, group_sizes
 from xegpu_py.ir.printer import Printer
 from xegpu_py.ir.reader import Reader, Rewritten, with_cast
 
@@ -155,10 +155,11 @@ class Module:
         Raises:
             DiagnosticError: with the first line that differs, or with the errors of reading.
         """
-        text = self.text()
+        # The text has no locations, and so not the names in them.
+        text = self.text(names=False)
         for form, data in (("text", text.encode()), ("bytecode", self.bytecode())):
             name = f"<{form}>"
-            again = parse_source(decode(data, name)).text()
+            again = parse_source(decode(data, name)).text(names=False)
             if again != text:
                 was, now = next((a, b) for a, b in zip_longest(text.splitlines(), again.splitlines()) if a != b)
                 notes = (f"printed: {was}", f"read back: {now}")
@@ -183,6 +184,7 @@ def print_op(
     elide: int | None = None,
     print_defaults: bool = False,
     verified: bool = False,
+    names: bool = True,
 ) -> str:
     """An op as text in dialect syntax.
 
@@ -193,12 +195,14 @@ def print_op(
         elide: print constants of more elements than this as `__elided__`.
         print_defaults: print attributes of our ops that have their default value too.
         verified: the op is known to be valid, and MLIR need not check that before it prints.
+        names: name values as their locations do, where a dialect has names in them.
     """
     text = op.get_asm(
         large_elements_limit=elide,
         enable_debug_info=debuginfo,
         print_generic_op_form=generic,
         use_local_scope=local_scope,
+        use_name_loc_as_prefix=names and any(dialect.names_from_locations for dialect in op.context.own),
         assume_verified=verified,
     )
     if generic:
@@ -313,6 +317,7 @@ def _relocate(root: mlir.Operation, rewritten: Rewritten) -> None:
     def is_ours(location: mlir.Location) -> bool:
         return location.is_a_file() and (not stated or _file_of(location) == _BUFFER)
 
+    states_root = not is_ours(root.location)
     moves: list[tuple[mlir.Operation, mlir.Location]] = []
     for op in walk(root):
         location = op.location
@@ -326,7 +331,8 @@ def _relocate(root: mlir.Operation, rewritten: Rewritten) -> None:
     # The innermost first: setting the location of an op without results may replace it (`bindings`).
     for op, where in reversed(moves):
         op.location = where
-    root.location = file(source.name, source.first_line, 1, context)
+    if not states_root:
+        root.location = file(source.name, source.first_line, 1, context)
 
 
 def _file_of(location: mlir.Location) -> str:
@@ -361,10 +367,10 @@ __all__ = ["Module", "Position", "from_mlir", "parse", "parse_source", "print_op
 
 # MLIR contexts in which our dialects are defined.
 
-DIALECTS = ("xegpu", "xetile", "visa", "iree_vector_ext")
+DIALECTS = ("xegpu", "xetile", "visa", "iree_vector_ext", "tt", "ttg")
 """Our dialects: modules of `xegpu_py.dialects`, each with a `DIALECT`."""
 
-ON_DEMAND = ("xetile", "visa", "iree_vector_ext")
+ON_DEMAND = ("xetile", "visa", "iree_vector_ext", "tt", "ttg")
 """Dialects that a context loads when a text names them, or on request: their import (for layouts, that of numpy) takes
 as long as all else."""
 
@@ -504,8 +510,8 @@ def _parameters(cls: type[Type] | type[Attr]) -> list[str]:
 
 def _operation(op: type[Operation]) -> list[str]:
     body, spec = _Body(), op.spec
-    operands = [_value(body, f) for f in spec.operands]
-    results = [_value(body, f) for f in spec.results]
+    operands = [text for f in spec.operands for text in _values(body, f)]
+    results = [text for f in spec.results for text in _values(body, f)]
     # An attribute that IRDL knows must be there, so optional ones are left to our own verifier.
     required = [f'"{a.name}" = {a.codec.irdl(body)}' for a in spec.attributes.values() if a.required]
     regions = [f"{r.name}: {body.constraint('irdl.region')}" for r in spec.regions]
@@ -519,15 +525,17 @@ def _operation(op: type[Operation]) -> list[str]:
     return body.lines
 
 
-def _value(body: _Body, field: ValueField) -> str:
+def _values(body: _Body, field: ValueField) -> list[str]:
+    if field.mixed:
+        # All uses of one constraint would have one type.
+        ones = [ValueField(f"{field.name}_{i}", "optional", field.constraints) for i in range(MIXED)]
+        return [text for one in ones for text in _values(body, one)]
     constraint = body.any_of([c.irdl(body) for c in field.constraints])
     arity = "" if field.arity == "single" else field.arity + " "
-    return f"{field.name}: {arity}{constraint}"
+    return [f"{field.name}: {arity}{constraint}"]
 
 
 # Semantic verification: what MLIR and IRDL cannot check of our ops.
-
-FUNCTIONS = ("func.func", "gpu.func")
 
 Broken = tuple[str, tuple[str, ...]] | None
 """A broken rule: the message and its notes."""

@@ -80,6 +80,8 @@ class Operation(ir.OpView):  # type: ignore[misc]
         effects: what the op does beside making its results, of "read" and "write" (memory), "sync", "variables" and
             "control"; None if that is not known.
         same_type: a field whose type need not be given, and the field that has the same one, which is verified.
+        quoted: whether the name stands in quotes, as in MLIR's generic form.
+        mixed: variadic fields whose values need not have one type; they hold at most `MIXED` values.
     """
 
     dialect_class: ClassVar[type[d.Dialect]]
@@ -90,6 +92,8 @@ class Operation(ir.OpView):  # type: ignore[misc]
     flags: ClassVar[Mapping[str, tuple[str, Any]]] = {}
     effects: ClassVar[frozenset[str] | None] = None
     same_type: ClassVar[tuple[str, str] | None] = None
+    quoted: ClassVar[bool] = False
+    mixed: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(
         cls,
@@ -105,7 +109,7 @@ class Operation(ir.OpView):  # type: ignore[misc]
             return
         cls.dialect_class = dialect
         cls.OPERATION_NAME = f"{dialect.name}.{name}"
-        cls.spec = spec_of(cls, interfaces)
+        cls.spec = spec_of(cls, interfaces, cls.mixed)
         for interface in interfaces:
             interface.register(cls)
         cls._ODS_REGIONS = (len(cls.spec.regions), True)
@@ -165,7 +169,8 @@ class Operation(ir.OpView):  # type: ignore[misc]
 def _segments(spec: OpSpec, which: str) -> list[int] | None:
     if not spec.needs_segments(which):
         return None
-    return [{"single": 1, "optional": 0, "variadic": -1}[g.arity] for g in spec.groups(which)]
+    sizes = {"single": [1], "optional": [0], "variadic": [-1], "mixed": [0] * MIXED}
+    return [size for g in spec.groups(which) for size in sizes["mixed" if g.mixed else g.arity]]
 
 
 def _accessors(spec: OpSpec) -> dict[str, Callable[[Any], Any]]:
@@ -204,7 +209,7 @@ def _value_accessor(spec: OpSpec, which: str, index: int) -> Callable[[Any], Any
         return lambda self: self.operation.results[index]
 
     def bounds(attribute: ir.Attribute) -> tuple[int, int]:
-        sizes = list(attribute)
+        sizes = collapsed(groups, list(attribute))
         start = sum(sizes[:index])
         return start, start + sizes[index]
 
@@ -359,7 +364,14 @@ def _is_required(spec: OpSpec, name: str) -> bool:
 def _grouped(segments: list[int] | None, groups: Sequence[ValueField], values: Mapping[str, list[Any]]) -> list[Any]:
     if segments is None:
         return [v for g in groups for v in values[g.name]]
-    return [values[g.name] if g.arity == "variadic" else next(iter(values[g.name]), None) for g in groups]
+    grouped: list[Any] = []
+    for g in groups:
+        listed = values[g.name]
+        if g.mixed:
+            grouped += [*listed, *[None] * (MIXED - len(listed))]
+        else:
+            grouped.append(listed if g.arity == "variadic" else next(iter(listed), None))
+    return grouped
 
 
 def _value(argument: Any, name: str) -> ir.Value:
@@ -450,6 +462,10 @@ STATIC = "static_"
 SEGMENTS = {"operand": "operandSegmentSizes", "result": "resultSegmentSizes"}
 """The attributes with the sizes of operand and result groups."""
 
+MIXED = 32
+"""The most values of a field whose values have types of their own. In IRDL those of a variadic field have one type,
+so that such a field is this many optional ones."""
+
 _ABSENT = object()
 
 
@@ -459,6 +475,7 @@ class ValueField(Struct, frozen=True):
     name: str
     arity: Arity
     constraints: tuple[type[TypeConstraint], ...]
+    mixed: bool = False
 
     @property
     def summary(self) -> str:
@@ -473,6 +490,23 @@ class ValueField(Struct, frozen=True):
     def accepts(self, text: str) -> bool:
         """Whether a type in MLIR's own spelling fulfils the constraints."""
         return any(c.accepts(text) for c in self.constraints)
+
+
+def collapsed(groups: Sequence[ValueField], segments: Sequence[int]) -> list[int]:
+    """The size of each group, from the sizes that MLIR holds, in which one of mixed types has `MIXED` entries."""
+    sizes, start = [], 0
+    for group in groups:
+        end = start + (MIXED if group.mixed else 1)
+        sizes.append(sum(segments[start:end]))
+        start = end
+    return sizes if start == len(segments) else []
+
+
+def expanded(groups: Sequence[ValueField], sizes: Sequence[int]) -> list[int]:
+    """The sizes that MLIR holds: the reverse of `collapsed`."""
+    return [
+        n for group, size in zip(groups, sizes) for n in ([1] * size + [0] * (MIXED - size) if group.mixed else [size])
+    ]
 
 
 class AttributeField(Struct, frozen=True):
@@ -512,7 +546,9 @@ class OpSpec(Struct, dict=True):
         """Whether the sizes of the operand or result groups cannot be told from their sum."""
         found = self._segmented.get(which)
         if found is None:
-            found = self._segmented[which] = sum(g.arity != "single" for g in self.groups(which)) > 1
+            groups = self.groups(which)
+            found = sum(g.arity != "single" for g in groups) > 1 or any(g.mixed for g in groups)
+            self._segmented[which] = found
         return found
 
     def sizes(self, which: str, total: int, segments: Sequence[int] | None) -> list[int]:
@@ -523,9 +559,10 @@ class OpSpec(Struct, dict=True):
         """
         groups = self.groups(which)
         if self.needs_segments(which):
-            if segments is None or len(segments) != len(groups) or sum(segments) != total:
+            sizes = collapsed(groups, segments or ())
+            if len(sizes) != len(groups) or sum(sizes) != total:
                 raise ValueError("segment sizes do not match the number of values")
-            return list(segments)
+            return sizes
         singles = [g.arity == "single" for g in groups]
         rest = total - sum(singles)
         if rest < 0 or (rest and all(singles)):
@@ -573,8 +610,8 @@ def _annotations(*classes: type) -> Iterator[tuple[type, str, Any]]:
             yield cls, name, annotation
 
 
-def spec_of(cls: type, interfaces: Sequence[type[Interface]] = ()) -> OpSpec:
-    """The declaration in the annotations of an operation class and of its interfaces.
+def spec_of(cls: type, interfaces: Sequence[type[Interface]] = (), mixed: frozenset[str] = frozenset()) -> OpSpec:
+    """The declaration in the annotations of an operation class and of its interfaces; `mixed` are `Operation`'s.
 
     Raises:
         TypeError: if one is neither operand, result, attribute nor region.
@@ -599,7 +636,7 @@ def spec_of(cls: type, interfaces: Sequence[type[Interface]] = ()) -> OpSpec:
             spec.regions.append(RegionField(name, arity == "optional"))
         elif origin in (Operand, Result):
             groups = spec.operands if origin is Operand else spec.results
-            groups.append(ValueField(name, arity, alternatives(get_args(inner)[0])))
+            groups.append(ValueField(name, arity, alternatives(get_args(inner)[0]), name in mixed))
         elif origin is Attribute:
             value = marker.value if isinstance(marker, Default) else None
             required = arity == "single" and not isinstance(marker, Default)

@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 from msgspec import Struct, field
 
 from xegpu_py.ir.assembly_format import decode, formats_of, mark_numbers, read_op
-from xegpu_py.ir.codecs import Cursor, SyntaxFault
+from xegpu_py.ir.codecs import Cursor, SyntaxFault, split_list
 from xegpu_py.ir.definition import DYNAMIC, Dialect
 from xegpu_py.ir.diagnostics import Source
 from xegpu_py.ir.operation import STATIC, Operation
@@ -35,6 +35,11 @@ _DYNAMIC = str(DYNAMIC)
 _UNNAMED = cast(MethodType, Operation.result_name).__func__
 
 _REGION = re.compile("\x01(\\d+)\x01")
+
+
+_CARRIER = re.compile(r"([ \t]*(?:%[^=\"]*= )?)((?:func\.)?(?:func|return|call)|vector\.yield)(?= |$)(.*)", re.DOTALL)
+
+_ATTRIBUTES = re.compile(r" attributes (\{.*\})( \{)?( loc\(.*\))?$")
 
 
 class _OpenOp(Struct):
@@ -107,6 +112,53 @@ def _fill(template: tuple[str, list[int]], values: list[str]) -> str:
     return text % tuple([values[i] for i in order])
 
 
+class _Carriers:
+    """Names of ops that MLIR holds as its own (`CarriedOperation`), in the lines that it prints."""
+
+    def __init__(self, dialects: Sequence[type[Dialect]]) -> None:
+        self._carried = [op for dialect in dialects for op in dialect.carried.values()]
+        self._functions: list[tuple[str, type[Dialect]]] = []
+
+    def rename(self, line: str, within: type[Operation] | None) -> str:
+        """A line with the name of the op that its carrier stands for.
+
+        Args:
+            line: the line.
+            within: the op in whose region it is.
+        """
+        if not self._carried:
+            return line
+        if self._functions and line.startswith(self._functions[-1][0] + "}"):
+            self._functions.pop()
+            return line
+        m = _CARRIER.match(line)
+        if not m:
+            return line
+        carrier = m[2] if "." in m[2] else f"func.{m[2]}"
+        if carrier == "func.func":
+            return self._function(line, m)
+        dialect = within.dialect_class if carrier == "vector.yield" and within else None
+        if self._functions and carrier != "vector.yield":
+            dialect = self._functions[-1][1]
+        for op in self._carried:
+            ends = within is None or carrier != "vector.yield" or op.mnemonic().startswith(f"{within.OPERATION_NAME}.")
+            if op.dialect is dialect and op.carrier == carrier and ends:
+                return f"{m[1]}{op.mnemonic()}{m[3]}"
+        return line
+
+    def _function(self, line: str, m: re.Match[str]) -> str:
+        attributes = _ATTRIBUTES.search(m[3])
+        entries = split_list(attributes[1][1:-1]) if attributes else []
+        op = next((op for op in self._carried if op.carrier == "func.func" and op.mnemonic() in entries), None)
+        if op is None or attributes is None:
+            return line
+        kept = ", ".join(e for e in entries if e != op.mnemonic())
+        if attributes[2]:
+            self._functions.append((m[1], op.dialect))
+        rest = f"{f' attributes {{{kept}}}' if kept else ''}{attributes[2] or ''}{attributes[3] or ''}"
+        return f"{m[1]}{op.mnemonic()}{m[3][: attributes.start()]}{rest}"
+
+
 class Printer(Struct, dict=True):
     """Puts our ops, types and attributes in a printed module into dialect syntax.
 
@@ -130,11 +182,11 @@ class Printer(Struct, dict=True):
 
     def rewrite(self, text: str) -> str:
         """The text in dialect syntax."""
-        names = _Names(text)
+        names, carriers = _Names(text), _Carriers(self.dialects)
         out: list[str] = []
         stack: list[_OpenOp] = []
         for line in text.split("\n"):
-            line = names.leave(line)
+            line = carriers.rename(names.leave(line), stack[-1].op if stack else None)
             if stack and self._closes(stack[-1], line, out):
                 if not line.startswith(stack[-1].indent + "}, {"):
                     stack.pop()
@@ -256,7 +308,8 @@ class Printer(Struct, dict=True):
             return self._generic_with_regions(open_op, bodies, rest)
         values = [*open_op.operands, *body.numbers]
         text = _MARK.sub(lambda m: values[int(m[1])], body.text)
-        lines = [f"{open_op.head}{open_op.op.OPERATION_NAME}"]
+        name = open_op.op.OPERATION_NAME
+        lines = [open_op.head + (f'"{name}"' if open_op.op.quoted else name)]
         for i, piece in enumerate(_REGION.split(text + body.location)):
             if i % 2:
                 lines[-1] += "{"

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from xegpu_py.ir.assembly_format import encode, mark_numbers, read_op
 from xegpu_py.ir.codecs import Cursor, Scope, SyntaxFault, split_list
-from xegpu_py.ir.definition import DYNAMIC, STRING, Dialect, TypeReader
+from xegpu_py.ir.definition import DYNAMIC, FUNCTIONS, STRING, CarriedOperation, Dialect, TypeReader
 from xegpu_py.ir.diagnostics import Diagnostic, Source
 from xegpu_py.ir.operation import SEGMENTS, STATIC, Operation, ParsedOp, ReadOperand
 
@@ -32,6 +32,8 @@ _REST = re.compile(r" (?:<?\{|: )")
 """Where the attributes or types of an op begin, among which no index list is."""
 
 _WORD = re.compile(r"[%@^!#]?[\w$.-]+|\S")
+
+_SYMBOL_NAME = re.compile(rf"@(?:[\w$.-]+|{STRING})")
 
 _MEMO_LINE = 500
 """Longest line that is looked up as already read: bounds the work on files of one huge line."""
@@ -179,11 +181,14 @@ class Reader(TypeReader):
         quoted = (
             rf'"(?P<renamed>{renamed})\.(?P<quoted>\w+)"(?=\s*\()|' if renamed else "(?P<renamed>(?P<quoted>(?!)))|"
         )
+        generic = "|".join(op.OPERATION_NAME for d in dialects for op in d.operations.values() if op.quoted) or "(?!)"
+        dotted = "".join(f"{re.escape(name)}|" for d in dialects for name in d.carried if "." in name)
         self._scan = re.compile(
-            rf"{quoted}(?P<skip>//[^\n]*|{STRING})"
+            rf'{quoted}"(?P<generic>{generic})"(?=\s*\()|'
+            rf"(?P<skip>//[^\n]*|{STRING})"
             r"|(?P<alias>[!#][A-Za-z_][\w$]*)\s*(?:(?==)|\Z)"
             rf"|{self._own.pattern}"
-            rf"|(?<![\w.$%@^#!-])(?P<dialect>{self._names})\.(?P<op>\w+)"
+            rf"|(?<![\w.$%@^#!-])(?P<dialect>{self._names})\.(?P<op>{dotted}\w+)"
         )
         self._named = re.compile(rf"[!#]?(?P<owner>{self._names})\.(?P<param>\w+)")
         self._marks = (*(f"{name}." for name in self._by_name), "#", "!")
@@ -265,6 +270,9 @@ class Reader(TypeReader):
                 self._emit(text[done : m.start()])
                 self._replace(m.start(), cursor.pos, raw)
                 pos = done = cursor.pos
+            elif m["dialect"] and (carried := self._find_carried(m)):
+                self._emit(text[done : m.start()])
+                pos = done = self._carried(carried, m.start(), m.end())
             elif op := self._find_op(m):
                 self._emit(text[done : m.start()])
                 pos = done = self._op(op, m.start(), m.end(), bool(m["quoted"]))
@@ -289,7 +297,38 @@ class Reader(TypeReader):
             with suppress(ValueError):
                 self._memo[key] = _Line(before, template, after, holes)
 
+    def _find_carried(self, m: re.Match[str]) -> type[CarriedOperation] | None:
+        found = self._by_name[m["dialect"]].carried.get(m["op"])
+        return None if found and self._is_attribute_key(m, False) else found
+
+    def _carried(self, op: type[CarriedOperation], start: int, end: int) -> int:
+        """Replace the name of an op, and mark a function; the offset after what was replaced."""
+        self._replace(start, end, op.carrier)
+        if op.carrier not in FUNCTIONS:
+            return end
+        cursor = Cursor(self.source.text, end)
+        while cursor.word():
+            pass
+        if not cursor.match(_SYMBOL_NAME):
+            raise cursor.expected("the name of a function")
+        cursor.balanced()
+        if cursor.accept("->"):
+            if cursor.at("("):
+                cursor.balanced()
+            else:
+                cursor.type_text()
+        at, mark = cursor.pos, f" attributes {{{op.mnemonic()}}}"
+        if cursor.accept("attributes"):
+            cursor.expect("{")
+            at, mark = cursor.pos, op.mnemonic() + ("" if cursor.at("}") else ", ")
+        self._range(end, at)
+        self._replace(at, at, mark)
+        return at
+
     def _find_op(self, m: re.Match[str]) -> type[Operation] | None:
+        if m["generic"]:
+            dialect_name, _, name = m["generic"].partition(".")
+            return self._by_name[dialect_name].operations[name]
         dialect = self._by_name[m["renamed"] or m["dialect"]]
         name = m["quoted"] or m["op"]
         found = dialect.operations.get(name)

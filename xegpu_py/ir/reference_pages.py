@@ -40,6 +40,12 @@ def page(dialect: type[Dialect]) -> str:
     ]
     for op in operations:
         out += _operation(op)
+    for carried in dialect.carried.values():
+        out += [
+            f"### `{carried.mnemonic()}`",
+            *_text(carried),
+            f"MLIR holds it as `{carried.carrier}`, whose syntax it has.",
+        ]
     for title, classes in (("Types", dialect.types), ("Attributes", dialect.attributes)):
         out += [f"## {title}"] if classes else []
         for cls in _distinct(classes.values()):

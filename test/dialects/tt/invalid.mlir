@@ -1,0 +1,165 @@
+// RUN: xegpu-opt --split-input-file --verify-diagnostics %s
+
+// expected-error @below {{a pointer must point to integers or floating-point numbers, but got '!tt.ptr<f32, "global">'}}
+tt.func @f(%p: !tt.ptr<!tt.ptr<f32>>) { tt.return }
+
+// -----
+
+// expected-error @below {{the address space of a pointer must be global, descriptor or constant, but got 'shared'}}
+tt.func @f(%p: !tt.ptr<f32, "shared">) { tt.return }
+
+// -----
+
+// expected-error @below {{a layout in shared memory belongs to TritonGPU's IR, and not to TTIR}}
+tt.func @f(%p: !tt.tensordesc<16x16xf32, #shared>) { tt.return }
+
+// -----
+
+tt.func @f(%x: tensor<3xf32>) {
+  // expected-error @below {{requires tensors of a power of two of elements, but got tensor<3xf32>}}
+  %0 = tt.bitcast %x : tensor<3xf32> -> tensor<3xi32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4xf32>) {
+  // expected-error @below {{requires types of one width, but f32 has 32 bits and i64 has 64}}
+  %0 = tt.bitcast %x : tensor<4xf32> -> tensor<4xi64>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4xf32>) {
+  // expected-error @below {{requires a rounding mode for f32 to f16}}
+  // expected-note @below {{write ', rounding = rtne' or rtz}}
+  %0 = tt.fp_to_fp %x : tensor<4xf32> -> tensor<4xf16>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4xf16>) {
+  // expected-error @below {{accepts a rounding mode only for a conversion to fewer bits, but got f16 to f32}}
+  %0 = tt.fp_to_fp %x, rounding = rtz : tensor<4xf16> -> tensor<4xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%p: tensor<4x!tt.ptr<f32>>, %i: tensor<8xi32>) {
+  // expected-error @below {{requires operands and results of one shape}}
+  %0 = tt.addptr %p, %i : tensor<4x!tt.ptr<f32>>, tensor<8xi32>
+  tt.return
+}
+
+// -----
+
+tt.func @f() {
+  // expected-error @below {{requires a result of type tensor<8xi32>, but got tensor<4xi32>}}
+  %0 = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<4xi32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4x8xf32>) {
+  // expected-error @below {{'order' must be a permutation of [0, 1], but got [0, 0]}}
+  %0 = tt.trans %x {order = array<i32: 0, 0>} : tensor<4x8xf32> -> tensor<4x8xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4x8xf32>) {
+  // expected-error @below {{cannot change dimension 0 from size 4 to 8: only size 1 is repeated}}
+  %0 = tt.broadcast %x : tensor<4x8xf32> -> tensor<8x8xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4x8xf32>) {
+  // expected-error @below {{requires results of types tensor<4xf32>, but got tensor<8xf32>}}
+  %0 = "tt.reduce"(%x) <{axis = 1 : i32}> ({
+  ^bb0(%a: f32, %b: f32):
+    tt.reduce.return %a : f32
+  }) : (tensor<4x8xf32>) -> tensor<8xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4x8xf32>) {
+  // expected-error @below {{requires a region of arguments f32, f32, but got f32}}
+  %0 = "tt.reduce"(%x) <{axis = 1 : i32}> ({
+  ^bb0(%a: f32):
+    tt.reduce.return %a : f32
+  }) : (tensor<4x8xf32>) -> tensor<4xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<8xf32>) {
+  %0 = "tt.scan"(%x) <{axis = 0 : i32, reverse = false}> ({
+  ^bb0(%a: f32, %b: f32):
+    // expected-error @below {{must return f32, but got f32, f32}}
+    tt.scan.return %a, %b : f32, f32
+  }) : (tensor<8xf32>) -> tensor<8xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%a: tensor<16x32xf16>, %b: tensor<16x16xf16>, %c: tensor<16x16xf32>) {
+  // expected-error @below {{'a' has 32 columns, but 'b' has 16 rows}}
+  %0 = tt.dot %a, %b, %c : tensor<16x32xf16> * tensor<16x16xf16> -> tensor<16x16xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%p: !tt.ptr<f32>, %n: i32, %s: i64) {
+  // expected-error @below {{requires 2 entries in 'shape' for !tt.tensordesc<16x16xf32>, but got 1}}
+  %0 = tt.make_tensor_descriptor %p, [%n], [%s, %s] : <f32>, <16x16xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%d: !tt.tensordesc<16x16xf32>, %i: i32, %r: tensor<16xi32>) {
+  // expected-error @below {{requires a descriptor with a block of one row, but got !tt.tensordesc<16x16xf32>}}
+  %0 = tt.descriptor_gather %d[%r, %i] : (!tt.tensordesc<16x16xf32>, tensor<16xi32>, i32) -> tensor<16x16xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%p: !tt.ptr<f32>) {
+  // expected-error @below {{'sem' must be relaxed or acquire, but got release}}
+  %0 = tt.atomic_load release, gpu, %p : (!tt.ptr<f32>) -> f32
+  tt.return
+}
+
+// -----
+
+tt.func @f(%p: !tt.ptr<f32>, %x: i32) {
+  // expected-error @below {{expected one of and, or, xor, add, fadd, max, min, umax, umin, exch, but got 'sub'}}
+  %0 = tt.atomic_rmw sub, relaxed, gpu, %p, %x : (!tt.ptr<f32>, i32) -> f32
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: i32) -> i32 {
+  %0 = arith.constant 1.0 : f32
+  // expected-error @below {{type of return operand 0 ('f32') doesn't match function result type ('i32') in function @f}}
+  tt.return %0 : f32
+}
+
+// -----
+
+// expected-error @below {{unknown operation 'tt.lode'; did you mean 'tt.load'?}}
+tt.func @f(%p: !tt.ptr<f32>) { %0 = tt.lode %p : !tt.ptr<f32> }
