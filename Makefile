@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 
-.PHONY: demo test test-bare sweep lint fuzz bench docs site oracles clean
+.PHONY: demo test test-bare repository sweep lint fuzz bench docs site oracles clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -14,10 +14,15 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed
 	$(BIN)/lit -s --order=smart --show-unsupported test; lit=$$?; $(BIN)/pytest -q -n auto --dist worksteal && exit $$lit
 
-# The tests of documents, tools and the site without the programs of others, as on most machines: nothing shown needs them.
+# The tests of documents and tools without the programs of others, as on most machines: nothing shown needs them.
 test-bare: $(VENV)/.installed
 	XEGPU_PY_ORACLES=off $(BIN)/lit -s test/dialects test/tools test/upstream test/visa
 	XEGPU_PY_ORACLES=off $(BIN)/pytest -q -n auto --dist worksteal test/unit/test_*.py test/extensions/editor
+
+# The repository's own rules, once and for all machines: layers, growth of compilation times, prose, generated pages, recipes, packages
+# and the site.
+repository: $(VENV)/.installed
+	$(BIN)/pytest -q -n auto --dist worksteal test/repository
 
 # Intel's finalizers, for the tests that compare with them, in build/oracles.
 oracles:

@@ -60,7 +60,18 @@ TERMS = {
 """Terms of the glossary, with their anchors there."""
 
 WORDS = re.compile("|".join(f"(?P<n{i}>{pattern})" for i, pattern in enumerate(AVOIDED)), re.IGNORECASE)
-SOURCES = ("xegpu_py", "dialects", "passes", "tools", "test/unit", "test/generators", "benchmarks", "examples")
+SOURCES = (
+    "xegpu_py",
+    "dialects",
+    "passes",
+    "tools",
+    "test/unit",
+    "test/extensions",
+    "test/repository",
+    "test/generators",
+    "benchmarks",
+    "examples",
+)
 LIT_TESTS = ("test/dialects", "test/passes", "test/run", "test/tools", "test/upstream", "test/visa")
 TOKENS = (tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", None))
 COMMENT = re.compile(r"(?m)^[^\S\n]*(?://|#)(?! ?[A-Z0-9-]+:)(.*)")

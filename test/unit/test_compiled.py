@@ -422,6 +422,7 @@ PRODUCT = """gpu.module @m {
 }"""
 
 
+@pytest.mark.each_value
 @pytest.mark.filterwarnings("ignore:.* the left matrix")
 @pytest.mark.parametrize("engine", ["jit", "interpreter"])
 @pytest.mark.parametrize(

@@ -487,6 +487,7 @@ def test_guards(control: str, inverted: bool) -> None:
                 check(inst, machine, rng)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("name", ["add", "mul", "mad", "min", "max"])
 @pytest.mark.parametrize("types", [("ud", "ud", "ud"), ("d", "ud", "d"), ("q", "ud", "uq"), ("uq", "q", "uq")])
 def test_saturation_at_the_limits(name: str, types: tuple[str, ...]) -> None:

@@ -162,6 +162,7 @@ End:
     assert run(body)[:16] == [2] * 4 + [6] * 4 + [7] * 8
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("control", ["any", "all"])
 @pytest.mark.parametrize("inverted", ["", "!"])
 @pytest.mark.parametrize("jump", ["jmp (M1, 1)", "goto (M1, 16)"])

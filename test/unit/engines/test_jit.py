@@ -154,6 +154,7 @@ def test_bits_of_two_numbers_in_chosen_lanes(ones: int, kept: str, is_guarded: b
     np.testing.assert_array_equal(found[2], expected)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("rounding", ["up", "down", "zero"])
 @pytest.mark.parametrize("name", ["mov", "sel", "add", "mul", "mad", "divm", "sqrtm", "min", "inv"])
 def test_rounding_modes(name: str, rounding: str) -> None:
@@ -363,6 +364,7 @@ def addressed(inst: Instruction, before: State, machine: Machine, rng: random.Ra
         before.regs[thread, start : start + lanes * bits // 8] = numbers.view(np.uint8)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("wrong", [False, True])
 @pytest.mark.parametrize("name", MEMORY)
 def test_messages(name: str, wrong: bool) -> None:

@@ -223,6 +223,7 @@ Again:
 """
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("count", [1, 2, 4, 7, 100])
 def test_products_of_loops_wait(count: int, threads: int) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from unit.effort import examples
+from effort import examples
 
 from xegpu_py import Kernel
 from xegpu_py.ir.diagnostics import DiagnosticError
@@ -281,6 +281,7 @@ def cases(name: str, target: str, count: int) -> Iterator[tuple[str, Case, list[
         yield form, case, [*case.given, case.offsets, scalars]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("target", ["pvcxt", "dg2"])
 @pytest.mark.parametrize("name", FORMS)
 def test_a_message_does_what_the_documentation_says(name, target):

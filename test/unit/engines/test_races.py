@@ -274,6 +274,7 @@ def everyone(kind: str, memory: str, *places: int) -> Access:
 NEIGHBOURS = [everyone("store", "slm", 0, 4, 8, 12), "{between}", everyone("load", "slm", 4, 8, 12, 0)]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("engine", ["interpreter", "jit"])
 @pytest.mark.parametrize(
     ("between", "hint"),

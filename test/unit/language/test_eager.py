@@ -289,6 +289,7 @@ def gathered(X, INDEX, OUT):
     OUT.tile((1, 16), at=(0, 0)).store(found)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("engine", ["eager", "reference", "both"])
 @pytest.mark.parametrize(("place", "dtype"), [(15, U8), (16, I32), (-1, I64), (255, U8), (-1, I8)])
 def test_gathers_stay_within_their_elements(engine, place, dtype):

@@ -464,6 +464,7 @@ LIBDEVICE = {
 PAIRED = ("atan2", "copysign", "fmod", "fmin", "fmax", "pow")
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("engine", ["reference", "both"])
 @pytest.mark.parametrize(
     "given", [PROPER, SIZES, ABOVE, ABOVE[:, :12], SMALL], ids=["1", "all", "above", "few", "bits"]

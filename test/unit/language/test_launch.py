@@ -101,6 +101,7 @@ def test_grids_are_functions_of_the_arguments():
     np.testing.assert_array_equal(y, x * 3)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("engine", ["interpreter", "jit", "reference", "eager"])
 @pytest.mark.parametrize("n", [1, 2, 3, -1])
 def test_arguments_of_1_have_the_type_of_others(engine, n):
@@ -674,6 +675,7 @@ def moved(A, OUT, K, STRIDES: Constexpr):
     xl.store(OUT.tile((8, 16), at=(0, 0)), total + 100 * xl.load(first))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("engine", ["eager", "reference", "both"])
 @pytest.mark.parametrize("strides", [(64, 1), (128, 2), (1, 8)])
 def test_advance_gives_another_tile(engine, strides):

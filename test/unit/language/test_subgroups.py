@@ -63,6 +63,7 @@ def gemm(A, B, C, M, N, K, sam, sak, sbk, sbn, scm, scn, BM: Constexpr, BN: Cons
     xl.store(C + rows[:, None] * scm + columns[None, :] * scn, acc, mask=mask)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("count", [None, 1, 4])
 @pytest.mark.parametrize(
     "m, n, k, transposed", [(64, 64, 64, False), (52, 60, 72, False), (64, 64, 64, True), (33, 17, 21, False)]
@@ -136,6 +137,7 @@ def softmax(X, Y, stride, columns, SIZE: Constexpr):
     xl.store(Y + row * stride + j, e / xl.sum(e, axis=0), mask=j < columns)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("columns, stride", [(500, 512), (256, 256), (99, 101)])
 @pytest.mark.parametrize("count", [None, 4])
 def test_rows(columns, stride, count):

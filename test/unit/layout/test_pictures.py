@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from effort import examples
 from hypothesis import given, settings
-from markdown import ROOT, runs
+from markdown import ROOT
 from pictures import LAYOUTS, pictures
 
 from xegpu_py.layout import LayoutError, NestedLayout, from_sg_map
@@ -70,12 +70,8 @@ def test_too_large_a_picture_is_refused():
         layout_picture(NestedLayout((2,), (1,), (1,), (4,), (1,), (1,), (1,)), subgroups=5)
 
 
-def test_the_page(tmp_path):
+def test_layouts_of_the_page():
     page = (ROOT / "docs" / "layouts.md").read_text()
-    found = list(runs(page, tmp_path))
-    assert len(found) > 6
-    for run in found:
-        assert run.agrees(), f"{run.command}\n{run.actual}"
     assert set(re.findall(r"\(layout/([\w-]+)\.svg\)", page)) == set(LAYOUTS)
     # The picture's text states the layout that is drawn.
     assert str(NestedLayout.parse(str(LAYOUTS["nested-64x64"][1]))) == str(LAYOUTS["nested-64x64"][1])

@@ -46,6 +46,7 @@ def one(value: float, fmt: str) -> Array:
     return np.array([value], FORMATS[fmt])
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("fmt", FORMATS)
 @given(st.data())

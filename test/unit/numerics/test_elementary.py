@@ -168,6 +168,7 @@ def check_transcendental(
         assert inside, (name, fmt, hex(bits[i]), hex(found.view(WORDS[fmt])[i]))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("fmt", ["hf", "bf", "f"])
 @pytest.mark.parametrize("name", TRANSCENDENTAL)
 def test_transcendental(name: str, fmt: str) -> None:
@@ -258,6 +259,7 @@ def test_decisions(name: str, fmt: str) -> None:
     check_transcendental(name, fmt, sample(name, fmt, 200), all_exact=True, function=decided)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("precision", [60, 128, 256])
 @pytest.mark.parametrize("name", TRANSCENDENTAL)
 def test_enclosures(name: str, precision: int) -> None:

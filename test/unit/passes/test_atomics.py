@@ -149,6 +149,7 @@ def test_every_pair_of_f8e4m3fn(kind):
     assert (memory.view(np.uint8)[~number] == 0x7F).all()
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("engine", ["interpreter", "jit", "reference"])
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7])
 def test_bytes_at_the_end_of_an_array(engine, size):
@@ -267,6 +268,7 @@ def test_a_region_may_not_ask_for_the_lane():
         xegpu_py.compile(text)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("simt", [True, False])
 @pytest.mark.parametrize(
     ("element", "kind"), [("f32", "add"), ("i32", "maxui"), ("f16", "mul"), ("bf16", "add"), ("i64", "region")]

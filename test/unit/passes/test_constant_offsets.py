@@ -106,6 +106,7 @@ def test_atomics() -> None:
     assert out.tolist() == [0, *range(1, 31, 2), 15, *[0] * 15]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("index", ["i32", "i64"])
 @pytest.mark.parametrize("space", ["", "strided", "shared"])
 @pytest.mark.parametrize("shape", [(8, 4, 1), (4, 2, 4), (16, 2, 1)])

@@ -49,6 +49,7 @@ gpu.module @m {{
 """
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("element", ["i8", "i16", "i32", "i64"])
 @pytest.mark.parametrize("case", INTEGERS)
 def test_integers(case, element):

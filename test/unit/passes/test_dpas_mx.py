@@ -235,6 +235,7 @@ gpu.module @m {{
 SCALES = {"scale_a": ("%vp", "vector<64x2xf8E8M0FNU>"), "scale_b": ("%vq", "vector<2x64xf8E8M0FNU>")}
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("engine", ["both", "reference"])
 @pytest.mark.parametrize("names", [("scale_a", "scale_b"), ("scale_b",), ()], ids=str)
 def test_of_upstreams_workgroups(names, engine):
@@ -308,6 +309,7 @@ SHUFFLE = """gpu.module @m {{
 }}"""
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("engine", ["both", "reference"])
 @pytest.mark.parametrize("count", [1, 3, 8])
 @pytest.mark.parametrize("mode", ["pack", "unpack"])

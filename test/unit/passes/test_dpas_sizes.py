@@ -57,6 +57,7 @@ def product(text, m, n, k, target, block=1):
     return kernel
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("target", ["pvc", "dg2"])
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_of_subgroups(size, target):

@@ -87,6 +87,7 @@ COUNTS = {
 }
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
 @pytest.mark.parametrize("name", COUNTS)
 def test_counts_of_bits(name, bits):

@@ -20,6 +20,7 @@ BODIES = {
 }
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("n", [2, 3, 8, 13, 64])
 @pytest.mark.parametrize("form", BODIES)
 def test_functions_of_f64(form, n):

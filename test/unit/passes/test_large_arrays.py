@@ -135,6 +135,7 @@ def array():
     return np.zeros((ROWS, COLUMNS), np.int8)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", [STATIC, DYNAMIC], ids=["static", "dynamic"])
 @pytest.mark.parametrize("form", BODIES)
 def test_the_last_elements_are_accessed(array, form, kind):
@@ -216,6 +217,7 @@ def program_of_items(body: str, kind: str) -> str:
     return made.replace(" kernel {", " kernel attributes {xegpu.subgroup_size = 16 : i32} {")
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", [STATIC, DYNAMIC], ids=["static", "dynamic"])
 @pytest.mark.parametrize("form", ITEMS)
 def test_work_items_access_the_last_elements(array, form, kind):

@@ -173,6 +173,7 @@ CONTROL = {
 }
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("name", CONTROL)
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_blocks_through_control_flow(name, n):

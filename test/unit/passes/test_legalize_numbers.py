@@ -93,6 +93,7 @@ def test_arithmetic(kind, name):
     check(found.view(operands[0].dtype), operands, PRECISIONS[kind], BINARY[name])
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", PRECISIONS)
 @pytest.mark.parametrize("name", ["vector.fma", "math.fma"])
 def test_fma(kind, name):

@@ -127,6 +127,7 @@ def test_loads_are_not_forwarded_to_where_their_registers_reach_too_far(target, 
     assert (found.count("mov") == 1) == forwarded
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("optimize", [True, False])
 @pytest.mark.parametrize("target", ALL)
 @pytest.mark.parametrize("text", [SCALARS, LINES], ids=["scalars", "lines"])

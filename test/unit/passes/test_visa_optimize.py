@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import random
 import re
-import time
 
 import numpy as np
 import pytest
@@ -17,8 +15,6 @@ from visa.mixtures import REGISTERS, SCRATCH, Mixture
 
 import xegpu_py
 from xegpu_py.passes.visa_optimize import VisaOptimize
-from xegpu_py.passes.visa_optimize.code_motion import forward_results, hoist, schedule_loads
-from xegpu_py.passes.visa_optimize.simplify import remove_dead_code, rewrite_values
 from xegpu_py.runtime.host_arrays import DTYPES
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import TARGETS
@@ -196,24 +192,3 @@ def test_loads_wait_for_registers() -> None:
     assert pressures[0] < pressures[1] <= 112
     # Some loads came before sums that they once followed.
     assert [i.name for i in new.instructions[:16]] == ["lsc_load"] * 16
-
-
-@pytest.mark.parametrize("lanes_part", [False, True])
-def test_time_is_linear(lanes_part: bool) -> None:
-    def seconds(program: Program) -> float:
-        # How long Python looks for garbage depends on what else the process keeps.
-        gc.collect()
-        gc.disable()
-        start = time.process_time()
-        program = remove_dead_code(program, TARGET)
-        program = rewrite_values(program, TARGET, ("fold", "copies", "addresses"))
-        program = forward_results(program, TARGET)
-        program = hoist(program, TARGET, 1 << 20)
-        schedule_loads(program, TARGET, 1 << 20)
-        taken = time.process_time() - start
-        gc.enable()
-        return taken
-
-    programs = [Mixture(random.Random(0), lanes_part=lanes_part).program(n) for n in (200, 800)]
-    few, many = (min(seconds(program) for _ in range(2)) for program in programs)
-    assert many < 4 * 2 * few

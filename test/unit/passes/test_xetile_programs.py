@@ -231,6 +231,7 @@ def reduced(kind, element, values, layout):
     return found[:, 0]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(("element", "dtype", "digits"), [("f32", np.float32, 24), ("f16", np.float16, 11)])
 def test_a_sum_in_any_order_is_within_its_bound(layout, element, dtype, digits):

@@ -50,6 +50,7 @@ DYNAMIC, STATIC, ODD = "memref<?x?xf32>", "memref<24x48xf32>", "memref<24x47xf32
 STRIDED = "memref<24x48xf32, strided<[?, 1], offset: ?>>"
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     ("shape", "other", "padded", "target"),
     [

@@ -59,6 +59,7 @@ def matrices(seed):
     return codes, elements.view(E2M1), p, q, c
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("engine", ["reference", "interpreter"])
 @pytest.mark.parametrize("form", ["product", "transposed", "quantize", "dequantize"])
 def test_elements_of_four_bits(form, engine):

@@ -258,6 +258,7 @@ gpu.module @kernels {{
     np.testing.assert_array_equal(out, expected)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("loaded, stored", list(itertools.permutations(LAYOUTS, 2)))
 @pytest.mark.parametrize("said", [True, False])
 def test_values_are_stored_in_another_layout_than_they_are_loaded_in(loaded, stored, said):
@@ -309,6 +310,7 @@ gpu.module @kernels {{
     np.testing.assert_array_equal(o, 2 * a[first : first + 128])
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     "shape, layout", [("32", "sg_layout = [2], sg_data = [16]"), ("8x32", "sg_layout = [2, 2], sg_data = [4, 16]")]
 )
@@ -399,6 +401,7 @@ gpu.module @kernels {{
     assert found.position.line == 3
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("shape", [(16, 32), (32,), (2, 8, 16)], ids=str)
 @pytest.mark.parametrize("engine", ["reference", "jit"])
 def test_truncf(shape, engine):

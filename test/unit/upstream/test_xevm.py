@@ -55,6 +55,7 @@ TILES = [
 ]  # fmt: skip
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("tile", TILES)
 @pytest.mark.parametrize("called", [False, True])
 def test_blocks_are_loaded(tile, called):
@@ -155,6 +156,7 @@ DTYPES = {
 }  # fmt: skip
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("product", PRODUCTS)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("called", [False, True])
@@ -564,6 +566,7 @@ def test_bits_are_shuffled(kind, result):
     np.testing.assert_array_equal(out, expected)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("is_uniform", [False, True])
 @pytest.mark.parametrize("element", ["bf8", "f8", "e2m1", "bf16"])
 def test_scaled_products(element, is_uniform):

@@ -1,21 +1,13 @@
 """docs/visa.md is true."""
 
 import re
-from pathlib import Path
 
 import pytest
-from markdown import ROOT, runs
+from markdown import ROOT
 
 from xegpu_py.target import TARGETS, Target
 
 PAGE = (ROOT / "docs" / "visa.md").read_text()
-
-
-def test_what_the_page_shows(tmp_path: Path) -> None:
-    found = list(runs(PAGE, tmp_path))
-    assert len(found) >= 4
-    for run in found:
-        assert run.agrees(), f"{run.command}\n{run.actual}"
 
 
 def row(title: str) -> dict[str, str]:

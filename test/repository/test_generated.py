@@ -1,10 +1,14 @@
-"""The pictures of the documentation are committed as `make docs` makes them."""
+"""The pictures and reference pages of the documentation are committed as `make docs` makes them."""
 
 import subprocess
 import sys
 
+import pytest
 from markdown import ROOT
 from pictures import pictures
+
+from xegpu_py.ir.module import DIALECTS, dialects
+from xegpu_py.ir.reference_pages import page
 
 
 def test_committed_pictures_are_up_to_date(tmp_path):
@@ -16,3 +20,8 @@ def test_committed_pictures_are_up_to_date(tmp_path):
         assert committed == {name: svg for name, svg in made.items() if name.startswith(f"{folder}/")}, (
             "run `make docs`"
         )
+
+
+@pytest.mark.parametrize(("name", "dialect"), zip(DIALECTS, dialects()), ids=DIALECTS)
+def test_committed_pages_are_up_to_date(name, dialect):
+    assert (ROOT / "docs" / "dialects" / f"{name}.md").read_text() == page(dialect), "run `make docs`"

@@ -5,14 +5,21 @@ in three sizes. A function may take more than twice the steps once, where the co
 cut, or accumulators no longer fit in registers. A function that is not linear takes more at each size.
 """
 
+import gc
+import random
 import sys
+import time
 from collections import Counter
 
 import pytest
+from visa.mixtures import Mixture
 
 import xegpu_py
 from xegpu_py.engines.jit.host import native_host
 from xegpu_py.engines.jit.thread_function import functions_of_program
+from xegpu_py.passes.visa_optimize.code_motion import forward_results, hoist, schedule_loads
+from xegpu_py.passes.visa_optimize.simplify import remove_dead_code, rewrite_values
+from xegpu_py.target import TARGETS
 
 PACKAGE = tuple(xegpu_py.__path__)
 
@@ -240,3 +247,26 @@ def test_steps_grow_with_the_kernel(kernel, n):
     }
     assert found
     assert not {name: ratios for name, ratios in found.items() if min(ratios) > FACTOR}
+
+
+@pytest.mark.parametrize("lanes_part", [False, True])
+def test_optimizations_take_linear_time(lanes_part):
+    target = TARGETS["pvcxt"]
+
+    def seconds(program):
+        # How long Python looks for garbage depends on what else the process keeps.
+        gc.collect()
+        gc.disable()
+        start = time.process_time()
+        program = remove_dead_code(program, target)
+        program = rewrite_values(program, target, ("fold", "copies", "addresses"))
+        program = forward_results(program, target)
+        program = hoist(program, target, 1 << 20)
+        schedule_loads(program, target, 1 << 20)
+        taken = time.process_time() - start
+        gc.enable()
+        return taken
+
+    programs = [Mixture(random.Random(0), lanes_part=lanes_part).program(n) for n in (200, 800)]
+    few, many = (min(seconds(program) for _ in range(2)) for program in programs)
+    assert many < 4 * 2 * few

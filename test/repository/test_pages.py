@@ -28,6 +28,12 @@ README = (ROOT / "README.md").read_text()
         ("docs/lowering.md", 7),
         ("docs/file-to-result.md", 6),
         ("docs/reference.md", 3),
+        ("docs/simt.md", 2),
+        ("docs/targets.md", 2),
+        ("docs/xetile.md", 7),
+        ("docs/visa.md", 4),
+        ("docs/layouts.md", 7),
+        ("docs/dpas-layout.md", 1),
     ],
 )
 def test_outputs_are_true(tmp_path, page, least):

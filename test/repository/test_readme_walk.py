@@ -1,6 +1,6 @@
 """README as a reader follows it: each command in order, in a fresh clone and environment, with nothing else installed.
 
-It installs from the network and takes a minute, so that only `README_WALK=1 pytest test/unit/test_readme_walk.py` runs
+It installs from the network and takes a minute: only `README_WALK=1 pytest test/repository/test_readme_walk.py` runs
 it, as CI does.
 """
 

@@ -1,0 +1,25 @@
+"""The lint of prose finds each kind of mistake."""
+
+import prose
+
+
+def test_the_lint_of_prose_finds_each_kind_of_mistake(tmp_path):
+    page, source, lit = (tmp_path / name for name in ("page.md", "source.py", "test.mlir"))
+    word = "an" + "ew"
+    page.write_text(f"One.\nIt is {word} [here](nowhere.md), `f[x](y)`.\n```\n[in code](z.md)\n```\n")
+    assert [*prose.in_page(page)] == [(2, "'nowhere.md' does not exist"), (2, f"'{word}': again")]
+    source.write_text(f'{word} = 1\n"""A text\n\nand {word}"""\n# {word}\nx = f"{word} {{x}}"\n')
+    assert [*prose.in_source(source)] == [(4, f"'{word}': again"), (5, f"'{word}': again"), (6, f"'{word}': again")]
+    lit.write_text(f"// CHECK: {word}\n// a comment\n  // {word}\n%{word} = f()\n")
+    assert [*prose.in_lit_test(lit)] == [(3, f"'{word}': again")]
+    found = [*prose.terms("`DPAS` of lanes, [lanes](glossary.md#simd-lane), and DPAS")]
+    assert found == [(1, "'DPAS' is not linked to glossary.md#dpas")]
+
+
+def test_the_lint_of_prose_finds_names_that_do_not_exist():
+    right = "`passes/analysis/`, `xegpu_py/cache.py`, `cache.py`, xegpu_py.cache.Cache, xegpu_py.dialects.xegpu"
+    assert [*prose.names(right)] == []
+    gone = ["passes/nowhere", "xegpu_py/tiles.py", "tiles.py", "xegpu_py.values", "xegpu_py.cache.Cash"]
+    page = "\n".join(f"`{name}`" for name in gone)
+    assert [*prose.names(page)] == [(n, f"there is no '{name}'") for n, name in enumerate(gone, 1)]
+    assert [*prose.names("```python test/toy.py\n```\n`test/toy.py`")] == []
