@@ -99,6 +99,12 @@ def argument_parser() -> driver.Parser:
     )
     level = "level of the kernels with --import-upstream, which it implies (default: detected from their ops)"
     add("--level", choices=get_args(Level), help=level)
+    add(
+        "--allow-native",
+        action="store_true",
+        help="with --entry: host code may call any function of the process, contain inline assembly, and use files, "
+        "the network and other programs. It can then do everything that you can",
+    )
     add("--seed", type=int, metavar="N", default=0, help="seed of a program's random numbers (default 0)")
     add("--strict-grf", action="store_true", help="refuse a kernel whose variables do not fit the registers")
     add(
@@ -280,6 +286,7 @@ def _run_program(parser: driver.Parser, source: Source, args: argparse.Namespace
         printed = {"trace": args.trace, "statistics": statistics, "remarks": args.remarks}
         programs = plugin("programs")
         job = programs.Job(source, args.imported, args.entry, options=_options(args), seed=args.seed, **printed)
+        job.allow_native = args.allow_native
         results = programs.run(job)
     return int(results[0]) & 0xFF if results and isinstance(results[0], np.integer) else 0
 
@@ -291,6 +298,7 @@ def _check_sizes(parser: driver.Parser, args: argparse.Namespace, is_opencl: boo
         "--grid": args.grid,
         "--block": args.block,
         "--entry": args.entry,
+        "--allow-native": args.allow_native,
         "--import-upstream": args.import_upstream,
         "--via": args.via,
         "--level": args.level,
@@ -329,6 +337,8 @@ def run(argv: Sequence[str]) -> int:
         parser.error("--via=upstream is for MLIR; vISA assembly is already lowered")
     if args.entry is not None:
         return _run_program(parser, source, args)
+    if args.allow_native:
+        parser.error("--allow-native is for host code, which --entry runs")
     args.grid = args.grid or (1,)
     if args.engine == REFERENCE and _ASSEMBLY.match(source.text):
         parser.error("--engine=reference evaluates MLIR; vISA assembly is run by --engine=interpreter")

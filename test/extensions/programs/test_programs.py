@@ -3,7 +3,9 @@
 import contextlib
 import ctypes
 import io
+import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +21,7 @@ import xegpu_py
 from xegpu_py.extensions.programs import device, host_libraries
 from xegpu_py.extensions.programs.host_libraries import Host, MemRef, multiply
 from xegpu_py.extensions.programs.host_lowering import jam_loops
+from xegpu_py.extensions.programs.native import C_FUNCTIONS
 
 PROGRAM = """
 module attributes {gpu.container_module} {
@@ -178,6 +181,142 @@ def test_the_end_of_the_parent_ends_the_program(tmp_path, number, status):
     assert started.returncode == status
     assert errors == b""
     assert _ends(child)
+
+
+def test_the_process_of_host_code_is_confined(tmp_path):
+    status = Path("/proc/self/status")
+    if not status.exists():
+        pytest.skip("there is no /proc")
+    started = _begin(tmp_path)
+    (child,) = _children(started.pid)
+    (child, *_) = _children(child) or [child]
+    found = Path(f"/proc/{child}/status").read_text()
+    limits = Path(f"/proc/{child}/limits").read_text()
+    started.send_signal(signal.SIGINT)
+    started.communicate(timeout=20)
+    assert "NoNewPrivs:\t1" in found
+    assert re.search(r"Max core file size +0 ", limits)
+
+
+CONFINED = """
+import os, pathlib, socket, subprocess, sys
+import numpy as np
+from xegpu_py.extensions.programs.confinement import confine
+
+folder = pathlib.Path(sys.argv[1])
+server = socket.create_server(("127.0.0.1", 0))
+print(confine([folder]))
+
+def tried(name, action):
+    try:
+        action()
+        print(name, "done")
+    except (OSError, MemoryError):
+        print(name, "refused")
+
+tried("read", lambda: open("/etc/passwd").close())
+tried("list", lambda: os.listdir("/etc"))
+tried("write", lambda: (folder.parent / "other").write_text("x"))
+tried("remove", lambda: (folder.parent / "kept").unlink())
+tried("start", lambda: subprocess.run([sys.executable, "-c", ""], check=True))
+tried("connect", lambda: socket.create_connection(server.getsockname()).close())
+tried("signal", lambda: os.kill(os.getppid(), 0))
+tried("memory", lambda: np.ones(1 << 44, np.uint8))
+tried("cache", lambda: (folder / "entry").write_text("x"))
+tried("import", lambda: __import__("xegpu_py.bisection"))
+"""
+
+
+def test_a_confined_process_reads_modules_and_writes_the_cache_only(tmp_path):
+    folder = tmp_path / "cache"
+    (tmp_path / "kept").write_text("x")
+    found = subprocess.run([sys.executable, "-c", CONFINED, folder], capture_output=True, text=True, check=True)
+    is_restricted, *lines = found.stdout.splitlines()
+    outcomes = dict(line.split() for line in lines)
+    assert {outcomes.pop("cache"), outcomes.pop("import")} == {"done"}
+    assert outcomes.pop("memory") == "refused"
+    if is_restricted == "False":
+        pytest.skip("this system has no Landlock")
+    assert set(outcomes.values()) == {"refused"}, outcomes
+    assert (tmp_path / "kept").exists()
+    assert not (tmp_path / "other").exists()
+
+
+def test_modules_of_the_working_directory_are_not_run(tmp_path):
+    (tmp_path / "numpy.py").write_text("print('hijacked')")
+    (tmp_path / "json.py").write_text("print('hijacked')")
+    (tmp_path / "x.mlir").write_text(PROGRAM)
+    tool = Path(sys.executable).with_name("xegpu-run")
+    done = subprocess.run([tool, "x.mlir", "-e", "hello"], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("hello\n", "")
+
+
+NATIVE = {
+    "system": "declares function 'system', which is neither of the runtime library nor of C's mathematics",
+    "environ": "declares 'environ' of another library",
+    "asm": "'llvm.inline_asm' op in host code is refused",
+    "intrinsic": "'llvm.call_intrinsic' op in host code is refused",
+    "module_asm": "has inline assembly, which is refused in host code",
+    "pointer": "'llvm.call' op calls a pointer",
+    "probe": "has the attribute 'passthrough'",
+}
+
+NATIVE_CODE = {
+    "system": ("llvm.func @system(!llvm.ptr) -> i32", "%r = llvm.call @system(%p) : (!llvm.ptr) -> i32"),
+    "environ": ("llvm.mlir.global external @environ() : !llvm.ptr", ""),
+    "asm": ("", 'llvm.inline_asm has_side_effects "syscall", "" : () -> ()'),
+    "intrinsic": ("", '%c = llvm.mlir.constant(3 : i8) : i8 llvm.call_intrinsic "llvm.x86.int"(%c) : (i8) -> ()'),
+    "module_asm": ("", ""),
+    "pointer": ("", "llvm.call %p() : !llvm.ptr, () -> ()"),
+    "probe": ('llvm.func @f() attributes {passthrough = [["probe-stack", "system"]]} { llvm.return }', ""),
+}
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_native_code_is_refused(name):
+    declared, body = NATIVE_CODE[name]
+    attributes = 'attributes {llvm.module_asm = ["nop"]}' if name == "module_asm" else ""
+    text = f"""module {attributes} {{
+      {declared}
+      func.func @main() {{
+        %p = llvm.mlir.zero : !llvm.ptr
+        {body}
+        return
+      }}
+    }}"""
+    with pytest.raises(xegpu_py.DiagnosticError, match=re.escape(NATIVE[name])) as caught:
+        xegpu_py.load_program(text).main()
+    assert "allow_native=True" in str(caught.value)
+
+
+def test_trusted_programs_call_any_function():
+    text = """
+      func.func private @getpid() -> i32
+      llvm.func @getppid() -> i32
+      func.func @main() -> (i32, i32) {
+        %own = call @getpid() : () -> i32
+        %parent = llvm.call @getppid() : () -> i32
+        return %own, %parent : i32, i32
+      }"""
+    own, parent = xegpu_py.load_program(text, allow_native=True).main()
+    assert own > 0
+    assert parent == os.getpid()
+
+
+def test_mathematics_of_c_is_linked():
+    one = " ".join(sorted(C_FUNCTIONS))
+    functions = [name for name in one.split() if re.fullmatch(r"sin|expf|atan2|erf", name)]
+    assert functions == ["atan2", "erf", "expf", "sin"]
+    text = """
+      llvm.func @atan2(f64, f64) -> f64
+      func.func @main(%x: f64, %y: f32) -> (f64, f32, f64) {
+        %a = llvm.call @atan2(%x, %x) : (f64, f64) -> f64
+        %b = math.exp %y : f32
+        %c = math.erf %x : f64
+        return %a, %b, %c : f64, f32, f64
+      }"""
+    found = xegpu_py.load_program(text).main(2.0, 1.0)
+    assert np.allclose([float(v) for v in found], [math.pi / 4, math.e, math.erf(2)])
 
 
 LIBRARY = next(

@@ -16,7 +16,9 @@ import numpy as np
 from mlir import ir
 from mlir.execution_engine import ExecutionEngine
 
+from xegpu_py import cache
 from xegpu_py.extensions.programs import host_libraries
+from xegpu_py.extensions.programs.confinement import confine
 from xegpu_py.extensions.programs.device import Device
 from xegpu_py.extensions.programs.host_libraries import ELEMENTS, Function, Host, MemRef, descriptor_type, memref_copy
 from xegpu_py.extensions.programs.host_lowering import PREFIX, HostCode, Launch, lower
@@ -75,7 +77,7 @@ def _perform(job: Job, send: Callable[..., None]) -> Any:
     for op in walk(module.operation):
         if op.name == "func.func" and ir.StringAttr(op.attributes["sym_name"]).value == job.entry:
             send("place", position_of(op.location))
-    code = lower(module, job.entry, host_libraries.LIBRARY)
+    code = lower(module, job.entry, host_libraries.LIBRARY, job.allow_native)
 
     def say(said: str | Diagnostic) -> None:
         send("say", said)
@@ -92,7 +94,12 @@ def _perform(job: Job, send: Callable[..., None]) -> Any:
         except BaseException as e:
             _leave(job, send, e)
 
-    results = Compiled(code, device, host, guard, host_libraries.LIBRARY).call(_arrays(job))
+    compiled = Compiled(code, device, host, guard, host_libraries.LIBRARY)
+    arrays = _arrays(job)
+    if not job.allow_native:
+        kept = cache.folder_of(job.options.get("cache"))
+        confine([kept] if kept else [])
+    results = compiled.call(arrays)
     ctypes.CDLL(None).fflush(None)
     device.close()
     return results

@@ -12,6 +12,7 @@ from mlir.dialects import arith, func, memref, scf
 from mlir.passmanager import PassManager
 
 from xegpu_py.extensions.programs.host_libraries import Function
+from xegpu_py.extensions.programs.native import check_native
 from xegpu_py.ir.diagnostics import DiagnosticError, Position, emit_error, error_at, position_of
 from xegpu_py.ir.module import Module, from_mlir, walk
 from xegpu_py.ir.passes import Runner, parse_pipeline
@@ -32,7 +33,7 @@ _TO_F32 = (
 """The pipeline that replaces arithmetic on bf16, which hosts lack."""
 
 _TO_LLVM = (
-    "arith-expand{include-bf16=true},func.func(llvm-request-c-wrappers),convert-scf-to-cf,memref-expand,"
+    "arith-expand{include-bf16=true},convert-scf-to-cf,memref-expand,"
     "expand-strided-metadata,lower-affine,convert-vector-to-llvm,finalize-memref-to-llvm,convert-math-to-llvm,"
     "convert-math-to-libm,convert-to-llvm,reconcile-unrealized-casts"
 )
@@ -106,13 +107,14 @@ class Site:
     message: str = ""
 
 
-def lower(module: Module, entry: str, library: dict[str, Function]) -> HostCode:
+def lower(module: Module, entry: str, library: dict[str, Function], allow_native: bool = False) -> HostCode:
     """Lower a program's host code.
 
     Args:
         module: the program, which is not changed.
         entry: the function that will be called.
         library: the external functions that it may call.
+        allow_native: whether it may also call any other function of the process and contain inline assembly.
 
     Raises:
         DiagnosticError: at an op that cannot be part of a program.
@@ -121,7 +123,7 @@ def lower(module: Module, entry: str, library: dict[str, Function]) -> HostCode:
     handler = own.context.attach_diagnostic_handler(lambda d: True)
     try:
         with own.context, ir.Location.unknown():
-            return _Lowering(own, entry, library).run()
+            return _Lowering(own, entry, library, allow_native).run()
     except ir.MLIRError as e:
         raise DiagnosticError(from_mlir(e, own.context), module.sources) from None
     except DiagnosticError as e:
@@ -136,6 +138,7 @@ class _Lowering:
     module: Module
     entry: str
     library: dict[str, Function]
+    allow_native: bool
     sites: dict[str, Site] = field(default_factory=dict)
     signatures: dict[tuple[str, str], tuple[Parameter, ...]] = field(default_factory=dict)
 
@@ -159,6 +162,10 @@ class _Lowering:
             self._rewrite(op)
         _forget_spaces(self.module.operation)
         self._lower()
+        if not self.allow_native:
+            interfaces = (*self.sites, *(PREFIX + function.name for function in called))
+            printing = (name for name, function in self.library.items() if not function.has_memrefs)
+            check_native(self.module.operation, {*(f"_mlir_ciface_{name}" for name in interfaces), *printing})
         return HostCode(self.module.ir, self.entry, entry.inputs, entry.results, kernels, self.sites, called)
 
     def _top(self, name: str) -> list[ir.Operation]:
@@ -193,6 +200,8 @@ class _Lowering:
                 declared.erase()
                 continue
             function = self.library.get(name)
+            if function is None and self.allow_native:
+                continue
             if function is None:
                 emit_error(
                     declared,

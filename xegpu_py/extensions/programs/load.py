@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, Literal, TextIO
 import numpy as np
 from mlir import ir
 
+from xegpu_py.child_process import module_command
 from xegpu_py.dialects import visa
 from xegpu_py.extensions.programs.host_lowering import own_module
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, error_at
@@ -62,10 +63,18 @@ class Program:
         functions: the names of its host functions.
     """
 
-    def __init__(self, module: Module, source: Source, imported: Imported, seed: int, options: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        module: Module,
+        source: Source,
+        imported: Imported,
+        seed: int,
+        allow_native: bool,
+        options: dict[str, Any],
+    ) -> None:
         """Make a program of a parsed module; see `load_program`."""
         self.module, self.options = module, options
-        self._source, self._imported, self._seed = source, imported, seed
+        self._source, self._imported, self._seed, self._allow_native = source, imported, seed, allow_native
         self.kernels = Kernels(self)
         self.functions = tuple(
             str(ir.StringAttr(op.attributes["sym_name"]).value)
@@ -94,7 +103,14 @@ class Program:
             TypeError, ValueError: if an argument does not fit.
             DiagnosticError: if the program cannot be lowered, a launch fails, or host code crashes.
         """
-        job = Job(self._source, self._imported, name, options=self.options, seed=self._seed)
+        job = Job(
+            self._source,
+            self._imported,
+            name,
+            options=self.options,
+            seed=self._seed,
+            allow_native=self._allow_native,
+        )
         results = run(job, arguments)
         return None if not results else results[0] if len(results) == 1 else tuple(results)
 
@@ -106,6 +122,7 @@ def load_program(
     via: Literal["upstream"] | None = None,
     level: Level | None = None,
     seed: int = 0,
+    allow_native: bool = False,
     **options: Any,
 ) -> Program:
     """Read a program: kernels, and host code that launches them.
@@ -121,6 +138,8 @@ def load_program(
         via: "upstream" for kernels that upstream's own passes lower first; see `import_upstream`.
         level: the level of all kernels in upstream's dialects; without it each kernel's is found from its ops.
         seed: the seed of the random numbers with which the program fills arrays.
+        allow_native: whether host code may call any function of the process, contain inline assembly, and use files,
+            the network and other programs: it can then do everything that its user can.
         options: the options of `xegpu_py.compile`.
 
     Raises:
@@ -134,12 +153,12 @@ def load_program(
         source = source_of(program)
     imported: Imported = via or level or import_upstream
     module = read_source(source, imported, Context())
-    return Program(module, source, imported, seed, options)
+    return Program(module, source, imported, seed, allow_native, options)
 
 
 # The child process in which a program's host code runs, since compiled code can crash.
 #
-# The parent starts `python -m xegpu_py.extensions.programs` with one end of a socket pair, sends a `Job`, and
+# The parent starts the module `xegpu_py.extensions.programs` with one end of a socket pair, sends a `Job`, and
 # receives a tuple for each event: its name and its data.
 
 
@@ -174,6 +193,7 @@ class Job:
         shared: descriptor of the file with the arrays; None if there are no arrays.
         options: the options of `xegpu_py.compile`.
         seed: the seed of random numbers.
+        allow_native: see `load_program`.
         trace: the workgroup and thread whose instructions are printed on standard error in each launch; None for none.
         statistics: whether to print the statistics of each launch on standard error, as a table or in JSON.
         remarks: whether to print the remarks of the lowering on standard error.
@@ -186,6 +206,7 @@ class Job:
     shared: int | None = None
     options: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
+    allow_native: bool = False
     trace: tuple[Dim, int] | None = None
     statistics: bool | Literal["json"] = False
     remarks: bool = False
@@ -235,7 +256,7 @@ def _run(job: Job) -> list[Any]:
     own, childs = Pipe()
     with own, childs:
         files = [childs.fileno(), *([job.shared] if job.shared is not None else [])]
-        command = [sys.executable, "-m", "xegpu_py.extensions.programs", str(childs.fileno())]
+        command = module_command("xegpu_py.extensions.programs", str(childs.fileno()))
         sys.stdout.flush()
         output = _descriptor(sys.stdout)
         child = subprocess.Popen(command, pass_fds=files, stdin=subprocess.DEVNULL, stdout=output)

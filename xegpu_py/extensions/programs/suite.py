@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +16,8 @@ from typing import Any, Literal
 from xml.etree import ElementTree
 
 from msgspec import Struct, structs
+
+from xegpu_py.child_process import module_command
 
 Outcome = Literal["passed", "ran", "lowered", "known", "wrong", "failed", "refused", "slow", "fixed"]
 """What came of a file:
@@ -123,7 +124,7 @@ def _result(file: Path, options: list[str], seconds: float) -> Result:
     prefixes = re.findall(r"--check-prefix[= ](\S+)", text) or ["CHECK"]
     if not re.search(rf"\b({'|'.join(prefixes)})(-[A-Z-]+\d*)?:", text):
         return Result(file, "ran")
-    command = [sys.executable, "-m", "filecheck", str(file), f"--check-prefix={prefixes[0]}"]
+    command = module_command("filecheck", str(file), f"--check-prefix={prefixes[0]}")
     checked = subprocess.run(command, input=done.stdout, capture_output=True, text=True, check=False)
     if checked.returncode:
         return _error(file, "wrong", f"{checked.stderr}{checked.stdout}\nthe program printed:\n{done.stdout}")
@@ -140,7 +141,7 @@ def _lowered(file: Path, options: list[str], seconds: float) -> Result:
 
 
 def _call(words: list[str], seconds: float) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", f"{_TOOL}.{words[0]}", *words[1:]]
+    command = module_command(f"{_TOOL}.{words[0]}", *words[1:])
     return subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
 
 
