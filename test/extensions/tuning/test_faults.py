@@ -9,6 +9,8 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 import warnings
 from pathlib import Path
 
@@ -20,6 +22,30 @@ import xegpu_py
 from xegpu_py.extensions.tuning.space import Space
 
 heavy = pytest.mark.skipif(SHARE < 1, reason="only `make sweep` starts clusters of processes")
+
+
+def listening(process):
+    """The addresses at which a process and its children accept connections."""
+    found = (c for p in (process, *process.children(recursive=True)) for c in p.net_connections(kind="inet"))
+    return {c.laddr for c in found if c.status == "LISTEN"}
+
+
+def test_a_cluster_of_this_machine_answers_nobody_else():
+    pytest.importorskip("distributed", reason="the extra 'tune' is not installed")
+    import psutil
+
+    from xegpu_py.extensions.tuning.cluster import Cluster
+
+    this = psutil.Process()
+    before = listening(this)
+    with Cluster(None, 2) as cluster:
+        assert cluster.capacity == 2
+        new = listening(this) - before
+        assert {address.ip for address in new} <= {"127.0.0.1", "::1"}
+        for address in new:
+            for page in ("status", "info/main/workers.html", "json/identity.json", "metrics"):
+                with pytest.raises(urllib.error.HTTPError, match="404"):
+                    urllib.request.urlopen(f"http://127.0.0.1:{address.port}/{page}", timeout=5)
 
 
 def launch(number, marker=""):

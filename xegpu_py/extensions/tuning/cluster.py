@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec import Struct, field
 
 from xegpu_py.cache import digest, versions
+from xegpu_py.child_process import module_command
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.plugins import MissingExtra
 
@@ -227,7 +228,7 @@ class Child:
         """
         self._own, childs = Pipe()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
-        words = [sys.executable, "-m", "xegpu_py.extensions.tuning.cluster", str(childs.fileno())]
+        words = module_command("xegpu_py.extensions.tuning.cluster", str(childs.fileno()))
         self._process = subprocess.Popen(
             words, pass_fds=[childs.fileno()], stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log
         )
@@ -408,6 +409,24 @@ class _Job(Struct, dict=True):
     future: Any = None
 
 
+def _own_cluster(workers: int) -> Any:
+    """A scheduler and its workers, which are threads of this process and answer nobody else.
+
+    Dask starts a server of pages for the scheduler and for each worker. These have no pages, and listen on the loopback
+    interface only; `LocalCluster` would let them listen on all interfaces.
+    """
+    import dask
+    from distributed import Scheduler, SpecCluster, Worker
+
+    pages = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
+    own = {"protocol": "inproc://", **pages}
+    worker = {"cls": Worker, "options": {"nthreads": 1, "memory_limit": 0, "silence_logs": 50, **own}}
+    with dask.config.set({"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}):
+        return SpecCluster(
+            scheduler={"cls": Scheduler, "options": own}, workers=dict.fromkeys(range(workers), worker), silence_logs=50
+        )
+
+
 class Cluster(Struct, dict=True):
     """The workers of a cluster, as long as a `with` block lasts.
 
@@ -447,16 +466,13 @@ class Cluster(Struct, dict=True):
         self._stack.close()
 
     def _connect(self) -> None:
-        from distributed import Client, LocalCluster
+        from distributed import Client
 
         if isinstance(self.scheduler, Client):
             self.client = self.scheduler
         elif self.scheduler is None:
-            count = self.workers or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-            made = LocalCluster(
-                n_workers=count, threads_per_worker=1, processes=False, dashboard_address=None, memory_limit=0,
-                silence_logs=50,
-            )  # fmt: skip
+            processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+            made = _own_cluster(self.workers or processors or 1)
             self._stack.callback(made.close, timeout=5)
             self.client = self._stack.enter_context(Client(made, set_as_default=False))
         else:
