@@ -395,6 +395,9 @@ def main(run: Callable[[Sequence[str]], int]) -> None:
         # Without this Python reports the error again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
+    except MemoryError as e:
+        print(f"error: the memory does not suffice{f': {e}' if str(e) else ''}", file=sys.stderr)
+        status = 1
     except KeyboardInterrupt:
         status = 130
     sys.exit(status)

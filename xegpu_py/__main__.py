@@ -34,7 +34,10 @@ def _native() -> str:
 
 
 def _cache() -> str:
-    folder = folder_of()
+    try:
+        folder = folder_of()
+    except ValueError as e:
+        return f"none: {e}"
     if folder is None:
         return "off"
     files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []

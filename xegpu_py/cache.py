@@ -51,12 +51,19 @@ def folder_of(choice: str | os.PathLike[str] | None = None) -> Path | None:
 
     Args:
         choice: a folder, or `OFF`. The default is the value of `VARIABLE`, or else a folder in the user's cache folder.
+
+    Raises:
+        ValueError: if the folder is in the home of a user who has none.
     """
     wanted = os.environ.get(VARIABLE, "") if choice is None else os.fspath(choice)
     if wanted.lower() == OFF:
         return None
     if wanted:
-        return Path(wanted).expanduser()
+        try:
+            return Path(wanted).expanduser()
+        except RuntimeError:
+            name = VARIABLE if choice is None else "cache"
+            raise ValueError(f"'{name}' must be a folder or '{OFF}', but got '{wanted}', which has no home") from None
     return user_cache_path("xegpu-py", appauthor=False) / "native"
 
 

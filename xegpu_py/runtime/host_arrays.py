@@ -376,10 +376,13 @@ def parse_argument(text: str) -> Any:
         OSError: if its file cannot be read.
     """
     head, _, rest = text.partition(":")
-    if text.endswith(".npy"):
-        return _load(text)
-    if head in _GENERATORS:
-        return _generate(head, rest, text)
+    try:
+        if text.endswith(".npy"):
+            return _load(text)
+        if head in _GENERATORS:
+            return _generate(head, rest, text)
+    except MemoryError as e:
+        raise ValueError(f"argument '{text}' does not fit the memory: {e}") from None
     if head in DTYPES:
         return _number(DTYPES[head], rest, text)
     known = ", ".join([*_GENERATORS, *DTYPES])
@@ -389,8 +392,12 @@ def parse_argument(text: str) -> Any:
 def _load(text: str) -> Array:
     name, colon, path = text.partition(":")
     dtype = DTYPES.get(name) if colon else None
+    path = path if dtype is not None else text
+    if os.path.exists(path) and not os.path.isfile(path):
+        # Reading a pipe that nobody writes to would not end.
+        raise ValueError(f"argument '{text}': it is not a regular file")
     try:
-        with Path(path if dtype is not None else text).open("rb") as file, warnings.catch_warnings():
+        with Path(path).open("rb") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             array: Array = np.lib.format.read_array(file, allow_pickle=False)
     except OSError:

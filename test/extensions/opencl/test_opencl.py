@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+import os
+import tracemalloc
+import zlib
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from effort import SHARE
 
 from xegpu_py import opencl
+from xegpu_py.extensions.opencl import compiler
 from xegpu_py.extensions.opencl.abi import printed
 from xegpu_py.extensions.profile.gpus import gpu
 from xegpu_py.extensions.profile.time_model import predicted
@@ -245,6 +250,34 @@ def test_mistakes_of_a_program(tmp_path: Path) -> None:
         opencl.compile("int f(int n) { return n; }\n")
     with pytest.raises(opencl.CompileError, match="not a program that"):
         opencl.load(file)
+
+
+def test_files_that_hold_more_than_a_program_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "bomb.clp"
+    packer = zlib.compressobj(9)
+    file.write_bytes(
+        compiler._MAGIC + b"".join(packer.compress(bytes(1 << 20)) for _ in range(1 << 10)) + packer.flush()
+    )
+    tracemalloc.start()
+    try:
+        with pytest.raises(opencl.CompileError, match=f"holds more than {compiler.LARGEST} bytes"):
+            opencl.load(file)
+        assert tracemalloc.get_traced_memory()[1] < 4 * compiler.LARGEST
+    finally:
+        tracemalloc.stop()
+    pipe = tmp_path / "pipe.clp"
+    os.mkfifo(pipe)
+    with pytest.raises(opencl.CompileError, match="it is not a regular file"):
+        opencl.load(pipe)
+
+
+def test_programs_of_the_largest_size_are_read_again() -> None:
+    made = compiler.Compiled("a.cl", "", "pvc", compiler.abi.Info(), (), {"constant": b""}, {}, ())
+    room = compiler.LARGEST - len(zlib.decompress(made.to_bytes()[len(compiler._MAGIC) :])) - 3
+    largest = msgspec.structs.replace(made, memory={"constant": bytes(room)})
+    assert compiler.Compiled.from_bytes(largest.to_bytes(), "a.clp") == largest
+    with pytest.raises(opencl.CompileError, match="files of programs hold at most"):
+        msgspec.structs.replace(made, memory={"constant": bytes(room + 1)}).to_bytes()
 
 
 @needs_ocloc

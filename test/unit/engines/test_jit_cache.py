@@ -232,6 +232,11 @@ def test_where_entries_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert folder_of() == tmp_path / "a"
     assert folder_of(tmp_path / "b") == tmp_path / "b"
     assert folder_of("off") is None
+    with pytest.raises(ValueError, match="'cache' must be a folder or 'off', but got '~nosuchuser', which has no home"):
+        folder_of("~nosuchuser")
+    monkeypatch.setenv(disk.VARIABLE, "~nosuchuser")
+    with pytest.raises(ValueError, match="'XEGPU_PY_CACHE' must be a folder"):
+        folder_of()
     monkeypatch.setenv(disk.VARIABLE, "OFF")
     assert folder_of() is None
     monkeypatch.delenv(disk.VARIABLE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from xegpu_py.runtime import host_arrays
 from xegpu_py.runtime.device_memory import zeros_aligned
 from xegpu_py.runtime.host_arrays import DTYPES, parse_argument
 
@@ -107,6 +109,23 @@ def test_files_of_objects(tmp_path: Path) -> None:
     np.save(path, np.array([{}], object), allow_pickle=True)
     with pytest.raises(ValueError, match="not an array in numpy's format"):
         parse_argument(str(path))
+
+
+def test_pipes_are_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "a.npy"
+    os.mkfifo(path)
+    for text in (str(path), f"bf16:{path}"):
+        with pytest.raises(ValueError, match=re.escape(f"argument '{text}': it is not a regular file")):
+            parse_argument(text)
+
+
+def test_memory_that_is_missing_is_an_error_of_the_argument(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError("Unable to allocate 3.73 GiB")
+
+    monkeypatch.setattr(host_arrays, "zeros_aligned", fail)
+    with pytest.raises(ValueError, match=re.escape("argument 'zeros:f32:64' does not fit the memory: Unable to")):
+        parse_argument("zeros:f32:64")
 
 
 def test_small_numbers_are_exact_in_every_type() -> None:

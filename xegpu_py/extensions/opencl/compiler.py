@@ -56,6 +56,9 @@ _DUMPS = {"IGC_ShaderDumpEnable": "1", "IGC_ShaderDumpRegexFilter": r".*\.visaas
 
 _MAGIC = b"xegpu-py opencl 1\n"
 
+LARGEST = 32 << 20
+"""The largest size in bytes of a program in a file, uncompressed: some bytes of a file could fill all memory."""
+
 
 class CompileError(DiagnosticError):
     """ocloc does not accept a program, or cannot run here."""
@@ -101,8 +104,15 @@ class Compiled(Struct, frozen=True):
     relocations: tuple[Relocation, ...]
 
     def to_bytes(self) -> bytes:
-        """The contents of a file; see `from_bytes`."""
-        return _MAGIC + zlib.compress(msgspec.msgpack.encode(self), 9)
+        """The contents of a file; see `from_bytes`.
+
+        Raises:
+            CompileError: if the program has more than `LARGEST` bytes.
+        """
+        data = msgspec.msgpack.encode(self)
+        if len(data) > LARGEST:
+            raise failed(self.file, f"the program has {len(data)} bytes; files of programs hold at most {LARGEST}")
+        return _MAGIC + zlib.compress(data, 9)
 
     @classmethod
     def from_bytes(cls, data: bytes, file: str) -> Compiled:
@@ -113,10 +123,27 @@ class Compiled(Struct, frozen=True):
         """
         try:
             if data.startswith(_MAGIC):
-                return msgspec.msgpack.decode(zlib.decompress(data[len(_MAGIC) :]), type=cls)
+                reader = zlib.decompressobj()
+                found = reader.decompress(data[len(_MAGIC) :], LARGEST)
+                if reader.unconsumed_tail:
+                    raise failed(file, f"the file holds more than {LARGEST} bytes, the most that a program can have")
+                return msgspec.msgpack.decode(found, type=cls)
         except (zlib.error, msgspec.DecodeError):
             pass
         raise failed(file, "the file is not a program that opencl.Program.save wrote")
+
+    @classmethod
+    def read(cls, path: Path) -> Compiled:
+        """What `to_bytes` wrote, in a file.
+
+        Raises:
+            CompileError: if the file holds anything else.
+            OSError: if it cannot be read.
+        """
+        if path.exists() and not path.is_file():
+            raise failed(str(path), "it is not a regular file")
+        with path.open("rb") as file:
+            return cls.from_bytes(file.read(LARGEST), str(path))
 
 
 def failed(file: str, message: str) -> CompileError:

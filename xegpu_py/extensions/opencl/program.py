@@ -93,7 +93,7 @@ def load(path: str | Path, **options: Any) -> Program:
     Raises:
         CompileError: if the file is no such program.
     """
-    made = Compiled.from_bytes(Path(path).read_bytes(), str(path))
+    made = Compiled.read(Path(path))
     return Program(made, _options(made.target, options))
 
 
