@@ -23,6 +23,7 @@ from pygments import highlight
 from pygments.formatters import TerminalFormatter
 from pygments.token import Whitespace
 
+from xegpu_py import interrupts
 from xegpu_py.drawing import MlirLexer, VisaLexer
 from xegpu_py.ir.diagnostics import SEPARATOR, Diagnostic, DiagnosticError, Lines, Source, mismatches, watch_steps
 from xegpu_py.ir.module import decode
@@ -332,8 +333,10 @@ _CRASHES = (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.
 def _continue_in_child() -> None:
     """Return in a fork of this process. This one waits for it, ends as it does, and reports if MLIR has ended it.
 
-    What MLIR does not expect ends the process. Signals sent to this process are passed on.
+    What MLIR does not expect ends the process. Signals sent to this process are passed on. A child that an interrupt
+    ends in the middle of C++ code crashes: that is an interrupt too.
     """
+    interrupted = False
     step = watch_steps()
     passed_on = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
     # A signal that comes before this process passes it on would be lost, or end this process alone.
@@ -347,7 +350,9 @@ def _continue_in_child() -> None:
         return
 
     def pass_on(number: int, _: object) -> None:
+        nonlocal interrupted
         if number == signal.SIGINT:
+            interrupted = True
             # A terminal interrupts both processes, another process only this one.
             time.sleep(0.1)
         with contextlib.suppress(ProcessLookupError):
@@ -360,6 +365,8 @@ def _continue_in_child() -> None:
     if not os.WIFSIGNALED(status):
         os._exit(os.waitstatus_to_exitcode(status))
     ended = signal.Signals(os.WTERMSIG(status))
+    if interrupted and ended != signal.SIGKILL:
+        os._exit(interrupts.STATUS)
     if ended in _CRASHES:
         doing = step[:].rstrip(b"\0").decode(errors="replace") or "error: the process was ended"
         os.write(2, f"{doing} ({ended.name})\n".encode())
@@ -383,6 +390,7 @@ def main(run: Callable[[Sequence[str]], int]) -> None:
     warnings.showwarning = lambda message, *_: print(f"warning: {message}", file=sys.stderr)
     try:
         try:
+            interrupts.raise_at_interrupt()
             status = run(sys.argv[1:])
             sys.stdout.flush()
         except DiagnosticError as e:
@@ -399,5 +407,6 @@ def main(run: Callable[[Sequence[str]], int]) -> None:
         print(f"error: the memory does not suffice{f': {e}' if str(e) else ''}", file=sys.stderr)
         status = 1
     except KeyboardInterrupt:
-        status = 130
+        status = interrupts.STATUS
+    interrupts.end_at_interrupt()
     sys.exit(status)

@@ -12,7 +12,7 @@ For example:
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from xegpu_py import passes  # noqa: F401  (registers them)
+from xegpu_py import interrupts, passes  # noqa: F401  (interrupts are handled first, since imports take long)
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Context, Module, parse
 from xegpu_py.ir.passes import Pass, collector_paused, register_pass, run_pipeline

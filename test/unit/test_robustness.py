@@ -403,6 +403,41 @@ driver.main(lambda _: print("up", flush=True) or time.sleep(60))
             assert running.wait(20) == status
 
 
+INTERRUPTED_IMPORT = """
+import os, signal, sys
+class Finder:
+    @staticmethod
+    def find_spec(name, *_):
+        if name == sys.argv[1]:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder)
+sys.argv[0] = "/usr/bin/xegpu-opt"
+from xegpu_py.tools.xegpu_opt import main
+sys.exit("the module was not imported")
+"""
+
+
+@pytest.mark.parametrize("module", ["xegpu_py.passes", "numpy", "mlir._mlir_libs._mlir", "xegpu_py.tools.driver"])
+def test_interrupts_in_imports_end_tools_without_text(module: str) -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED_IMPORT, module], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_a_crash_of_an_interrupted_tool_is_an_interrupt() -> None:
+    code = """import os, signal
+from xegpu_py.tools import driver
+driver.main(lambda _: os.kill(os.getppid(), signal.SIGINT) or os.abort())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_an_import_of_the_package_leaves_interrupts_to_its_user() -> None:
+    code = "import signal, xegpu_py; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "True\n"
+
+
 def test_documents_on_which_mlir_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """The language server shows an error, and lives on."""
     monkeypatch.setattr(document, "_survives", lambda _: os.abort())

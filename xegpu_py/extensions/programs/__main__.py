@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -31,8 +30,6 @@ from xegpu_py.upstream import read_source
 
 def main(number: int) -> None:
     """Run the job that the parent sends over this file descriptor, and exit."""
-    # The parent reports interrupts.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     pipe = Connection(number)
     job: Job = pipe.recv()
     lock = threading.Lock()
