@@ -57,7 +57,7 @@ class XeTileToXeGPUPipeline(Pipeline):
 @register_pass("xegpu-legalize", "xetile-blocking")
 @dataclass
 class XeGPULegalize(Pipeline):
-    """Fit arithmetic, blocks and products to the target.
+    """Fit arithmetic and blocks to the target.
 
     These passes rewrite ops as ops for which the target has one message or instruction.
 

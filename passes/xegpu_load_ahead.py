@@ -38,7 +38,7 @@ from xegpu_py.target import Target
 @register_pass("xegpu-load-ahead")
 @dataclass
 class XeGPULoadAhead(Pass):
-    """Load the blocks of a loop's next iteration early.
+    """Load the next iteration's blocks early.
 
     A block is loaded after the last use of the current iteration's block, into the same registers, so that no register
     is moved. The blocks of the first iteration are loaded before the loop, and the loop carries the loaded blocks. The

@@ -26,7 +26,7 @@ SHORTEST = 512
 @register_pass("xetile-split-stacks")
 @dataclass
 class XeTileSplitStacks(Pass):
-    """Split scattered accesses of stacks into matrices.
+    """Split scattered stacks into matrices.
 
     A stack is a matrix whose rows are those of several matrices, which are used one by one. A load of which only slices
     of so many rows are used, as by a product of stacks, becomes a load for each of them; so does a store of matrices

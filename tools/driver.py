@@ -27,10 +27,6 @@ from xegpu_py import interrupts
 from xegpu_py.drawing import MlirLexer, VisaLexer
 from xegpu_py.ir.diagnostics import SEPARATOR, Diagnostic, DiagnosticError, Lines, Source, mismatches, watch_steps
 from xegpu_py.ir.module import decode
-from xegpu_py.numerics.dpas import MODELS, Model
-from xegpu_py.numerics.systolic import read_model
-from xegpu_py.runtime.host_arrays import parse_argument
-from xegpu_py.target import DEFAULT, TARGETS
 
 _SPLIT_MARKER = "--input-split-marker"
 """The argument that holds the marker of `--split-input-file=MARKER`, since a switch of argparse has no value."""
@@ -67,13 +63,6 @@ def dimensions(text: str) -> tuple[int, ...]:
     return values
 
 
-def _model(text: str) -> Model:
-    try:
-        return text if text in MODELS else read_model(text)
-    except ValueError as e:
-        raise argparse.ArgumentTypeError(str(e)) from None
-
-
 class Parser(argparse.ArgumentParser):
     """An argument parser with the options that every tool has. Every error exits with status 1, as in MLIR's tools.
 
@@ -82,11 +71,11 @@ class Parser(argparse.ArgumentParser):
         synopsis: the positional arguments, as the usage line shows them.
         description: what the tool does.
         examples: command lines, which `--help` shows first.
-        epilog: text below the options.
+        epilog: text below the options, or what returns it, which only `--help` calls.
     """
 
     def __init__(
-        self, prog: str, synopsis: str, description: str, examples: Sequence[str], epilog: str | None = None
+        self, prog: str, synopsis: str, description: str, examples: Sequence[str], epilog: str | Callable[[], str] = ""
     ) -> None:
         shown = "\n".join(f"  {line}" for line in examples)
         description = textwrap.fill(description, shutil.get_terminal_size().columns - 2)
@@ -94,32 +83,14 @@ class Parser(argparse.ArgumentParser):
             prog=prog,
             usage=f"{prog} [OPTION...] {synopsis}".rstrip(),
             description=f"{description}\n\nexamples:\n{shown}",
-            epilog=epilog,
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
+        self._epilog = epilog
         self.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
         _COLOR.set("auto")
         when = "when to colour diagnostics, IR and assembly (default auto: at a terminal, unless NO_COLOR is set)"
         self.add_argument("--color", action=_Color, choices=("auto", "always", "never"), default="auto", help=when)
-
-    def add_launch_arguments(self) -> None:
-        """Add the arguments of tools that run a kernel."""
-
-        add = self.add_argument
-        add(
-            "file",
-            metavar="FILE",
-            help="the kernel, in MLIR or, for xegpu-run, vISA assembly or OpenCL C; '-' for standard input",
-        )
-        add("args", metavar="ARG", nargs="*", default=[], help="the kernel's arguments, see below")
-        add("--kernel", metavar="NAME", help="the kernel to use, if the file has several")
-        add("--grid", metavar="X,Y,Z", type=dimensions, help="number of workgroups (default 1)")
-        add("--block", metavar="X,Y,Z", type=dimensions, help="work items in a workgroup (default: the kernel's, or 1)")
-        add("--target", choices=TARGETS, default=DEFAULT, help=f"GPU to lower for (default {DEFAULT})")
-        models = f"{', '.join(MODELS)} (default fma), or the file of xegpu_py.extensions.hardware_check"
-        add("--model", metavar="MODEL", type=_model, default="fma", help=f"rounding model of dpas: {models}")
-        add("--registers", type=int, metavar="N", help="registers of a thread: 128 (default) or 256")
 
     def add_text_arguments(self) -> None:
         """Add the arguments of tools that translate text to text."""
@@ -135,6 +106,10 @@ class Parser(argparse.ArgumentParser):
     def add_switch(self, name: str, text: str) -> None:
         """Add an option without a value."""
         self.add_argument(name, action="store_true", help=text)
+
+    def format_help(self) -> str:
+        self.epilog = self._epilog() if callable(self._epilog) else self._epilog
+        return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         self.exit(1, f"{self.prog}: error: {message}\n")
@@ -184,16 +159,6 @@ class Parser(argparse.ArgumentParser):
         except OSError as e:
             self.error(f"cannot open input file '{path}': {e.strerror}")
         return decode(data, "<stdin>" if path == "-" else path)
-
-    def kernel_arguments(self, words: Sequence[str]) -> list[Any]:
-        """A kernel's arguments, as the command line gives them."""
-
-        try:
-            return [parse_argument(word) for word in words]
-        except OSError as e:
-            self.error(f"cannot open '{e.filename}': {e.strerror}")
-        except ValueError as e:
-            self.error(str(e))
 
     @contextmanager
     def errors_of(self, source: Source) -> Iterator[None]:

@@ -13,12 +13,13 @@ from xegpu_py.ir.diagnostics import Source
 from xegpu_py.ir.module import Context, parse_source
 from xegpu_py.runtime.host_arrays import FORMS
 from xegpu_py.tools import driver
+from xegpu_py.tools.kernel_arguments import KernelParser
 from xegpu_py.upstream.import_common import LANES, Level
 
 
-def argument_parser() -> driver.Parser:
+def argument_parser() -> KernelParser:
     """The parser of the tool's arguments."""
-    parser = driver.Parser(
+    parser = KernelParser(
         "xegpu-bisect",
         "FILE [ARG...]",
         "Evaluate a kernel before the first pass and after each pass, and report the first pass after which a byte "
@@ -49,7 +50,7 @@ def argument_parser() -> driver.Parser:
     return parser
 
 
-def _upstream(parser: driver.Parser, source: Source, args: argparse.Namespace) -> int:
+def _upstream(parser: KernelParser, source: Source, args: argparse.Namespace) -> int:
     """Bisect the passes of mlir-opt; the exit status."""
     if not args.pipeline and not args.level:
         parser.error("--upstream needs --pass-pipeline, or --level, which chooses the passes")

@@ -36,6 +36,7 @@ from xegpu_py.ir.passes import (
     flag_step,
     parse_pipeline,
     pass_named,
+    pass_names,
     registered,
     step_problem,
 )
@@ -55,7 +56,7 @@ def argument_parser() -> driver.Parser:
         "xegpu-opt gemm.mlir --xetile-to-visa-pipeline -o gemm.visa.mlir",
         "xegpu-opt kernel.mlir --pass-pipeline='builtin.module(cse,xegpu-dce)'",
     ]
-    parser = driver.Parser("xegpu-opt", "[FILE]", description, examples, _passes_help())
+    parser = driver.Parser("xegpu-opt", "[FILE]", description, examples, _passes_help)
     parser.add_text_arguments()
     add, switch = parser.add_argument, parser.add_switch
     add("--pass-pipeline", metavar="TEXT", help="textual pipeline, such as 'builtin.module(cse,xegpu-dce)'")
@@ -146,7 +147,7 @@ class _HelpPass(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, name: Any, *_: object) -> None:
         cls = pass_named(name.removeprefix("--"))
         if cls is None:
-            near = difflib.get_close_matches(name, registered(), 1)
+            near = difflib.get_close_matches(name, pass_names(), 1)
             parser.error(f"there is no pass '{name}'{f'; did you mean {near[0]!r}?' if near else ''}")
         print(f"--{name.removeprefix('--')}\n\n{inspect.cleandoc(cls.__doc__ or '')}")
         options = cls.options().items()

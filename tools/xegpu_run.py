@@ -23,6 +23,7 @@ from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Grid, Statistics, Tracer, statistics_json, statistics_table, summary
 from xegpu_py.target import DEFAULT
 from xegpu_py.tools import driver
+from xegpu_py.tools.kernel_arguments import KernelParser
 from xegpu_py.upstream import read_source
 from xegpu_py.upstream.import_common import LANES, Level
 from xegpu_py.visa.program import Program, chosen
@@ -56,9 +57,9 @@ def _profile(text: str) -> str:
     return text
 
 
-def argument_parser() -> driver.Parser:
+def argument_parser() -> KernelParser:
     """The parser of the tool's arguments."""
-    parser = driver.Parser(
+    parser = KernelParser(
         "xegpu-run",
         "FILE [ARG...]",
         "Run a kernel on arrays and print or store its results, or run a program with its host code.",
@@ -230,7 +231,7 @@ def _job(source: Source, args: argparse.Namespace, arguments: Sequence[Any]) -> 
     return _Job(kernel, names, lambda: kernel(*arguments, **size), lambda: kernel.profile(*arguments, **size))
 
 
-def _opencl_job(parser: driver.Parser, args: argparse.Namespace, arguments: Sequence[Any]) -> _Job:
+def _opencl_job(parser: KernelParser, args: argparse.Namespace, arguments: Sequence[Any]) -> _Job:
     """The launch of a kernel of OpenCL C; sets grid and block."""
     try:
         program = plugin("opencl").compile(Path(args.file), options=args.build_options, **_options(args))
@@ -246,7 +247,7 @@ def _opencl_job(parser: driver.Parser, args: argparse.Namespace, arguments: Sequ
     return _Job(ready.version, kernel.names, lambda: launch.run(ready), lambda: launch.profile(*arguments))
 
 
-def _argument(parser: driver.Parser, word: str) -> Any:
+def _argument(parser: KernelParser, word: str) -> Any:
     """An argument of the command line."""
     kind, _, size = word.partition(":")
     if kind == "local" and size.isdecimal():
@@ -254,7 +255,7 @@ def _argument(parser: driver.Parser, word: str) -> Any:
     return parser.kernel_arguments([word])[0]
 
 
-def _check_thread(parser: driver.Parser, program: Program, args: argparse.Namespace) -> None:
+def _check_thread(parser: KernelParser, program: Program, args: argparse.Namespace) -> None:
     group, thread = args.trace
     size = Grid((*args.grid, 1, 1)[:3], (*args.block, 1, 1)[:3])
     threads = size.threads(program)
@@ -265,7 +266,7 @@ def _check_thread(parser: driver.Parser, program: Program, args: argparse.Namesp
         )
 
 
-def _run_program(parser: driver.Parser, source: Source, args: argparse.Namespace) -> int:
+def _run_program(parser: KernelParser, source: Source, args: argparse.Namespace) -> int:
     """Call a program's host function; the exit status."""
     given = {
         "ARG": args.args,
@@ -291,7 +292,7 @@ def _run_program(parser: driver.Parser, source: Source, args: argparse.Namespace
     return int(results[0]) & 0xFF if results and isinstance(results[0], np.integer) else 0
 
 
-def _check_sizes(parser: driver.Parser, args: argparse.Namespace, is_opencl: bool) -> None:
+def _check_sizes(parser: KernelParser, args: argparse.Namespace, is_opencl: bool) -> None:
     """Refuse options that are of the other kind of kernels."""
     own = {"--global": args.items, "--local": args.local, "--build-options": args.build_options}
     others = {

@@ -16,11 +16,12 @@ from xegpu_py.extensions.tuning.verification import Verification, verify, write_
 from xegpu_py.plugins import MissingExtra
 from xegpu_py.runtime.host_arrays import FORMS
 from xegpu_py.tools import driver
+from xegpu_py.tools.kernel_arguments import KernelParser
 
 
-def argument_parser() -> driver.Parser:
+def argument_parser() -> KernelParser:
     """The parser of the tool's arguments."""
-    parser = driver.Parser(
+    parser = KernelParser(
         "xegpu-tune",
         "FILE [ARG...] --space FILE",
         "Search for the configuration of a kernel with the least objective: values of its parameters and options of "

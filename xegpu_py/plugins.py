@@ -1,26 +1,39 @@
 """Extensions by name: the objects that entry points of the group `xegpu_py.plugins` name.
 
 The core calls an extension, and `xegpu_py` has the public names of extensions, only through this module. Another
-distribution adds a name by an entry point of its own.
+distribution adds a name by an entry point of its own, and passes by entry points of the group `xegpu_py.passes`.
 """
 
 from __future__ import annotations
 
 import functools
-from importlib.metadata import EntryPoint, entry_points
+from importlib import import_module
 from typing import Any
 
 GROUP = "xegpu_py.plugins"
+
+PASSES = "xegpu_py.passes"
 
 
 class MissingExtra(ImportError):
     """A package of an extra of xegpu-py is not installed."""
 
 
+def _entry_points(group: str) -> dict[str, Any]:
+    # With what it imports, importlib.metadata takes a tenth of the start of a tool, which needs no extension.
+    return {point.name: point for point in import_module("importlib.metadata").entry_points(group=group)}
+
+
 @functools.cache
-def installed() -> dict[str, EntryPoint]:
+def installed() -> dict[str, Any]:
     """The entry points of all installed distributions, by name."""
-    return {point.name: point for point in entry_points(group=GROUP)}
+    return _entry_points(GROUP)
+
+
+@functools.cache
+def plugin_passes() -> dict[str, str]:
+    """The modules that register passes of extensions, by the names of these."""
+    return {name: point.value for name, point in _entry_points(PASSES).items()}
 
 
 @functools.cache

@@ -114,10 +114,10 @@ IN_FUNCTIONS = {"xegpu_py.dialects": 3, "xegpu_py.tools": 1}
 """Imports in functions, by package."""
 
 BY_NAME = {
-    "xegpu_py": 1,
+    "xegpu_py": 2,
     "xegpu_py.dialects": 1,
     "xegpu_py.extensions": 1,
-    "xegpu_py.ir": 1,
+    "xegpu_py.ir": 2,
     "xegpu_py.language": 1,
 }
 """Calls that import a module whose name is computed, such as tables that say which module an op's rules are in."""

@@ -9,10 +9,11 @@ import re
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from importlib import import_module
 from typing import Any, ClassVar, NoReturn, TypeVar, get_type_hints
 
 from mlir import ir
@@ -23,6 +24,7 @@ from xegpu_py.ir.codecs import Cursor, SyntaxFault
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source, collecting, emit_error, enter, position_of
 from xegpu_py.ir.module import Module, PendingFunctions, from_diagnostic, problems
 from xegpu_py.ir.upstream_pass_guards import prepare, show
+from xegpu_py.plugins import plugin_passes
 
 ROOT = "builtin.module"
 
@@ -100,6 +102,10 @@ class Pipeline(Registered):
 
 
 _REGISTRY: dict[str, type[Registered]] = {}
+"""The passes that are imported, by name and alias."""
+
+_MODULES: dict[str, str] = {}
+"""The modules that register passes, by the names of these, also of those that are not imported yet."""
 
 P = TypeVar("P", bound=type[Registered])
 
@@ -116,14 +122,38 @@ def register_pass(name: str, *aliases: str) -> Callable[[P], P]:
     return register
 
 
+def declare_passes(modules: Mapping[str, str]) -> None:
+    """Name the modules that register passes; each is imported when one of its passes is asked for.
+
+    Args:
+        modules: the module of each name or alias of a pass.
+    """
+    _MODULES.update(modules)
+
+
+def pass_names() -> list[str]:
+    """The names and aliases of our passes and of those of extensions, sorted."""
+    return sorted({*_REGISTRY, *_MODULES, *plugin_passes()})
+
+
 def registered() -> dict[str, type[Registered]]:
-    """Our passes by name, without aliases."""
-    return {name: cls for name, cls in sorted(_REGISTRY.items()) if name == cls.name}
+    """Our passes by name, without aliases. All of their modules are imported."""
+    classes = {name: pass_named(name) for name in pass_names()}
+    return {name: cls for name, cls in classes.items() if cls is not None and name == cls.name}
 
 
 def pass_named(name: str) -> type[Registered] | None:
-    """Our pass of a name or alias; None if there is none."""
-    return _REGISTRY.get(name)
+    """Our pass of a name or alias, whose module is imported now; None if there is none.
+
+    Passes of extensions are entry points of the group `xegpu_py.passes`, whose values are modules.
+    """
+    if name not in _REGISTRY:
+        module = _MODULES.get(name) or plugin_passes().get(name)
+        if module is None:
+            return None
+        with collector_paused():
+            import_module(module)
+    return _REGISTRY[name]
 
 
 class Step(Struct, frozen=True):
@@ -142,7 +172,10 @@ def step(name: str, **options: bool | int | str) -> str:
     Args:
         options: its options by the names of their fields; those that have their default values are left out.
     """
-    known = _REGISTRY[name].options()
+    cls = pass_named(name)
+    if cls is None:
+        raise ValueError(f"there is no pass '{name}'")
+    known = cls.options()
     words = []
     for option, spec in known.items():
         value = options.get(spec.name, spec.default)
@@ -205,7 +238,7 @@ def flag_step(name: str, options: str = "") -> Step | Nest:
     problem = step_problem(step)
     if problem:
         raise ValueError(problem)
-    if name not in _REGISTRY:
+    if pass_named(name) is None:
         for nest in _IMPLICIT_NESTS:
             if not _refusal(f"{ROOT}({nest.format(step)})"):
                 return _read_item(Cursor(nest.format(step)))
@@ -225,7 +258,7 @@ def _refusal(pipeline: str) -> str:
 
 def step_problem(step: Step) -> str | None:
     """Why this is no step of a pipeline, or None."""
-    own = _REGISTRY.get(step.name)
+    own = pass_named(step.name)
     if own:
         try:
             make_pass(own, step.options)
@@ -244,7 +277,7 @@ def step_problem(step: Step) -> str | None:
 
 
 def _near(name: str) -> str:
-    near = difflib.get_close_matches(name, _REGISTRY, 1)
+    near = difflib.get_close_matches(name, pass_names(), 1)
     return f"; did you mean '{near[0]}'?" if near else ""
 
 
@@ -378,7 +411,7 @@ class Runner(Struct):
                 self._run_items(item.items, child, module)
 
     def _run_step(self, step: Step, op: ir.Operation, module: Module) -> None:
-        own = _REGISTRY.get(step.name)
+        own = pass_named(step.name)
         made = make_pass(own, step.options) if own else None
         if isinstance(made, Pipeline):
             self._run_items(parse_pipeline(f"{ROOT}({made.steps()})").items, op, module)
