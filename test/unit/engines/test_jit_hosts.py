@@ -17,6 +17,7 @@ from xegpu_py.engines import jit
 from xegpu_py.engines.interpreter import Interpreter
 from xegpu_py.engines.jit import native_code
 from xegpu_py.engines.jit.host import KNOWN, VARIABLE, Host, Tile, host_named, native_host
+from xegpu_py.engines.jit.ir_text import PTR, Value, vector
 from xegpu_py.engines.jit.llvm import compiled
 from xegpu_py.engines.jit.thread_function import functions_of_program
 from xegpu_py.target import TARGETS
@@ -160,6 +161,35 @@ def test_features_of_the_table_are_llvms() -> None:
                 }}"""
             found = compiled(text, host.machine, "verify", 2, "assembly").decode()
             assert (mnemonic in found) == (feature in features), (name, feature)
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32])
+@pytest.mark.parametrize("lanes", [2, 4, 8, 16])
+@pytest.mark.parametrize("how", ["merge", "masked_store"])
+def test_one_lane_is_stored_alone(how: str, lanes: int, bits: int) -> None:
+    """Under AVX-512, LLVM 22 stores as much as the numbers had before they were truncated."""
+    wide, truth = 2 * bits, ", ".join(f"i1 {str(i == 1).lower()}" for i in range(lanes))
+    for name in KNOWN:
+        host = host_named(name)
+        if host.is_arm:
+            continue
+        code = host.function("f", [PTR, vector(lanes, f"i{wide}")])
+        place, numbers = code.arguments
+        value, mask = code.resize(numbers, bits, False), Value(f"<{truth}>", vector(lanes, "i1"))
+        if how == "masked_store":
+            code.masked_store(value, place, mask)
+        else:
+            code.store(code.merge(mask, value, code.load(place, value.type, 1)), place)
+        code.ret()
+        found = compiled(code.text(), host.machine, "verify", 2, "assembly").decode()
+        assert "retq" in found
+        whole = {
+            8: r"p?(?:movw|extrw)",
+            16: r"(?:p?extrd|movd|movss|extractps|movl)",
+            32: r"(?:p?extrq|movq|movlps|movhps)",
+        }
+        if how == "masked_store" or lanes * bits >= 128:
+            assert not re.search(rf"\tv?(?:{whole})\t[^\n]*\(%rdi\)\n", found), found
 
 
 def test_tiles_fit_the_registers() -> None:

@@ -86,7 +86,7 @@ class Mixture:
             if not self.partly or self.rng.random() < 0.6:
                 self.message("lsc_load", "In", n * root.bytes, root)
         for predicate in self.predicates:
-            self.emit("setp", predicate.count, dst=Flag(predicate), src0=self.source("ud", 1, constant=False))
+            self.emit("setp", predicate.count, dst=Flag(predicate), src0=self.truth(predicate.count))
         self.statements(statements, depth)
         for n, root in enumerate(self.roots):
             self.message("lsc_store", "Out", n * root.bytes, root)
@@ -326,6 +326,12 @@ class Mixture:
         rows = var.bytes // self.target.grf_bytes
         row = self.rng.randrange(max(rows - exec_size * size * stride // self.target.grf_bytes, 1))
         return Destination(var, row, self.rng.choice((0, 0, 0, 1, 4)), stride)
+
+    def truth(self, lanes: int) -> Any:
+        """The bits of a predicate: a number that the program loads, or a constant, often that of one lane."""
+        if self.rng.random() < 0.6:
+            return self.source("ud", 1, constant=False)
+        return Immediate(self.rng.choice((1, 1 << self.rng.randrange(lanes), self.rng.getrandbits(32))), "ud")
 
     def source(self, type_name: str | None, exec_size: int, *, modify: bool = False, constant: bool = True) -> Any:
         """A region of a type, or a constant."""

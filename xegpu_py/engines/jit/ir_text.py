@@ -276,14 +276,18 @@ class Code:
         """`select` of integers that any instructions of a program computed.
 
         With AVX-512, LLVM 22 gives wrong bits for `select(mask, (x & c) | (y & ~c), y)` of a constant `c`: it makes one
-        masked `vpternlog` whose immediate does not fit the order of its operands. The fence, which is not an
-        instruction, keeps it from seeing that both are the same `y`.
+        masked `vpternlog` whose immediate does not fit the order of its operands. It also makes a masked store of what
+        is stored where `y` was loaded: see `masked_store`. The fence keeps it from seeing `y`.
         """
-        floats = {"i32": "f32", "i64": "f64"}
-        if old.lanes > 1 and old.element in floats and old.name.startswith("%"):
-            old = self.cast("bitcast", old, floats[old.element])
-            old = self.cast("bitcast", self.intrinsic("arithmetic.fence", old), new.element)
-        return self.select(which, new, old)
+        return self.select(which, new, self._fenced(old))
+
+    def _fenced(self, a: Value) -> Value:
+        """The same bits, of which LLVM does not know how they were made. This is not an instruction."""
+        words, rest = divmod(a.lanes * bits_of(a.type), 32)
+        if a.element == "i1" or a.lanes < 2 or rest or not a.name.startswith("%"):
+            return a
+        kind = vector(words, "f32")
+        return self.recast(self.intrinsic("arithmetic.fence", self.recast(a, kind)), a.type)
 
     def cast(self, name: str, a: Value, element: str) -> Value:
         """A conversion of each element: zext, sext, trunc, bitcast, fpext, fptrunc, sitofp, ..."""
@@ -419,9 +423,13 @@ class Code:
         )
 
     def masked_store(self, value: Value, pointer: Value, mask: Value) -> None:
-        """Store the elements that the mask sets."""
+        """Store the elements that the mask sets.
+
+        With AVX-512, LLVM 22 stores too many bytes if the value is truncated and the mask is known to set one lane.
+        """
         if value.lanes == 1:
             value, mask = self._pair(value, value), self._pair(mask, self.const(0, mask.type))
+        value = self._fenced(value)
         name = f"llvm.masked.store.{_suffix(value.type)}.p0"
         self.line(f"call void @{name}({value}, {_unaligned('ptr', pointer)}, {mask})")
 
