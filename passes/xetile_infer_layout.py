@@ -14,8 +14,9 @@ from xegpu_py.dialects.xetile import AtomicRmwOp, ConvertLayoutOp, InitTileOp, T
 from xegpu_py.dialects.xetile.types import TileAccess
 from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.control_flow import STRUCTURED, Use, forwarded
+from xegpu_py.ir.definition import FUNCTIONS
 from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.ir.module import FUNCTIONS, walk
+from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.layout import WgTiles

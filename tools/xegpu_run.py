@@ -130,7 +130,8 @@ def argument_parser() -> KernelParser:
         "--engine",
         choices=(*ENGINES, REFERENCE),
         help="jit (native code, the default), interpreter (the definition, the default with --check=uninit and "
-        "--trace), both (compare all bytes of their results), or reference (evaluate the ops before any pass)",
+        "--trace), both (compare all bytes of their results), or reference (evaluate the ops before any pass, the "
+        "default of Triton's IR)",
     )
     add(
         "--threads",
@@ -181,6 +182,9 @@ def argument_parser() -> KernelParser:
     return parser
 
 
+_TRITON = re.compile(r"^\s*tt\.func\b", re.MULTILINE)
+
+
 def _options(args: argparse.Namespace) -> dict[str, Any]:
     """The options of `xegpu_py.compile`."""
     if args.engine == REFERENCE:
@@ -200,12 +204,17 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 class _Job(Struct):
-    """A launch: the lowered kernel or None, the names of its arguments, how to run it, and how to profile it."""
+    """A launch: the lowered kernel or None, the names of its arguments, how to run it, and how to profile it.
+
+    Attributes:
+        own: the names of the arguments in the kernel's text, where there is no lowered kernel that knows them.
+    """
 
     kernel: Kernel | None
     names: Sequence[str]
     launch: Callable[[], Statistics | None]
     profile: Callable[[], Any] | None = None
+    own: Sequence[str] = ()
 
 
 def _job(source: Source, args: argparse.Namespace, arguments: Sequence[Any]) -> _Job:
@@ -215,7 +224,8 @@ def _job(source: Source, args: argparse.Namespace, arguments: Sequence[Any]) -> 
         evaluated = compile_kernel(read_source(source, args.imported, Context()), args.kernel, **options)
         args.block = args.block or evaluated.block
         names = [str(i) for i in range(len(evaluated.types))]
-        return _Job(None, names, lambda: evaluated(*arguments, grid=args.grid, block=args.block))
+        launch = lambda: evaluated(*arguments, grid=args.grid, block=args.block)  # noqa: E731
+        return _Job(None, names, launch, own=evaluated.argument_names)
     if _ASSEMBLY.match(source.text):
         kernel = Kernel.from_assembly(source.text, name=args.kernel, file=source.name, **options)
         names = [i.var.name for i in kernel.program.arguments]
@@ -331,6 +341,9 @@ def run(argv: Sequence[str]) -> int:
     _check_sizes(parser, args, is_opencl)
     source = Source("", args.file) if is_opencl else parser.read(args.file)
     args.target = args.target or (plugin("opencl").DEFAULT if is_opencl else stated_target(source.text) or DEFAULT)
+    needs_lowered = args.check or args.stats or args.trace or args.profile
+    if args.engine is None and not needs_lowered and _TRITON.search(source.text):
+        args.engine = REFERENCE
     if args.via and args.level:
         parser.error("--level is for kernels that are imported as they are, not --via=upstream")
     args.imported = args.via or args.level or args.import_upstream
@@ -348,10 +361,9 @@ def run(argv: Sequence[str]) -> int:
         job = _opencl_job(parser, args, arguments) if is_opencl else _job(source, args, arguments)
         kernel, names = job.kernel, job.names
         given = dict(zip(names, arguments))
-        if kernel:
-            # An argument can also be named as in the kernel's text.
-            own = [kernel.memory_name(i) for i in range(len(names))]
-            given |= {name[1:]: value for name, value in zip(own, arguments) if name.startswith("%")}
+        # An argument can also be named as in the kernel's text.
+        own = [kernel.memory_name(i) for i in range(len(names))] if kernel else job.own
+        given |= {name[1:]: value for name, value in zip(own, arguments) if name.startswith("%")}
         for name in [*args.shown, *(name for name, _ in args.outputs)]:
             if name not in {*names, *given} or (name in given and not isinstance(given[name], np.ndarray)):
                 listed = ", ".join(dict.fromkeys([*names, *given]))

@@ -243,7 +243,7 @@ class TypeElement(Struct, frozen=True):
         return bool(parsed.types.get(self.field.name))
 
 
-class BareTypeElement(TypeElement):
+class BareTypeElement(TypeElement, frozen=True):
     """The type of ours of an operand or result, without its dialect and name: `<f32>` for `!tt.ptr<f32>`."""
 
     @property

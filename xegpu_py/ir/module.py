@@ -572,14 +572,23 @@ def functions(root: ir.Operation) -> list[ir.Operation]:
 
 
 def kernels(root: ir.Operation) -> list[ir.Operation]:
-    """The kernels in `root`: its `gpu.func`s with the attribute `kernel`."""
-    return [func for func in functions(root) if func.name == "gpu.func" and is_kernel(func)]
+    """The kernels in `root`: its `gpu.func`s with the attribute `kernel`, and public functions of Triton's."""
+    return [func for func in functions(root) if is_program(func) or (func.name == "gpu.func" and is_kernel(func))]
+
+
+def is_program(func: ir.Operation) -> bool:
+    """Whether a function is a kernel of Triton's, which a workgroup runs as one thread."""
+    is_private = "sym_visibility" in func.attributes and func.attributes["sym_visibility"].value == "private"
+    return "tt.func" in func.attributes and not is_private
 
 
 def argument_names(func: ir.Operation, sources: Sequence[Source]) -> tuple[str, ...]:
-    """The names of a function's arguments in its text, such as `%C`; "" for those that the text does not name."""
+    """The names of a function's arguments in their locations or its text, such as `%C`; "" for those without one."""
     found = []
     for argument in func.regions[0].blocks[0].arguments:
+        if argument.location.is_a_name():
+            found.append(f"%{argument.location.name_str}")
+            continue
         where = position_of(argument.location)
         lines = [s.line(where.line) for s in sources if s.name == where.file]
         match = next((m for line in lines if line and (m := _SSA_NAME.match(line, where.column - 1))), None)

@@ -336,6 +336,25 @@ def formula(node: Node, *operands: Array) -> Array:
     return _by_single(lambda *values: expansions.evaluate(node.name, *values), node.element, *operands)
 
 
+def is_function(name: str) -> bool:
+    """Whether `apply` knows the function of numbers of an op's name."""
+    known = (_INSTRUCTIONS, expansions.EXPANSIONS, expansions.ALGORITHMS, ("math.fma", "math.absf"))
+    return any(name in table for table in known) or name.removeprefix("arith.") in _FLOATS
+
+
+def apply(name: str, element: Element, *operands: Array) -> Array:
+    """The function of arith or math of floats of a type, by the name of the op."""
+    if name.startswith("arith."):
+        return binary(name.removeprefix("arith."), element, *operands)
+    if name in _INSTRUCTIONS:
+        return _instruction(name, element, *operands)
+    if name == "math.fma":
+        return multiply_add(element, *operands)
+    if name == "math.absf":
+        return with_bits(operands[0], lambda bits, sign: bits & ~sign)
+    return _by_single(lambda *values: expansions.evaluate(name, *values), element, *operands)
+
+
 @evaluates("math.sincos")
 def sincos(node: Node, a: Array) -> tuple[Array, Array]:
     """Sine and cosine, each rounded once."""
@@ -399,7 +418,11 @@ def round_(node: Node, a: Array) -> Array:
 @evaluates("math.fma", "vector.fma")
 def fma(node: Node, a: Array, b: Array, c: Array) -> Array:
     """A product and a sum, rounded once."""
-    element = node.element
+    return multiply_add(node.element, a, b, c)
+
+
+def multiply_add(element: Element, a: Array, b: Array, c: Array) -> Array:
+    """Products and sums of floats, each rounded once."""
     assert element.format
     if element.format.name in ("hf", "bf", "f", "df"):
         return numerics.fma(np.asarray(a), np.asarray(b), np.asarray(c), element.format.name)

@@ -11,15 +11,17 @@ import numpy as np
 from mlir import ir
 
 from xegpu_py.dialects import xetile
+from xegpu_py.dialects.tt import Ptr
+from xegpu_py.dialects.tt import TensorDesc as TritonDesc
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.ir.module import Module, argument_names, kernels, walk
+from xegpu_py.ir.module import Module, argument_names, is_program, kernels, walk
 from xegpu_py.ir.passes import Step, run_upstream
 from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.numerics.systolic import Systolic
-from xegpu_py.reference import arith_math, gpu_control, memref, vector, xegpu_xetile  # noqa: F401  (define the rules)
+from xegpu_py.reference import arith_math, gpu_control, memref, triton, vector, xegpu_xetile  # noqa: F401  (the rules)
 from xegpu_py.reference.machine import Function, Launch, Workgroup
-from xegpu_py.reference.storage import BASE, Memory, MemRef, attach, element_of, kind_of
+from xegpu_py.reference.storage import BASE, Element, Memory, MemRef, attach, element_of, kind_of
 from xegpu_py.runtime.host_arrays import PackedArrays, PointerTable, check_numbers, packed_shape
 from xegpu_py.runtime.launch import block_of
 from xegpu_py.visa.program import chosen, extent, place_in
@@ -134,8 +136,8 @@ def kernel_of(module: Module, name: str | None) -> ir.Operation:
 
 
 def is_of_workgroups(func: ir.Operation) -> bool:
-    """Whether a kernel is at workgroup level: its tiles have a wg_map, or its vectors a layout."""
-    return any(map(is_of_workgroup, walk(func)))
+    """Whether a kernel is at workgroup level: its tiles have a wg_map, or its vectors a layout, or it is Triton's."""
+    return is_program(func) or any(map(is_of_workgroup, walk(func)))
 
 
 def is_of_workgroup(op: ir.Operation) -> bool:
@@ -194,14 +196,14 @@ def bind(
     # The addresses in a table are written when the arrays have some.
     tables = {i: a.arrays for i, a in enumerate(arguments) if isinstance(a, PointerTable) and a.arrays}
     arguments = [np.zeros(len(tables[i]), np.int64) if i in tables else a for i, a in enumerate(arguments)]
+    elements = [_element_in_memory(kind) for kind in types]
     arguments = [
-        held.pack(a, str(kind.element_type), titles[i]) if isinstance(kind, ir.MemRefType) else a
-        for i, (kind, a) in enumerate(zip(types, arguments))
+        a if e is None else held.pack(a, e.name, titles[i]) for i, (e, a) in enumerate(zip(elements, arguments))
     ]
     arrays = [
-        (names[i] or f"argument {i}", _array(a, kind, titles[i]))
-        for i, (kind, a) in enumerate(zip(types, arguments))
-        if isinstance(kind, ir.MemRefType)
+        (names[i] or f"argument {i}", _array(a, kind, element, titles[i]))
+        for i, (kind, element, a) in enumerate(zip(types, elements, arguments))
+        if element is not None
     ]
     for i, pointed in tables.items():
         for j, array in enumerate(pointed):
@@ -210,8 +212,13 @@ def bind(
     addresses = iter(attach(memory, arrays))
     found: list[Any] = []
     for i, (kind, argument) in enumerate(zip(types, arguments)):
-        if isinstance(kind, ir.MemRefType):
-            element = element_of(str(kind.element_type))
+        element = elements[i]
+        if element and str(kind).startswith("!tt.ptr<"):
+            found.append(np.asarray(next(addresses), np.int64))
+        elif element and not isinstance(kind, ir.MemRefType):
+            strides = tuple(s // argument.itemsize for s in argument.strides)
+            found.append(triton.Descriptor(memory, next(addresses), argument.shape, strides, element))
+        elif element:
             each = 8 // element.bits if element.shares_bytes else 1
             strides = tuple(s // argument.itemsize * (each if d else 1) for d, s in _from_innermost(argument.strides))
             shape = tuple(n * (1 if d else each) for d, n in _from_innermost(argument.shape))
@@ -230,11 +237,19 @@ def _from_innermost(numbers: Sequence[int]) -> list[tuple[int, int]]:
     return [(len(numbers) - 1 - i, n) for i, n in enumerate(numbers)]
 
 
-def _array(argument: Any, kind: ir.MemRefType, title: str) -> np.ndarray[Any, Any]:
+def _element_in_memory(kind: ir.Type) -> Element | None:
+    """The elements of the array that an argument of a type is; None for a number or vector."""
+    if isinstance(kind, ir.MemRefType):
+        return element_of(str(kind.element_type))
+    if Ptr.matches(kind):
+        return element_of(Ptr.of(kind).pointee)
+    return element_of(TritonDesc.of(kind).element) if TritonDesc.matches(kind) else None
+
+
+def _array(argument: Any, kind: ir.Type, element: Element, title: str) -> np.ndarray[Any, Any]:
     if not isinstance(argument, np.ndarray):
         raise TypeError(f"{title} must be a numpy array, but got {type(argument).__name__}")
     check_numbers(argument, title)
-    element = element_of(str(kind.element_type))
     if element.is_float and not element.shares_bytes:
         fits = argument.dtype == element.dtype
     elif element.bits < 8:
@@ -244,6 +259,10 @@ def _array(argument: Any, kind: ir.MemRefType, title: str) -> np.ndarray[Any, An
     if not fits:
         kinds = f"{element.name} or, packed, of uint8" if element.shares_bytes else element.name
         raise TypeError(f"{title} must be an array of {kinds}, but got an array of {argument.dtype}")
+    if not isinstance(kind, ir.MemRefType):
+        if TritonDesc.matches(kind) and argument.ndim != len(TritonDesc.of(kind).shape):
+            raise ValueError(f"{title} cannot be an array of shape {argument.shape}")
+        return argument
     wanted: Sequence[int | None] = [None if kind.is_dynamic_dim(i) else kind.shape[i] for i in range(kind.rank)]
     if element.shares_bytes:
         wanted = packed_shape(wanted, element.name)
@@ -294,6 +313,7 @@ class ReferenceKernel:
         subgroups: the number of subgroups of a workgroup if the kernel's maps define it; otherwise None.
         block: see `runtime.kernel.Kernel.block`.
         names: see `runtime.kernel.Kernel.names`.
+        argument_names: the names of the arguments in the kernel's text.
     """
 
     def __init__(self, module: Module, name: str, model: Model) -> None:
@@ -303,6 +323,7 @@ class ReferenceKernel:
         self.name = name
         func = kernel_of(module, name)
         self.types = tuple(map(str, types_of(func)))
+        self.argument_names = argument_names(func, module.sources)
         known = func.attributes.get("known_block_size")
         self.subgroups = xetile.subgroups_of_kernel(func)
         self.block = tuple(ir.DenseI32ArrayAttr(known)) if known is not None else (self.subgroups or 1,)

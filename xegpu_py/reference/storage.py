@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -384,7 +385,7 @@ def element_of(name: str) -> Element:
     if name in FLOATS:
         fmt = FLOATS[name]
         return Element(name, fmt.bits, fmt.dtype, fmt.dtype, fmt)
-    if name == "index":
+    if name == "index" or name.startswith("!tt.ptr<"):
         return Element(name, 64, np.dtype(np.int64), np.dtype(np.int64))
     if not is_integer(name) or bit_width(name) > 64:
         raise ValueError(f"elements of type {name} are not supported by the reference evaluator")
@@ -410,16 +411,21 @@ class Kind:
     is_vector: bool
 
 
+_TENSOR = re.compile(r"tensor<((?:\d+x)*)([^?]*)>\Z")
+
+
 @lru_cache(maxsize=4096)
 def kind_of(text: str) -> Kind:
     """The kind of a type, from its text.
 
     Raises:
-        ValueError: if it is neither a type of numbers nor a vector of fixed size.
+        ValueError: if it is neither a type of numbers nor a vector or tensor of fixed size.
     """
     if text.startswith("vector<"):
         shape, element = vector_of(text)
         return Kind(shape, element_of(element), True)
+    if m := _TENSOR.match(text):
+        return Kind(tuple(map(int, m[1].split("x")[:-1])), element_of(m[2]), True)
     return Kind((), element_of(text), False)
 
 

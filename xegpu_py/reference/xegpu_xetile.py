@@ -259,7 +259,12 @@ def product(
     if scales or node.op.name == "xegpu.dpas_mx":
         scale_a, scale_b = scales.get("scale_a"), scales.get("scale_b")
         return multiply_scaled(acc, a, b, scale_a, scale_b, **_precisions(node, acc, names), model=model)
-    first, second = (_multiplied(v, n) for v, n in zip((a, b), names))
+    return multiplied(node, acc, a, b, names, model)
+
+
+def multiplied(node: Node, acc: Array | None, a: Array, b: Array, names: tuple[str, str], model: Any) -> Array:
+    """`acc + a x b` of matrices with the bits of dpas, in the type of the op's result."""
+    first, second = (_unsigned(v, n) for v, n in zip((a, b), names))
     found = multiply(acc, first, second, **_precisions(node, acc, names), model=model)
     return found.astype(node.kind().element.dtype, copy=False)
 
@@ -278,7 +283,7 @@ def _precisions(node: Node, acc: Array | None, names: tuple[str, str]) -> dict[s
     }
 
 
-def _multiplied(values: Array, name: str) -> Array:
+def _unsigned(values: Array, name: str) -> Array:
     element = element_of(name)
     return element.unsigned(values) if name.startswith("u") else values
 
@@ -543,12 +548,17 @@ def reduction(node: Node, a: Array) -> Array:
     """
     (dim,) = node.field("dims")
     a, kind, element = np.asarray(a), node.field("kind").value, node.element
-    size = a.shape[dim] // node.shape[dim]
     if node.shape[dim] > 1:
+        size = a.shape[dim] // node.shape[dim]
         apart = a.reshape(*a.shape[:dim], node.shape[dim], size, *a.shape[dim + 1 :])
         return reduced(kind, element, np.moveaxis(apart, dim + 1, 0), None)
+    return reduced_along(kind, element, a, dim)
+
+
+def reduced_along(kind: str, element: Element, a: Array, dim: int) -> Array:
+    """Combine all elements along a dimension, of which one is left, in the order of `xetile.reduction`."""
     lines, block = np.moveaxis(a, dim, 0), reduced_block(dim, element.bits)
-    blocks = [lines[i : i + block] for i in range(0, size, block)]
+    blocks = [lines[i : i + block] for i in range(0, len(lines), block)]
     whole = [b for b in blocks if len(b) == len(blocks[0])]
     parts = [reduced(kind, element, _tree(kind, element, whole), None)]
     parts += [reduced(kind, element, b, None) for b in blocks[len(whole) :]]
