@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from xegpu_py.ir.passes import Pipeline, register_pass, step
-from xegpu_py.passes.analysis.ir_queries import CLEAN
+from xegpu_py.passes.analysis.ir_queries import CLEANUP
 from xegpu_py.target import GRID_LIMIT
 
 
@@ -48,8 +48,8 @@ class XeTileToXeGPUPipeline(Pipeline):
             "xegpu-lift-cf,xegpu-inline,xegpu-lower-loops,xetile-split-stacks,xegpu-dce",
             f"{step('xetile-scattered-to-tiles', target=target)},xegpu-dce,xetile-infer-layout",
             *([prefetch] if self.prefetch_distance else []),
-            f"{step('xetile-wg-to-sg', target=target)},{CLEAN},{lower},{CLEAN},xegpu-dce",
-            *(ahead if marked else [f"{pass_},{CLEAN},xegpu-dce" for pass_ in ahead]),
+            f"{step('xetile-wg-to-sg', target=target)},{CLEANUP},{lower},{CLEANUP},xegpu-dce",
+            *(ahead if marked else [f"{pass_},{CLEANUP},xegpu-dce" for pass_ in ahead]),
         ]
         return ",".join(steps)
 
@@ -92,7 +92,7 @@ class XeGPULegalize(Pipeline):
         return ",".join(step(name, **given) for name in names)
 
 
-_CLEAN = f"{CLEAN},xegpu-dce"
+_CLEAN = f"{CLEANUP},xegpu-dce"
 
 _ABOVE = (
     "xegpu-lift-cf", "xegpu-inline", "xegpu-lower-loops", "vector-lower-contract", "xegpu-emulate-narrow-types",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mlir import ir
 
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.passes.analysis.vector_layouts import analyze, functions, write
+from xegpu_py.passes.analysis.vector_layouts import functions, infer_layouts, write_layouts
 
 
 @register_pass("vector-layout-analysis")
@@ -34,4 +34,4 @@ class VectorLayoutAnalysis(Pass):
 
     def run(self, op: ir.Operation) -> None:
         for func in functions(op):
-            write(func, analyze(func))
+            write_layouts(func, infer_layouts(func))

@@ -21,7 +21,7 @@ from xegpu_py.passes.analysis.ir_queries import (
     element_of,
     shape_of,
 )
-from xegpu_py.passes.analysis.target_messages import pieces
+from xegpu_py.passes.analysis.target_messages import message_sizes
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.memory_access import Elements, Transfer, lane_offsets
 from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
@@ -159,7 +159,7 @@ def _masked_load(accesses: Accesses, op: ir.Operation) -> ir.Value:
 
 def _gathered(memory: _Memref, offsets: ir.Value, mask: ir.Value, otherwise: ir.Value) -> ir.Value:
     result = otherwise
-    for first, size in pieces(shape_of(mask)[0], LANES):
+    for first, size in message_sizes(shape_of(mask)[0], LANES):
         at, active, other = (build.extract_slice(v, [first], [size]) for v in (offsets, mask, otherwise))
         loaded = build.select(active, memory.gather(at, active), other)
         result = build.insert_slice(loaded, result, [first])
@@ -167,7 +167,7 @@ def _gathered(memory: _Memref, offsets: ir.Value, mask: ir.Value, otherwise: ir.
 
 
 def _scattered(memory: _Memref, value: ir.Value, offsets: ir.Value, mask: ir.Value) -> None:
-    for first, size in pieces(shape_of(mask)[0], LANES):
+    for first, size in message_sizes(shape_of(mask)[0], LANES):
         part, at, active = (build.extract_slice(v, [first], [size]) for v in (value, offsets, mask))
         memory.scatter(part, at, active)
 

@@ -20,8 +20,8 @@ from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.numerics.expansions import EXPANSIONS, Number
 from xegpu_py.numerics.formats import E8M0, FLOATS, Format
 from xegpu_py.passes.analysis.ir_queries import (
-    FUNCTIONS,
-    ROUNDED,
+    FLOAT_ARITHMETIC,
+    FLOAT_FUNCTIONS,
     bits_of,
     check_elements,
     constant_of,
@@ -82,7 +82,7 @@ rule: Rules[Rule[Expansion]] = Rules()
 """The rules by op name."""
 
 
-@rule(*ROUNDED)
+@rule(*FLOAT_ARITHMETIC)
 def exact(low: Expansion, op: ir.Operation) -> ir.Value | None:
     """Ops for which rounding to f32 (or f16) and then to bf16 (or 8 bits) equals rounding once.
 
@@ -92,7 +92,7 @@ def exact(low: Expansion, op: ir.Operation) -> ir.Value | None:
     return _by_wider(low, op, _WIDE[element]) if element in _WIDE else None
 
 
-@rule(*FUNCTIONS, "vector.reduction", "vector.multi_reduction")
+@rule(*FLOAT_FUNCTIONS, "vector.reduction", "vector.multi_reduction")
 def by_single(low: Expansion, op: ir.Operation) -> ir.Value | None:
     """Compute functions and reductions of narrow formats in f32."""
     return _by_wider(low, op, "f32") if _format(op.operands[0]) in _WIDE else None

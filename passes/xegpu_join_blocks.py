@@ -25,7 +25,7 @@ from xegpu_py.passes.analysis.ir_queries import (
     subgroup_functions,
 )
 from xegpu_py.passes.analysis.memory_effects import only_reads
-from xegpu_py.passes.analysis.message_tiling import is_line
+from xegpu_py.passes.analysis.message_tiling import is_1d
 from xegpu_py.passes.analysis.target_messages import block_load, block_problem, hints_of
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.target import Target
@@ -96,7 +96,7 @@ def _join_once(ops: Sequence[ir.Operation], target: Target) -> bool:
         if op.opview.mode != Mode.VC:
             continue
         desc = TensorDesc.of(op.results[0])
-        if is_line(desc) or desc.in_slm or bit_width(desc.element) not in (8, 16, 32):
+        if is_1d(desc) or desc.in_slm or bit_width(desc.element) not in (8, 16, 32):
             continue
         key, at = _place(op, forms)
         places[key, at] = op

@@ -18,8 +18,8 @@ from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.analysis.ir_queries import (
-    MARK,
-    PARTS,
+    LOAD_AHEAD,
+    REGISTER_VIEWS,
     arguments_of,
     bits_of,
     element_of,
@@ -91,7 +91,7 @@ def load_ahead(func: ir.Operation, target: Target, registers: int, marked: bool 
     for op in reversed(walk(func)):
         if (
             op.name == "scf.for"
-            and (MARK in op.attributes or not marked)
+            and (LOAD_AHEAD in op.attributes or not marked)
             and all(_may_load_over(inner) for inner in walk(op)[1:])
         ):
             loads = _ahead(op)
@@ -139,7 +139,7 @@ def _last_use(value: ir.Value, order: dict[ir.Operation, int]) -> int | None:
         while user not in order:
             user = user.parent.operation
         places = [order[user]]
-        if user.name in (*PARTS, "vector.bitcast"):
+        if user.name in (*REGISTER_VIEWS, "vector.bitcast"):
             places += [n for n in (_last_use(r, order) for r in user.results) if n is not None]
         last = max(places if last is None else [last, *places])
     return last

@@ -22,16 +22,16 @@ from xegpu_py.ir.operation import implements
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.analysis import message_tiling as blocks
 from xegpu_py.passes.analysis.block_surfaces import (
-    Place,
+    DescriptorForm,
     Surfaces,
+    block_uses,
     find_surfaces,
+    foreign_descriptors,
     tensor_of,
-    unknown_makers,
-    whole_uses,
 )
 from xegpu_py.passes.analysis.ir_queries import element_of, is_desc, shape_of, subgroup_functions
-from xegpu_py.passes.analysis.message_tiling import Bounds, Box, grid, sizes
-from xegpu_py.passes.analysis.target_messages import hints_of, load_plain, with_units_side_by_side
+from xegpu_py.passes.analysis.message_tiling import Box, Segments, box_shape, tiles
+from xegpu_py.passes.analysis.target_messages import expand_load_transform, hints_of, merge_transposed_units
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import known
 from xegpu_py.passes.rewriting.memory_access import lane_offsets, lanes_below
@@ -90,11 +90,11 @@ class XeGPULowerUnalignedBlocks(Pass):
 
 def _transform_in_registers(op: ir.Operation) -> None:
     """Split a load into a plain load and its transform."""
-    view: Any = with_units_side_by_side(op).opview
+    view: Any = merge_transposed_units(op).opview
     rank = len(TensorDesc.of(view.tdesc).shape)
     transposes = view.transpose is not None and tuple(view.transpose) != tuple(range(rank))
     if view.mode == Mode.VC and rank > 1 and (transposes or view.vnni_axis is not None):
-        load_plain(view)
+        expand_load_transform(view)
 
 
 rule: Rules[Rule[Fallback]] = Rules()
@@ -117,21 +117,21 @@ class Fallback(Conversion):
     def __init__(self, surfaces: Surfaces, ops: Sequence[ir.Operation], target: Target) -> None:
         super().__init__()
         self.surfaces, self.target = surfaces, target
-        self.places: dict[ir.Value, Place] = {}
+        self.places: dict[ir.Value, DescriptorForm] = {}
         self.row_alignment: dict[ir.Value, int] = {}
         self._kept: set[ir.Value] = set()
-        given = {surfaces.classes.find(v) for v in unknown_makers(surfaces.func, ops)}
+        given = {surfaces.classes.find(v) for v in foreign_descriptors(surfaces.func, ops)}
         accesses = [op for op in ops if implements(op, BlockAccess)]
         descs = [*surfaces.problems, *(op.opview.tdesc for op in accesses if self._is_needed(op))]
         for desc in dict.fromkeys(descs):
             root = surfaces.classes.find(desc)
             if root not in given and bit_width(TensorDesc.of(desc).element) in (8, 16, 32, 64):
-                place = self.places.get(root) or surfaces.place(desc)
+                place = self.places.get(root) or surfaces.descriptor_form(desc)
                 if place is not None:
                     self.places[root] = place
                     self.row_alignment[desc] = surfaces.row_alignment(desc)
         for op in ops if self.places else ():
-            self._kept.update(surfaces.classes.find(v) for v in whole_uses(op) if not self._is_needed(op))
+            self._kept.update(surfaces.classes.find(v) for v in block_uses(op) if not self._is_needed(op))
 
     def _is_needed(self, op: ir.Operation) -> bool:
         """Whether no 2D block message, and no 1D message of a line, does an access."""
@@ -141,7 +141,7 @@ class Fallback(Conversion):
         stores = op.name == "xegpu.store_nd" and len(desc.shape) > 1 and blocks.store_spans(desc, self.target) is None
         return stores or self.surfaces.problem(op.opview.tdesc) is not None
 
-    def place(self, value: ir.Value) -> Place | None:
+    def place(self, value: ir.Value) -> DescriptorForm | None:
         """The form of a descriptor as numbers; None if it is not converted."""
         return self.places.get(self.surfaces.classes.find(value)) if is_desc(value) else None
 
@@ -175,7 +175,7 @@ class Fallback(Conversion):
             self.replace(op, numbers)
 
 
-def _types(place: Place) -> list[ir.Type]:
+def _types(place: DescriptorForm) -> list[ir.Type]:
     """The types of the numbers that replace a descriptor."""
     index = [build.index_type()]
     tensor = [element_type(place.address), *index * (place.rank + place.strides)] if place.address else []
@@ -325,15 +325,15 @@ class _Access(Struct):
         """Whether the vector has a dimension for the blocks of an array."""
         return len(self.vector) > len(self.desc.shape)
 
-    def bounds(self, rows: int, columns: Sequence[int]) -> Bounds:
+    def bounds(self, rows: int, columns: Sequence[int]) -> Segments:
         """The sizes of the pieces of the vector."""
         shape = self.desc.shape
         lead = self.vector[:-2]
         return (*((1,) * n for n in lead), (rows,) * (shape[-2] // rows), tuple(columns))
 
-    def parts(self, bounds: Bounds) -> Iterator[tuple[Box, _Part]]:
+    def parts(self, bounds: Segments) -> Iterator[tuple[Box, _Part]]:
         """The pieces of the vector, and the position of each in the descriptor's block."""
-        boxes = list(grid(bounds))
+        boxes = list(tiles(bounds))
         self.count = len(boxes)
         for box in boxes:
             (row, rows), (column, columns) = box[-2:]
@@ -350,7 +350,7 @@ class _Access(Struct):
             return True
         return isinstance(at, int) and isinstance(extent, int) and at >= 0 and at + size <= extent
 
-    def split(self, name: str) -> tuple[Bounds, TdescAttr | None]:
+    def split(self, name: str) -> tuple[Segments, TdescAttr | None]:
         """The pieces of the block, each of one message, and the settings of their descriptors if these are of lines.
 
         Args:
@@ -499,7 +499,7 @@ def _access(low: Fallback, op: ir.Operation, vector: tuple[int, ...]) -> _Access
         numbers = tuple(map(known, held[1:-rank]))
         tensor = _Tensor(held[0], 0, numbers[:rank], numbers[rank:] if place.stepped else (*numbers[rank:], 1))
     else:
-        tensor = _tensor(low.surfaces.made_by(view.tdesc)[0])
+        tensor = _tensor(low.surfaces.creations_of(view.tdesc)[0])
     if rank == 1:
         # A line is a matrix of one row, and its accesses are not checked (RFC, create_nd_tdesc).
         desc = replace(desc, shape=(1, *desc.shape), attr=replace(desc.attr, boundary_check=False))
@@ -534,10 +534,10 @@ def load(low: Fallback, op: ir.Operation) -> None:
                 found = xegpu.load_gather(access.descriptor(part), mask, value=kind, mode="vc", **hints)
                 count += 1
             found = build.extract_slice(found, [0], [used])
-        parts.append(build.shape_cast(found, access.own(sizes(box))))
+        parts.append(build.shape_cast(found, access.own(box_shape(box))))
     _say(low, op, count, "1D load" if lines else "gather")
     whole = build.poison(op.results[0].type)
-    for box, part in zip(grid(access.own(bounds)), parts):
+    for box, part in zip(tiles(access.own(bounds)), parts):
         whole = build.insert_slice(part, whole, [first for first, _ in box])
     low.replace(op, whole)
 
@@ -554,7 +554,7 @@ def store(low: Fallback, op: ir.Operation) -> None:
         if not lines and mask is None:
             continue
         own = access.own(box)
-        value = build.flat(build.extract_slice(view.value, [first for first, _ in own], sizes(own)))
+        value = build.flat(build.extract_slice(view.value, [first for first, _ in own], box_shape(own)))
         if lines:
             xegpu.store_nd(value, _line_desc(access, part, lines), mode="vc", **hints)
         else:

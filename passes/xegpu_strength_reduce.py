@@ -14,7 +14,7 @@ from xegpu_py.dialects.xegpu import CreateNdTdescOp, UpdateNdOffsetOp
 from xegpu_py.ir.control_flow import terminator, yielded
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.passes.analysis.integer_ranges import Limits, Ranges, full, limits_of, within
+from xegpu_py.passes.analysis.integer_ranges import Limits, Ranges, contains, limits_of, type_range
 from xegpu_py.passes.analysis.ir_queries import (
     added_to,
     chosen_kernels,
@@ -172,7 +172,7 @@ class _Reduction:
             return None
         by = _sums([[0] * len(first), *steps])
         moving = (bounds for bounds, step in zip(self._ranges.offsets(argument, len(first)), by) if step != 0)
-        if not all(within(bounds, full(32)) for bounds in moving):
+        if not all(contains(bounds, type_range(32)) for bounds in moving):
             return None
         return _Placed(maker.opview, self._positions(n, _sums([first, *moves]), by))
 

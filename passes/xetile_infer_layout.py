@@ -130,7 +130,7 @@ def _convert(op: ir.Operation, layouts: Layouts) -> None:
         return
     wanted: list[tuple[ir.Value, WgMap | None]] = []
     if isinstance(op.opview, Operation):
-        wanted = list(layouts.wanted(op))
+        wanted = list(layouts.required_maps(op))
     elif is_elementwise(op):
         known = next((layouts.get(v) for v in op.results if is_vector(v)), None)
         wanted = [(value, known) for value in op.operands if is_vector(value)]

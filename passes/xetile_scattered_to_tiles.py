@@ -25,12 +25,12 @@ from xegpu_py.passes.analysis.affine_analysis import (
     conditions,
     constant,
     constant_part,
-    divided,
+    divide_polynomial,
     plus,
     product,
-    single,
+    scalar_polynomial,
 )
-from xegpu_py.passes.analysis.block_surfaces import DIVIDED, NARROW, argument_of, unaligned_arguments
+from xegpu_py.passes.analysis.block_surfaces import ASSUMED_32_BIT, ASSUMED_MULTIPLES, argument_of, unaligned_arguments
 from xegpu_py.passes.analysis.ir_queries import (
     bits_of,
     constant_of,
@@ -168,10 +168,12 @@ class _Blocks:
                 tile.owner.erase()
 
         if self._divided:
-            self._func.attributes[DIVIDED] = ir.DenseI64ArrayAttr.get([n for one in sorted(self._divided) for n in one])
+            self._func.attributes[ASSUMED_MULTIPLES] = ir.DenseI64ArrayAttr.get(
+                [n for one in sorted(self._divided) for n in one]
+            )
         if self._narrow:
             sums = [ir.DenseI64ArrayAttr.get(list(one)) for one in sorted(self._narrow)]
-            self._func.attributes[NARROW] = ir.ArrayAttr.get(sums)
+            self._func.attributes[ASSUMED_32_BIT] = ir.ArrayAttr.get(sums)
 
     def _assume(self, source: ir.Value, block: _Block) -> bool:
         """Note what a block assumes of the arguments of calls; whether a call can say that it does not hold."""
@@ -187,13 +189,13 @@ class _Blocks:
                 return False
             self._divided.add((array, *giver, count))
         for scalar, count in block.multiples.items():
-            giver = self._giver(self._forms.first(scalar))
+            giver = self._giver(self._forms.representative(scalar))
             if array is None or array in self._unaligned or giver is None:
                 return False
             self._divided.add((array, *giver, count))
         for scalar in block.fits:
             sum_ = self._forms.unwrapped({(scalar,): 1})
-            givers = [self._giver(self._forms.first(s)) for m in sum_ for s in m]
+            givers = [self._giver(self._forms.representative(s)) for m in sum_ for s in m]
             if array is None or array in self._unaligned or None in givers:
                 return False
             left = iter(givers)
@@ -275,7 +277,7 @@ class _Blocks:
         """The block whose columns are consecutive, and whose rows are a step apart."""
         if shape[0] > 1:
             return self._split(shape, step, start, bounds, tile) if len(step) == 1 else None
-        pitches = [ZERO, *(single(s) for m in start for s in m)]
+        pitches = [ZERO, *(scalar_polynomial(s) for m in start for s in m)]
         found = [b for p in pitches if (b := self._split(shape, p, start, bounds, tile)) is not None]
         return min(found, key=lambda b: len(b.multiples), default=None)
 
@@ -289,13 +291,13 @@ class _Blocks:
         forms, (rows, columns), size = self._forms, bounds, tile.bits // 8
         column = ZERO
         if columns.above:
-            bound, whole = columns.above[0], not pitch and forms.of_arguments(plus(columns.above[0], start))
+            bound, whole = columns.above[0], not pitch and forms.depends_on_arguments(plus(columns.above[0], start))
             # What is added to positions is subtracted from their bounds.
             column = start if whole else {m: n for m, n in start.items() if bound.get(m, 0) == -n}
         if columns.below:
             column = columns.below[0]
         rest = plus(start, column, -1)
-        row, lead = divided(rest, pitch) if pitch else (ZERO, rest)
+        row, lead = divide_polynomial(rest, pitch) if pitch else (ZERO, rest)
         if rows.below and pitch:
             row = rows.below[0]
             lead = plus(rest, product(row, pitch), -1)
@@ -307,7 +309,7 @@ class _Blocks:
         if (
             unlike
             or multiples is None
-            or not all(map(forms.of_arguments, given))
+            or not all(map(forms.depends_on_arguments, given))
             or not self._is_addressed(widths, pitch, column, size)
         ):
             return None
@@ -322,8 +324,8 @@ class _Blocks:
     def _positive(self, p: Polynomial) -> dict[int, int] | None:
         """The arguments that must be positive for a polynomial not to be negative; None if it may be all the same."""
         forms = self._forms
-        scalars = [s for m in p for s in m if not forms.is_natural(single(s))]
-        if any(n < 0 for n in p.values()) or not all(self._giver(forms.first(s)) for s in scalars):
+        scalars = [s for m in p for s in m if not forms.is_nonnegative(scalar_polynomial(s))]
+        if any(n < 0 for n in p.values()) or not all(self._giver(forms.representative(s)) for s in scalars):
             return None
         return dict.fromkeys(scalars, 1)
 
@@ -334,7 +336,7 @@ class _Blocks:
         for m, n in lead.items():
             left = unit // math.gcd(unit, self._forms.divisor({m: n}))
             if left > 1:
-                givers = [s for s in m if s not in self._forms.assumed and self._giver(self._forms.first(s))]
+                givers = [s for s in m if s not in self._forms.assumed and self._giver(self._forms.representative(s))]
                 if not givers:
                     return None
                 found[givers[-1]] = max(found.get(givers[-1], 1), left)
@@ -374,7 +376,7 @@ class _Blocks:
         forms = self._forms
         used = {s for p in (block.lead, block.pitch, *block.rows, *block.columns) for m in p for s in m}
         while (parent := op.parent.operation).name in STRUCTURED and sees(parent, source):
-            if any(forms.at(s, parent) is None for s in used):
+            if any(forms.dominating_value(s, parent) is None for s in used):
                 break
             op = parent
         with ir.InsertionPoint(op):

@@ -14,9 +14,9 @@ from xegpu_py.dialects.xetile.ops import mapped_subgroups
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.analysis.ir_queries import bits_of, defining_op, element_of, is_vector, shape_of, tile_kernels
-from xegpu_py.passes.analysis.shuffle_distribution import moved_along, places_of
+from xegpu_py.passes.analysis.shuffle_distribution import moved_dim, shuffled_rows
 from xegpu_py.passes.analysis.target_messages import hints_of
-from xegpu_py.passes.analysis.tile_layout_inference import is_elementwise, is_splat, resized, splat_of
+from xegpu_py.passes.analysis.tile_layout_inference import clone_with_shape, is_elementwise, is_splat, splat_with_shape
 from xegpu_py.passes.rewriting.builders import constant, extract_slice, replace_op, shape_cast, with_shape
 
 SHORTEST = 512
@@ -158,10 +158,10 @@ class _Stacks:
         value, view = op.results[0], op.opview
         shape = shape_of(value)
         if is_splat(op):
-            return splat_of(op, list(op.operands), (count, *shape[1:]))
+            return splat_with_shape(op, list(op.operands), (count, *shape[1:]))
         if is_elementwise(op):
             operands = [self._rows(v, first, count) if is_vector(v) else v for v in op.operands]
-            return resized(op, operands, (count, *shape[1:]))[0]
+            return clone_with_shape(op, operands, (count, *shape[1:]))[0]
         if op.name == "vector.step":
             start = constant(_resized(value, count), first)
             return start if count == 1 else arith.addi(vector.step(start.type), start)
@@ -224,7 +224,7 @@ def _is_scattered(view: Any) -> bool:
 
 def _taken(op: ir.Operation) -> tuple[int, int] | None:
     """The first row and the number of rows that a slice is of; None if it is another one."""
-    places = places_of(op) if op.name == "vector.extract_strided_slice" and moved_along(op) == 0 else None
+    places = shuffled_rows(op) if op.name == "vector.extract_strided_slice" and moved_dim(op) == 0 else None
     return (places[0], len(places)) if places else None
 
 
@@ -233,4 +233,4 @@ def _halves(op: ir.Operation) -> Sequence[ir.Value] | None:
     if op.name != "vector.shuffle":
         return None
     rows = sum(shape_of(v)[0] for v in op.operands)
-    return list(op.operands) if places_of(op) == tuple(range(rows)) else None
+    return list(op.operands) if shuffled_rows(op) == tuple(range(rows)) else None

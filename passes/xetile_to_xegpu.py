@@ -34,7 +34,7 @@ from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.analysis.affine_analysis import IndexForms
 from xegpu_py.passes.analysis.block_surfaces import unaligned_arguments
 from xegpu_py.passes.analysis.ir_queries import bits_of, defining_op, element_of, shape_of, target_for, tile_kernels
-from xegpu_py.passes.analysis.target_messages import hints_of, pieces, vnni_packed
+from xegpu_py.passes.analysis.target_messages import hints_of, message_sizes, vnni_packed
 from xegpu_py.passes.analysis.target_rules import require_registers
 from xegpu_py.passes.analysis.tile_layout_inference import has_maps, value_classes
 from xegpu_py.passes.rewriting import builders as build
@@ -87,7 +87,7 @@ _TILE_LANES = 16
 
 def scattered_lanes(count: int, most: int = _TILE_LANES) -> list[tuple[int, int]]:
     """(first element, lanes) of the scattered descriptors for `count` elements, each of at most `most` lanes."""
-    return pieces(count, [n for n in LANES if n <= most])
+    return message_sizes(count, [n for n in LANES if n <= most])
 
 
 def scattered_desc(tile: Tile, lanes: int) -> TensorDesc:
@@ -224,7 +224,7 @@ class Forms:
         """Whether tiles may begin before the first row or column of their matrix."""
         offsets = [n for r in form.roots for n in r.opview.offsets[-2:]]
         offsets += [n for u in form.updates for n in u.opview.offsets]
-        return not all(self._indices.is_natural(self._indices.scalar(n)) for n in offsets)
+        return not all(self._indices.is_nonnegative(self._indices.scalar(n)) for n in offsets)
 
     def _note(self, op: ir.Operation) -> None:
         view: Any = op.opview

@@ -37,24 +37,24 @@ from xegpu_py.passes.analysis.ir_queries import (
     tile_kernels,
 )
 from xegpu_py.passes.analysis.shuffle_distribution import (
-    ACROSS,
-    across,
+    SHUFFLE_OPS,
     is_local,
-    local_places,
-    moved_along,
-    places_of,
+    local_rows,
+    moved_dim,
     runs_of,
+    shuffle_map,
+    shuffled_rows,
 )
 from xegpu_py.passes.analysis.target_messages import hints_of
 from xegpu_py.passes.analysis.tile_layout_inference import (
     Layouts,
     bitcast_map,
     check_counts,
+    clone_with_shape,
     has_maps,
     is_elementwise,
     is_splat,
-    resized,
-    splat_of,
+    splat_with_shape,
     use_tile_ops,
 )
 from xegpu_py.passes.rewriting import builders as build
@@ -167,7 +167,7 @@ class Distribution(TileConversion):
     def _on_vectors(self, op: ir.Operation) -> list[ir.Value]:
         if len(op.results) == 1 and is_splat(op):
             own = self.own(op.results[0])
-            return [splat_of(op, [self.one(v) for v in op.operands], own.data)] * own.own_count
+            return [splat_with_shape(op, [self.one(v) for v in op.operands], own.data)] * own.own_count
         if op.name in ("vector.step", "vector.create_mask"):
             return self._placed(op)
         if len(op.results) != 1 or not op.name.startswith(("vector.", "arith.constant")):
@@ -201,7 +201,7 @@ class Distribution(TileConversion):
 
     def own_across(self, op: ir.Operation, value: ir.Value, known: WgMap) -> WgTiles:
         """The distribution of an operand or result of an op that moves elements, for that of its result."""
-        wg_map = across(op, value, op.results[0], known)
+        wg_map = shuffle_map(op, value, op.results[0], known)
         assert wg_map is not None
         return WgTiles.of(shape_of(value), wg_map.sg_layout, wg_map.sg_data)
 
@@ -219,7 +219,7 @@ class Distribution(TileConversion):
         made = []
         for i in range(own.own_count):
             operands = [self.one(v) if g is None else g[i] for v, g in zip(op.operands, groups)]
-            made.append(resized(op, operands, own.data))
+            made.append(clone_with_shape(op, operands, own.data))
         parts = [list(p) for p in zip(*made)]
         owns = map(self.own, op.results)
         return [p if to == own else self.subgroup.exchange(p, own, to, op) for p, to in zip(parts, owns)]
@@ -289,7 +289,7 @@ def bitcast(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     return [vector.bitcast(kind, part) for part in d.parts(value, own, op)]
 
 
-@rule(*ACROSS)
+@rule(*SHUFFLE_OPS)
 def moved_across(d: Distribution, op: ir.Operation) -> Results:
     """Convert ops that move elements along a dimension.
 
@@ -297,15 +297,15 @@ def moved_across(d: Distribution, op: ir.Operation) -> Results:
     subgroup gets the whole dimension.
     """
     old = op.results[0]
-    known, dim = d.layouts.get(old), moved_along(op)
+    known, dim = d.layouts.get(old), moved_dim(op)
     if known is None or dim is None or any(d.layouts.get(v) is None for v in op.operands):
         return d.undivided(op)
     own = d.own(old)
     if not is_local(op, own.counts[dim]):
-        wg_map = across(op, old, old, known)
+        wg_map = shuffle_map(op, old, old, known)
         assert wg_map is not None
         if wg_map.sg_data[dim] < own.shape[dim]:
-            rows = places_of(op) or ()
+            rows = shuffled_rows(op) or ()
             runs = runs_of(rows, own.counts[dim])
             if runs is None:
                 return d.undivided(op)
@@ -318,7 +318,7 @@ def moved_across(d: Distribution, op: ir.Operation) -> Results:
     if op.name == "vector.extract_strided_slice":
         attributes["sizes"] = build.integer_array(own.data)
     elif op.name == "vector.shuffle":
-        attributes["mask"] = build.i64_array(local_places(op, own.counts[dim]) or ())
+        attributes["mask"] = build.i64_array(local_rows(op, own.counts[dim]) or ())
     kinds = [build.with_shape(old.type, own.data)] * len(op.results)
     made = [build.create(op.name, kinds, operands, attributes).results for operands in zip(*groups, strict=True)]
     found = [d.subgroup.exchange(list(new), own, d.own(v), op) for new, v in zip(zip(*made), op.results)]

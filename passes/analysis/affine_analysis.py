@@ -14,7 +14,7 @@ from xegpu_py.ir.builtin import integer_elements
 from xegpu_py.ir.control_flow import dominates, yielded
 from xegpu_py.ir.element_movement import VIEWS, groups, view_of
 from xegpu_py.passes.analysis.divisibility import divisor
-from xegpu_py.passes.analysis.integer_ranges import INDEX_BITS, Limits, Ranges, full
+from xegpu_py.passes.analysis.integer_ranges import INDEX_BITS, Limits, Ranges, type_range
 from xegpu_py.passes.analysis.ir_queries import (
     argument_number,
     attributes_of,
@@ -44,7 +44,7 @@ def constant(number: int) -> Polynomial:
     return {(): number} if number else ZERO
 
 
-def single(scalar: int) -> Polynomial:
+def scalar_polynomial(scalar: int) -> Polynomial:
     """The polynomial that is a scalar."""
     return {(scalar,): 1}
 
@@ -56,33 +56,33 @@ def constant_part(p: Polynomial) -> int | None:
 
 def plus(a: Polynomial, b: Polynomial, times: int = 1) -> Polynomial:
     """`a + times * b`."""
-    found = {m: a.get(m, 0) + times * b.get(m, 0) for m in {**a, **b}}
-    return {m: n for m, n in found.items() if n}
+    terms = {m: a.get(m, 0) + times * b.get(m, 0) for m in {**a, **b}}
+    return {m: n for m, n in terms.items() if n}
 
 
 def product(a: Polynomial, b: Polynomial) -> Polynomial:
     """`a * b`."""
-    found: dict[Monomial, int] = {}
+    terms: dict[Monomial, int] = {}
     for m, x in a.items():
         for n, y in b.items():
             both = tuple(sorted((*m, *n)))
-            found[both] = found.get(both, 0) + x * y
-    return {m: n for m, n in found.items() if n}
+            terms[both] = terms.get(both, 0) + x * y
+    return {m: n for m, n in terms.items() if n}
 
 
-def divided(p: Polynomial, by: Polynomial) -> tuple[Polynomial, Polynomial]:
+def divide_polynomial(p: Polynomial, by: Polynomial) -> tuple[Polynomial, Polynomial]:
     """The quotient of the terms that a polynomial of one term divides, and the other terms."""
     ((scalars, factor),) = by.items()
     quotient, rest = {}, {}
     for m, n in p.items():
-        left = list(m)
+        scalars_left = list(m)
         for scalar in scalars:
-            if scalar not in left:
+            if scalar not in scalars_left:
                 break
-            left.remove(scalar)
+            scalars_left.remove(scalar)
         else:
             if n % factor == 0:
-                quotient[tuple(left)] = n // factor
+                quotient[tuple(scalars_left)] = n // factor
                 continue
         rest[m] = n
     return quotient, rest
@@ -111,48 +111,48 @@ class IndexForm(Struct, frozen=True):
 
     def step_of(self, dims: Sequence[int]) -> Polynomial | None:
         """The distance of neighbours if some dimensions are collapsed into one; None if it is not the same for all."""
-        found: Polynomial | None = None
+        step: Polynomial | None = None
         size = 1
         for d in reversed(dims):
             if self.shape[d] == 1:
                 continue
-            if found is None:
-                found = self.steps[d]
-            elif self.steps[d] != product(found, constant(size)):
+            if step is None:
+                step = self.steps[d]
+            elif self.steps[d] != product(step, constant(size)):
                 return None
             size *= self.shape[d]
-        return ZERO if found is None else found
+        return ZERO if step is None else step
 
 
 _SIGNED_CASTS = ("arith.index_cast", "arith.extsi")
 
 _QUOTIENTS = ("arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.floordivsi", "arith.ceildivsi")
 
-_IDS = ("gpu.block_id", "gpu.grid_dim", "memref.dim", "arith.extui", "arith.index_castui")
+_OPAQUE_OPS = ("gpu.block_id", "gpu.grid_dim", "memref.dim", "arith.extui", "arith.index_castui")
 
 
 class IndexForms:
     """The forms of a kernel's integers.
 
-    Integers of 64 bits count as if they did not overflow: the index of an element in memory is no index after an
-    overflow. Narrower ones wrap around: what is computed of them, or converted to them, and may not fit, is a scalar of
-    its own.
+    Integers of 64 bits are assumed not to overflow: after an overflow, no index of an element in memory is valid.
+    Narrower integers wrap around. A result of their arithmetic or of a conversion to them that may not fit becomes an
+    opaque scalar.
 
     Attributes:
-        scalars: by its number the values that a scalar is, in the order in which they were met.
-        assumed: by the number of a scalar that is a remainder, the divisor that is assumed to be a positive multiple,
-            and of what; None for one that is known to be.
+        scalars: the values that equal each scalar, by the scalar's number, in program order.
+        assumed: for the number of a scalar that is a remainder, the divisor and the number whose positive multiple it
+            is assumed to be. The divisor is None if this is known.
     """
 
     def __init__(self, unwraps: bool = False) -> None:
-        """Begin without forms; `unwraps` says whether all that are used will be `unwrapped`."""
+        """Create an empty analysis; `unwraps` says whether all forms that are used will be `unwrapped`."""
         self._unwraps = unwraps
         self.scalars: list[dict[ir.Value, None]] = []
         self.assumed: dict[int, tuple[ir.Value | None, int]] = {}
         self._numbers: dict[object, int] = {}
         self._forms: dict[ir.Value, IndexForm | None] = {}
         self._ranges: Ranges | None = None
-        self._wide: dict[int, Polynomial] = {}
+        self._unwrapped_forms: dict[int, Polynomial] = {}
         # For the scalar of a loop's counter, the scalars that must fit because the loop's step is a factor of them.
         self._fits: dict[int, set[int]] = {}
 
@@ -166,48 +166,48 @@ class IndexForms:
         """The polynomial that a scalar is."""
         if isinstance(value, int):
             return constant(value)
-        found = self.of(value)
-        assert found is not None
-        return found.start
+        form = self.of(value)
+        assert form is not None
+        return form.start
 
     def _scalar(self, value: ir.Value) -> IndexForm:
-        known = constant_of(value)
-        if known is not None:
-            return IndexForm((), constant(known), ())
-        op, found = defining_op(value), None
+        number = constant_of(value)
+        if number is not None:
+            return IndexForm((), constant(number), ())
+        op, form = defining_op(value), None
         if op is None:
-            found = self._carried(value)
+            form = self._loop_carried_form(value)
         elif op.name in _SIGNED_CASTS:
-            found = IndexForm((), self.scalar(op.operands[0]), ())
-        elif op.name in _ARITHMETIC and _floored(op) is None:
-            found = _ARITHMETIC[op.name](*(IndexForm((), self.scalar(v), ()) for v in op.operands))
-        if found is None or not self._wraps(value):
-            return found or self._atom(value)
-        atom = self._atom(value)
-        if self._unwraps and element_of(value).width >= 32 and self.of_arguments(self.unwrapped(found.start)):
+            form = IndexForm((), self.scalar(op.operands[0]), ())
+        elif op.name in _FORM_ARITHMETIC and _floored_remainder(op) is None:
+            form = _FORM_ARITHMETIC[op.name](*(IndexForm((), self.scalar(v), ()) for v in op.operands))
+        if form is None or not self._wraps(value):
+            return form or self._opaque_scalar(value)
+        atom = self._opaque_scalar(value)
+        if self._unwraps and element_of(value).width >= 32 and self.depends_on_arguments(self.unwrapped(form.start)):
             ((scalar,),) = atom.start
-            self._wide[scalar] = found.start
+            self._unwrapped_forms[scalar] = form.start
         return atom
 
     def unwrapped(self, p: Polynomial, fits: set[int] | None = None) -> Polynomial:
-        """A polynomial in which integers of 32 bits that are computed of arguments are what they are without overflow.
+        """Replace scalars of 32 bits that are computed from arguments by their polynomials without overflow.
 
         Args:
-            fits: gets their scalars.
+            fits: receives the numbers of these scalars, which must fit 32 bits.
         """
-        found: Polynomial = ZERO
+        result: Polynomial = ZERO
         for m, n in p.items():
             term = constant(n)
             for scalar in m:
                 if fits is not None:
-                    fits |= {scalar} & self._wide.keys() | self._fits.get(scalar, set())
-                wide = self._wide.get(scalar)
-                term = product(term, single(scalar) if wide is None else self.unwrapped(wide, fits))
-            found = plus(found, term)
-        return found
+                    fits |= {scalar} & self._unwrapped_forms.keys() | self._fits.get(scalar, set())
+                wide = self._unwrapped_forms.get(scalar)
+                term = product(term, scalar_polynomial(scalar) if wide is None else self.unwrapped(wide, fits))
+            result = plus(result, term)
+        return result
 
     def _wraps(self, value: ir.Value) -> bool:
-        """Whether numbers of a value may have wrapped around."""
+        """Return whether numbers of a value may have wrapped around."""
         element = element_of(value)
         if not isinstance(element, ir.IntegerType) or element.width >= INDEX_BITS:
             return False
@@ -216,97 +216,99 @@ class IndexForms:
             while (op := block.owner.operation).name not in ("gpu.func", "func.func"):
                 block = op.block
             self._ranges = Ranges(op, Limits())
-        return self._ranges.of(value) == full(element.width)
+        return self._ranges.of(value) == type_range(element.width)
 
     def without_overflow(self, form: IndexForm, fits: set[int]) -> IndexForm:
         """A form whose polynomials are `unwrapped`."""
         steps = tuple(self.unwrapped(s, fits) for s in form.steps)
         return IndexForm(form.shape, self.unwrapped(form.start, fits), steps)
 
-    def _atom(self, value: ir.Value) -> IndexForm:
+    def _opaque_scalar(self, value: ir.Value) -> IndexForm:
         key = self._key(value)
         number = self._numbers.setdefault(key, len(self.scalars))
         if number == len(self.scalars):
             self.scalars.append({})
         self.scalars[number][value] = None
-        return IndexForm((), single(number), ())
+        return IndexForm((), scalar_polynomial(number), ())
 
-    def at(self, scalar: int, op: ir.Operation) -> ir.Value | None:
-        """The value of a scalar that ops at the place of an op can use; None if there is none."""
+    def dominating_value(self, scalar: int, op: ir.Operation) -> ir.Value | None:
+        """The value of a scalar whose definition dominates an op; None if there is none."""
         for value in self.scalars[scalar]:
             maker = defining_op(value)
             if sees(op, value) if maker is None else dominates(maker, op):
                 return value
         return None
 
-    def first(self, scalar: int) -> ir.Value:
-        """The first value that a scalar is."""
+    def representative(self, scalar: int) -> ir.Value:
+        """The first value that equals a scalar."""
         return next(iter(self.scalars[scalar]))
 
     def _key(self, value: ir.Value) -> object:
-        """Equal for scalars that equal ops compute of equal scalars."""
+        """The value-numbering key: equal for equal ops on equal scalars."""
         op = defining_op(value)
-        if op is None or (not op.name.startswith("arith.") and op.name not in _IDS):
+        if op is None or (not op.name.startswith("arith.") and op.name not in _OPAQUE_OPS):
             return value
         operands = [v if isinstance(v.type, ir.MemRefType) else tuple(self.scalar(v).items()) for v in op.operands]
         return (op.name, *map(str, attributes_of(op).items()), str(value.type), *operands)
 
     def _vector(self, value: ir.Value) -> IndexForm | None:
         op, shape = defining_op(value), shape_of(value)
-        still = (ZERO,) * len(shape)
-        if self._wraps(value) and (op is None or op.name in (*_SIGNED_CASTS, *_REMAINDERS, *_ARITHMETIC)):
+        no_steps = (ZERO,) * len(shape)
+        if self._wraps(value) and (op is None or op.name in (*_SIGNED_CASTS, *_REMAINDERS, *_FORM_ARITHMETIC)):
             return None
         if op is None:
-            return self._carried(value)
+            return self._loop_carried_form(value)
         if op.name == "arith.constant":
-            return _of_numbers(op.attributes["value"], shape)
+            return _constant_vector_form(op.attributes["value"], shape)
         if op.name == "vector.step":
             return IndexForm(shape, ZERO, (constant(1),))
         if op.name == "vector.broadcast" and not is_vector(op.operands[0]):
-            return IndexForm(shape, self.scalar(op.operands[0]), still)
+            return IndexForm(shape, self.scalar(op.operands[0]), no_steps)
         if op.name in _SIGNED_CASTS:
             return self.of(op.operands[0])
         if op.name in _REMAINDERS:
             return self._remainder(op)
-        if op.name in _ARITHMETIC:
-            floored = _floored(op)
+        if op.name in _FORM_ARITHMETIC:
+            floored = _floored_remainder(op)
             if floored is not None:
                 return self.of(floored)
             a, b = (self.of(v) for v in op.operands)
-            return _ARITHMETIC[op.name](a, b) if a is not None and b is not None else None
-        source = self.of(op.operands[0]) if is_moved(op) else None
-        return None if source is None else moved(op, source)
+            return _FORM_ARITHMETIC[op.name](a, b) if a is not None and b is not None else None
+        source = self.of(op.operands[0]) if moves_elements(op) else None
+        return None if source is None else movement_form(op, source)
 
     def _remainder(self, op: ir.Operation) -> IndexForm | None:
-        """The form of positions modulo a number: the first one's remainder, and those that follow it.
+        """The form of consecutive positions modulo a number: the first position's remainder plus 0, 1, and so on.
 
-        None follows over the number if that and the first position are multiples of how many there are. For a number
-        that a call gives this is assumed.
+        No position wraps around if the modulus and the first position are multiples of the number of positions. For a
+        modulus that is an argument of the kernel this is assumed.
         """
-        positions, by = self.of(op.operands[0]), self.of(_unguarded(op.operands[1]))
+        positions, by = self.of(op.operands[0]), self.of(_unguarded_divisor(op.operands[1]))
         if positions is None or by is None or not by.is_splat or not is_vector(op.operands[0]):
             return None
         moving = [d for d, s in enumerate(positions.steps) if s]
         if len(moving) != 1 or constant_part(positions.steps[moving[0]]) != 1:
             return None
-        count, known = positions.shape[moving[0]], constant_part(by.start)
-        if self.divisor(positions.start) % count or not self.is_natural(positions.start):
+        count, modulus = positions.shape[moving[0]], constant_part(by.start)
+        if self.divisor(positions.start) % count or not self.is_nonnegative(positions.start):
             return None
-        if (known is None and not (len(by.start) == 1 and self.of_arguments(by.start))) or (known or count) % count:
+        if (modulus is None and not (len(by.start) == 1 and self.depends_on_arguments(by.start))) or (
+            modulus or count
+        ) % count:
             return None
-        if (known is not None and known < 1) or (known is None and [*by.start.values()] != [1]):
+        if (modulus is not None and modulus < 1) or (modulus is None and [*by.start.values()] != [1]):
             return None
-        if any(self.at(s, op) is None for p in (positions.start, by.start) for m in p for s in m):
+        if any(self.dominating_value(s, op) is None for p in (positions.start, by.start) for m in p for s in m):
             return None
         with ir.InsertionPoint(op), op.location:
             operands = [index(self.build(p, op)) for p in (positions.start, by.start)]
             first = create("arith.remsi", [index_type()], operands).results[0]
-        ((scalar,),) = self._atom(first).start
-        self.assumed[scalar] = (None if known is not None else self.first(next(iter(by.start))[0]), count)
-        return IndexForm(positions.shape, single(scalar), positions.steps)
+        ((scalar,),) = self._opaque_scalar(first).start
+        self.assumed[scalar] = (None if modulus is not None else self.representative(next(iter(by.start))[0]), count)
+        return IndexForm(positions.shape, scalar_polynomial(scalar), positions.steps)
 
-    def _carried(self, value: ir.Value) -> IndexForm | None:
-        """The form of what a loop carries, if each iteration adds the same number to all elements."""
+    def _loop_carried_form(self, value: ir.Value) -> IndexForm | None:
+        """The form of a value that a loop carries, if each iteration adds the same number to all elements."""
         number = argument_number(value, "scf.for")
         if not number:
             return None
@@ -317,18 +319,18 @@ class IndexForms:
         stride = constant_of(step)
         if before is None or stride is None:
             return None
-        # In the body, the value at the begin of an iteration is a scalar of its own.
-        known = dict(self._forms)
-        own = self._atom(value).start
-        self._forms[value] = IndexForm(before.shape, own, (ZERO,) * len(before.shape))
+        # In the body, the value at the start of an iteration is an opaque scalar.
+        forms = dict(self._forms)
+        initial = self._opaque_scalar(value).start
+        self._forms[value] = IndexForm(before.shape, initial, (ZERO,) * len(before.shape))
         after = self.of(yielded(block)[number - 1])
-        self._forms = known
+        self._forms = forms
         if after is None or not after.is_splat:
             return None
-        by, fits = plus(after.start, own, -1), set[int]()
+        by, fits = plus(after.start, initial, -1), set[int]()
         if any(n % stride for n in by.values()):
             by = self.unwrapped(by, fits)
-        if any(n % stride for n in by.values()) or any(self._inside(s, block) for m in by for s in m):
+        if any(n % stride for n in by.values()) or any(self._depends_on_body(s, block) for m in by for s in m):
             return None
         counter = self.scalar(block.arguments[0])
         ((scalar,),) = counter
@@ -337,29 +339,30 @@ class IndexForms:
         moves = product(passed, {m: n // stride for m, n in by.items()})
         return before.plus(IndexForm(before.shape, moves, (ZERO,) * len(before.shape)))
 
-    def _inside(self, number: int, block: ir.Block) -> bool:
-        """Whether a scalar is defined in the body of a loop, or is computed of one that is."""
-        if number in self._wide:
-            return any(self._inside(s, block) for m in self._wide[number] for s in m)
-        at: ir.Block | None = block_of(self.first(number))
+    def _depends_on_body(self, number: int, block: ir.Block) -> bool:
+        """Return whether a scalar is defined in the body of a loop, or depends on one that is."""
+        if number in self._unwrapped_forms:
+            return any(self._depends_on_body(s, block) for m in self._unwrapped_forms[number] for s in m)
+        at: ir.Block | None = block_of(self.representative(number))
         while at is not None and at != block:
             parent = at.owner.operation if at.owner is not None else None
             at = parent.block if parent is not None and parent.name != "gpu.func" else None
         return at is not None
 
-    def build(self, p: Polynomial, op: ir.Operation, made: Mapping[ir.Value, ir.Value] | None = None) -> Index:
-        """Build the index that a polynomial is, for an op of the block in which ops are inserted.
+    def build(self, p: Polynomial, op: ir.Operation, replacements: Mapping[ir.Value, ir.Value] | None = None) -> Index:
+        """Build the index that a polynomial describes, at the current insertion point.
 
         Args:
-            made: the values that have replaced others.
+            op: the op that uses the index.
+            replacements: the new values of replaced ones.
         """
         terms: list[Index] = []
         for m, n in p.items():
             term: Index = n
             for scalar in m:
-                value = self.at(scalar, op)
+                value = self.dominating_value(scalar, op)
                 assert value is not None
-                value = made.get(value, value) if made else value
+                value = replacements.get(value, value) if replacements else value
                 if not isinstance(value.type, ir.IndexType):
                     value = create("arith.index_cast", [index_type()], [value]).results[0]
                 term = multiply(term, value)
@@ -371,55 +374,60 @@ class IndexForms:
         return math.gcd(*(math.prod((n, *map(self._divisor, m))) for m, n in p.items()))
 
     def _divisor(self, scalar: int) -> int:
-        return self.assumed[scalar][1] if scalar in self.assumed else divisor(self.first(scalar))
+        return self.assumed[scalar][1] if scalar in self.assumed else divisor(self.representative(scalar))
 
-    def is_natural(self, p: Polynomial) -> bool:
-        """Whether a polynomial is not negative, if the sizes by which positions are divided are not."""
-        return all(n > 0 and all(self._natural(self.first(s)) for s in m) for m, n in p.items())
+    def is_nonnegative(self, p: Polynomial) -> bool:
+        """Return whether a polynomial is at least 0, provided that all divisors are."""
+        return all(n > 0 and all(self._is_nonnegative(self.representative(s)) for s in m) for m, n in p.items())
 
-    def _natural(self, value: ir.Value) -> bool:
+    def _is_nonnegative(self, value: ir.Value) -> bool:
         op = defining_op(value)
         if op is None:
             loop = ir.BlockArgument(value).owner.owner.operation
             counts = argument_number(value, "scf.for") == 0 and "unsignedCmp" not in loop.attributes
-            return counts and self.is_natural(self.scalar(loop.operands[0]))
-        inner = _floored(op) or _guarded_quotient(op)
+            return counts and self.is_nonnegative(self.scalar(loop.operands[0]))
+        inner = _floored_remainder(op) or _guarded_quotient(op)
         if inner is not None:
-            return self._natural(inner)
+            return self._is_nonnegative(inner)
         if op.name in _QUOTIENTS:
-            return self.is_natural(self.scalar(op.operands[0]))
+            return self.is_nonnegative(self.scalar(op.operands[0]))
         if op.name == "arith.maxsi":
-            return any(self.is_natural(self.scalar(v)) for v in op.operands)
-        return op.name in _IDS or op.name.startswith("gpu.")
+            return any(self.is_nonnegative(self.scalar(v)) for v in op.operands)
+        return op.name in _OPAQUE_OPS or op.name.startswith("gpu.")
 
-    def of_arguments(self, p: Polynomial) -> bool:
-        """Whether a polynomial depends only on numbers and extents that a call of the kernel knows."""
-        return all(_is_argument(self.first(s)) for m in p for s in m)
+    def depends_on_arguments(self, p: Polynomial) -> bool:
+        """Return whether a polynomial depends only on arguments of the kernel and their extents."""
+        return all(_is_argument(self.representative(s)) for m in p for s in m)
 
 
 _REMAINDERS = ("arith.remsi", "arith.remui")
 
 
-def _unguarded(number: ir.Value) -> ir.Value:
-    """A divisor, without the 1 that is selected in place of 0 and -1; see `_floored`."""
+def _unguarded_divisor(number: ir.Value) -> ir.Value:
+    """The divisor of a guarded division, without the select that replaces 0 and -1 by 1; see `_floored_remainder`."""
     op = defining_op(number)
     if op is None or op.name != "arith.select":
         return number
-    test, one, other = op.operands
+    test, one_constant, denominator = op.operands
     compared = defining_op(test)
-    if compared is None or compared.name != "arith.cmpi" or _number_of(one) != 1 or _predicate(compared) != "ule":
+    if (
+        compared is None
+        or compared.name != "arith.cmpi"
+        or _constant_element(one_constant) != 1
+        or _predicate(compared) != "ule"
+    ):
         return number
     sum_, limit = compared.operands
     added = defining_op(sum_)
-    if added is None or added.name != "arith.addi" or added.operands[0] != other:
+    if added is None or added.name != "arith.addi" or added.operands[0] != denominator:
         return number
-    return other if _number_of(added.operands[1]) == _number_of(limit) == 1 else number
+    return denominator if _constant_element(added.operands[1]) == _constant_element(limit) == 1 else number
 
 
-def _floored(op: ir.Operation) -> ir.Value | None:
-    """The remainder of a division that truncates, of one that rounds down; None for other ops.
+def _floored_remainder(op: ir.Operation) -> ir.Value | None:
+    """The truncating remainder from which an op computes a flooring remainder; None for other ops.
 
-    The latter is the former, plus the divisor where the two have different signs, as the tile language builds it.
+    The tile language adds the divisor where the remainder and the divisor have different signs.
     """
     if op.name != "arith.addi":
         return None
@@ -433,20 +441,20 @@ def _floored(op: ir.Operation) -> ir.Value | None:
     if negative is None or negative.name != "arith.cmpi" or _predicate(negative) != "slt":
         return None
     unlike = defining_op(negative.operands[0])
-    if unlike is None or unlike.name != "arith.xori" or _number_of(negative.operands[1]) != 0:
+    if unlike is None or unlike.name != "arith.xori" or _constant_element(negative.operands[1]) != 0:
         return None
     return op.operands[0] if [*unlike.operands] == [first.results[0], first.operands[1]] else None
 
 
 def _guarded_quotient(op: ir.Operation) -> ir.Value | None:
-    """The quotient of a division by what is not 0 or -1, for which the dividend, negated or 0, is selected instead."""
+    """The quotient of a guarded division, in whose place a select uses -dividend or 0 for divisors -1 and 0."""
     if op.name != "arith.select":
         return None
-    instead, quotient = (defining_op(v) for v in list(op.operands)[1:])
-    if instead is None or quotient is None or quotient.name not in _QUOTIENTS or instead.name != "arith.andi":
+    alternative, quotient = (defining_op(v) for v in list(op.operands)[1:])
+    if alternative is None or quotient is None or quotient.name not in _QUOTIENTS or alternative.name != "arith.andi":
         return None
-    negated = defining_op(instead.operands[0])
-    if negated is None or negated.name != "arith.subi" or _number_of(negated.operands[0]) != 0:
+    negated = defining_op(alternative.operands[0])
+    if negated is None or negated.name != "arith.subi" or _constant_element(negated.operands[0]) != 0:
         return None
     return op.operands[2] if negated.operands[1] == quotient.operands[0] else None
 
@@ -458,10 +466,10 @@ def _uncast(value: ir.Value) -> ir.Operation | None:
     return op
 
 
-def _number_of(value: ir.Value) -> int | None:
+def _constant_element(value: ir.Value) -> int | None:
     """The constant integer that all elements of a value are."""
-    known = splat_of(value) if is_vector(value) else None
-    return constant_of(value) if known is None else int(ir.IntegerAttr(known).value)
+    element = splat_of(value) if is_vector(value) else None
+    return constant_of(value) if element is None else int(ir.IntegerAttr(element).value)
 
 
 def _predicate(compared: ir.Operation) -> str:
@@ -475,18 +483,18 @@ def _is_argument(value: ir.Value) -> bool:
     return op.name == "memref.dim" and _is_argument(op.operands[0])
 
 
-def _product(a: IndexForm, b: IndexForm) -> IndexForm | None:
+def _form_product(a: IndexForm, b: IndexForm) -> IndexForm | None:
     return a.times(b.start) if b.is_splat else b.times(a.start) if a.is_splat else None
 
 
-_ARITHMETIC: dict[str, Callable[[IndexForm, IndexForm], IndexForm | None]] = {
+_FORM_ARITHMETIC: dict[str, Callable[[IndexForm, IndexForm], IndexForm | None]] = {
     "arith.addi": IndexForm.plus,
     "arith.subi": lambda a, b: a.plus(b, -1),
-    "arith.muli": _product,
+    "arith.muli": _form_product,
 }
 
 
-def _of_numbers(attr: ir.Attribute, shape: tuple[int, ...]) -> IndexForm | None:
+def _constant_vector_form(attr: ir.Attribute, shape: tuple[int, ...]) -> IndexForm | None:
     """The form of a vector of constants; None if these have none."""
     if isinstance(attr, ir.DenseElementsAttr) and attr.is_splat:
         number = int(ir.IntegerAttr(attr.get_splat_value()).value)
@@ -494,55 +502,55 @@ def _of_numbers(attr: ir.Attribute, shape: tuple[int, ...]) -> IndexForm | None:
     if not isinstance(attr, ir.DenseIntElementsAttr):
         return None
     numbers = np.array(integer_elements(attr), dtype=object).reshape(shape)
-    first = numbers[(0,) * len(shape)]
+    origin = numbers[(0,) * len(shape)]
     units = [tuple(int(i == d) for i in range(len(shape))) for d in range(len(shape))]
-    steps = [int(numbers[u] - first) if n > 1 else 0 for u, n in zip(units, shape)]
-    expected = first + sum(s * i for s, i in zip(steps, np.indices(shape).astype(object)))
-    return IndexForm(shape, constant(int(first)), tuple(map(constant, steps))) if (numbers == expected).all() else None
+    steps = [int(numbers[u] - origin) if n > 1 else 0 for u, n in zip(units, shape)]
+    expected = origin + sum(s * i for s, i in zip(steps, np.indices(shape).astype(object)))
+    return IndexForm(shape, constant(int(origin)), tuple(map(constant, steps))) if (numbers == expected).all() else None
 
 
 # Ops that move elements.
 
 
-def is_moved(op: ir.Operation) -> bool:
-    """Whether `moved` knows the op."""
+def moves_elements(op: ir.Operation) -> bool:
+    """Return whether `movement_form` knows the op."""
     return op.name in VIEWS or op.name == "vector.shape_cast" or isinstance(op.opview, (BroadcastOp, TransposeOp))
 
 
-def moved(op: ir.Operation, found: IndexForm) -> IndexForm | None:
+def movement_form(op: ir.Operation, form: IndexForm) -> IndexForm | None:
     """The form of the result of an op that moves elements, from that of its operand."""
     shape, view = shape_of(op.results[0]), op.opview
     if isinstance(view, BroadcastOp):
         if view.broadcast_size is not None:
             return None
-        return IndexForm(shape, found.start, tuple(ZERO if d in view.dims else s for d, s in enumerate(found.steps)))
+        return IndexForm(shape, form.start, tuple(ZERO if d in view.dims else s for d, s in enumerate(form.steps)))
     if isinstance(view, TransposeOp):
-        return IndexForm(shape, found.start, tuple(found.steps[d] for d in view.permutation))
+        return IndexForm(shape, form.start, tuple(form.steps[d] for d in view.permutation))
     if op.name == "vector.shape_cast":
-        return _reshaped(found, shape)
-    seen = view_of(op)
-    if seen is None:
+        return _reshaped_form(form, shape)
+    element_view = view_of(op)
+    if element_view is None:
         return None
-    start, along = found.start, dict(zip(seen.dims, found.steps))
-    for step, first in zip(found.steps, seen.first):
+    start, along = form.start, dict(zip(element_view.dims, form.steps))
+    for step, first in zip(form.steps, element_view.first):
         start = plus(start, step, first)
     return IndexForm(shape, start, tuple(along.get(d, ZERO) for d in range(len(shape))))
 
 
-def _reshaped(found: IndexForm, shape: tuple[int, ...]) -> IndexForm | None:
+def _reshaped_form(form: IndexForm, shape: tuple[int, ...]) -> IndexForm | None:
     steps: list[Polynomial] = []
-    for left, right in groups(found.shape, shape) or ():
-        step = found.step_of(left)
+    for source_dims, result_dims in groups(form.shape, shape) or ():
+        step = form.step_of(source_dims)
         if step is None:
             return None
-        steps += [product(step, constant(math.prod(shape[d + 1 : right.stop]))) for d in right]
-    return IndexForm(shape, found.start, tuple(steps))
+        steps += [product(step, constant(math.prod(shape[d + 1 : result_dims.stop]))) for d in result_dims]
+    return IndexForm(shape, form.start, tuple(steps))
 
 
-# Masks: what the elements that they select have in common.
+# Masks: the inequalities that hold for the elements that they select.
 
 _ORDERS = {"slt": (1, 0), "sle": (1, 1), "sgt": (-1, 0), "sge": (-1, 1)}
-"""Of a comparison of `a` and `b`: the sign of `b - a`, and what is to be added to it for a number above 0."""
+"""For a comparison of `a` and `b`: the sign of `b - a`, and the number to add so that true means above 0."""
 
 
 def conditions(forms: IndexForms, mask: ir.Value) -> Iterator[IndexForm | None]:
@@ -558,24 +566,24 @@ def conditions(forms: IndexForms, mask: ir.Value) -> Iterator[IndexForm | None]:
         if number is None or not ir.BoolAttr(number).value:
             yield None
     elif op.name == "arith.cmpi":
-        yield _compared(forms, op)
+        yield _comparison_form(forms, op)
     elif op.name == "vector.create_mask":
         shape = shape_of(mask)
         for d, bound in enumerate(op.operands):
             steps = tuple(constant(-1 if d == i else 0) for i in range(len(shape)))
             yield IndexForm(shape, forms.scalar(bound), steps)
-    elif is_moved(op) and is_vector(op.operands[0]):
+    elif moves_elements(op) and is_vector(op.operands[0]):
         for form in conditions(forms, op.operands[0]):
-            yield None if form is None else moved(op, form)
+            yield None if form is None else movement_form(op, form)
     else:
         yield None
 
 
-def _compared(forms: IndexForms, op: ir.Operation) -> IndexForm | None:
+def _comparison_form(forms: IndexForms, op: ir.Operation) -> IndexForm | None:
     order = _ORDERS.get(_predicate(op))
     a, b = (forms.of(v) if is_vector(v) else None for v in op.operands)
     if order is None or a is None or b is None:
         return None
     sign, more = order
-    found = b.plus(a, -1) if sign > 0 else a.plus(b, -1)
-    return IndexForm(found.shape, plus(found.start, constant(more)), found.steps)
+    difference = b.plus(a, -1) if sign > 0 else a.plus(b, -1)
+    return IndexForm(difference.shape, plus(difference.start, constant(more)), difference.steps)

@@ -1,4 +1,4 @@
-"""Whether 2D messages can address a tensor."""
+"""Surfaces of 2D block messages: the tensors of block descriptors, and the reasons why messages cannot address them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from xegpu_py.ir.operation import implements
 from xegpu_py.passes.analysis.affine_analysis import IndexForms, Monomial
 from xegpu_py.passes.analysis.divisibility import divisor
 from xegpu_py.passes.analysis.ir_queries import (
-    PARTS,
+    REGISTER_VIEWS,
     SIGNED_CASTS,
     UNSIGNED_CASTS,
     argument_number,
@@ -29,8 +29,8 @@ from xegpu_py.passes.analysis.ir_queries import (
     constant_of,
     defining_op,
     is_desc,
-    numbers_of_view,
     sees,
+    view_numbers,
 )
 from xegpu_py.runtime.executable import OPERATIONS, Expression, Multiple, Product, Sum, Surface
 from xegpu_py.target import Block2DLimits, Target
@@ -45,41 +45,45 @@ _VIEWS = (
 """Ops whose result is a view of their first operand's memory."""
 
 
-DIVIDED = "xetile.divided"
+ASSUMED_MULTIPLES = "xetile.divided"
 """The attribute with the numbers that a kernel assumes to be multiples of others; see xetile-scattered-to-tiles."""
 
 
 def multiples_of(func: ir.Operation) -> tuple[Multiple, ...]:
-    """What a kernel's attribute `DIVIDED` says."""
-    numbers = [*ir.DenseI64ArrayAttr(func.attributes[DIVIDED])] if DIVIDED in func.attributes else []
-    return tuple(Multiple(array, _given(giver, dim), count) for array, giver, dim, count in zip(*[iter(numbers)] * 4))
+    """The assumptions in a kernel's attribute `ASSUMED_MULTIPLES`."""
+    numbers = (
+        [*ir.DenseI64ArrayAttr(func.attributes[ASSUMED_MULTIPLES])] if ASSUMED_MULTIPLES in func.attributes else []
+    )
+    return tuple(
+        Multiple(array, _argument_or_extent(giver, dim), count)
+        for array, giver, dim, count in zip(*[iter(numbers)] * 4)
+    )
 
 
-NARROW = "xetile.narrow"
+ASSUMED_32_BIT = "xetile.narrow"
 """The attribute with the sums of products that a kernel assumes to fit 32 bits; see xetile-scattered-to-tiles."""
 
 
 def sums_of(func: ir.Operation) -> tuple[Sum, ...]:
-    """What a kernel's attribute `NARROW` says."""
-    found = []
-    for one in ir.ArrayAttr(func.attributes[NARROW]) if NARROW in func.attributes else ():
-        array, *numbers = ir.DenseI64ArrayAttr(one)
+    """The sums in a kernel's attribute `ASSUMED_32_BIT`."""
+    sums = []
+    for attribute in ir.ArrayAttr(func.attributes[ASSUMED_32_BIT]) if ASSUMED_32_BIT in func.attributes else ():
+        array, *numbers = ir.DenseI64ArrayAttr(attribute)
         terms = []
         while numbers:
             factor, count, *numbers = numbers
             givers, numbers = numbers[: 2 * count], numbers[2 * count :]
-            terms.append((factor, tuple(_given(*pair) for pair in zip(*[iter(givers)] * 2))))
-        found.append(Sum(array, tuple(terms)))
-    return tuple(found)
+            terms.append((factor, tuple(_argument_or_extent(*pair) for pair in zip(*[iter(givers)] * 2))))
+        sums.append(Sum(array, tuple(terms)))
+    return tuple(sums)
 
 
-def _given(giver: int, dim: int) -> Expression:
-    """An argument, or the extent of an array if there is a dimension."""
+def _argument_or_extent(giver: int, dim: int) -> Expression:
     return ("argument", giver) if dim < 0 else ("extent", giver, dim)
 
 
 def buffer_of(value: ir.Value) -> ir.Value:
-    """The memref or address of which a memref or address is a view."""
+    """The underlying memref or address of a view."""
     while not isinstance(value.owner, ir.Block) and value.owner.operation.name in _VIEWS:
         value = value.owner.operation.operands[0]
     return value
@@ -108,18 +112,18 @@ def tensor_of(view: Any) -> Tensor:
     """The known properties of the tensor of an `xegpu.create_nd_tdesc`."""
     shape, strides = tuple(map(constant_of, view.shape)), tuple(map(constant_of, view.strides))
     source = view.source
-    own = _OWN[source.type]
-    if own is None:
+    memref_tensor = _MEMREF_TENSORS[source.type]
+    if memref_tensor is None:
         return Tensor(shape, strides, None)
     if not strides:
-        strides = own.strides
+        strides = memref_tensor.strides
         if strides and strides[-1] is None and _is_unit(source):
             strides = (*strides[:-1], 1)
-    return Tensor(shape or own.extents, strides, own.start)
+    return Tensor(shape or memref_tensor.extents, strides, memref_tensor.start)
 
 
-def _own(kind: ir.Type) -> Tensor | None:
-    """What a memref's type says of its memory; None for other types."""
+def _memref_tensor(kind: ir.Type) -> Tensor | None:
+    """The tensor that a memref's type describes; None for other types."""
     if not isinstance(kind, ir.MemRefType):
         return None
     dynamic, unknown = ir.ShapedType.get_dynamic_size(), ir.ShapedType.get_dynamic_stride_or_offset()
@@ -132,11 +136,11 @@ def _own(kind: ir.Type) -> Tensor | None:
     )
 
 
-_OWN = Decoded(_own)
+_MEMREF_TENSORS = Decoded(_memref_tensor)
 
 
 def _is_unit(memref: ir.Value) -> bool:
-    """Whether the dynamic innermost stride of a memref is known to be 1 from its definition."""
+    """Return whether the dynamic innermost stride of a memref is known to be 1 from its definition."""
     kind = ir.MemRefType(memref.type)
     steps = strides_of(kind)
     if steps is None or not steps or steps[-1] == 1:
@@ -177,8 +181,8 @@ def surface_problem(
         most_bytes: the greatest span of an array that is an argument; 0 for no limit.
     """
     desc = TensorDesc.of(view.tdesc)
-    found = tensor or tensor_of(view)
-    problem = stride_problem(found)
+    known = tensor or tensor_of(view)
+    problem = stride_problem(known)
     if problem is not None or len(desc.shape) < 2:
         return problem
     if desc.in_slm:
@@ -186,17 +190,17 @@ def surface_problem(
     if target.block2d is None:
         return f"requires 2D block messages, which target '{target.name}' does not support"
     size = desc.bits // 8
-    width, pitch = found.extents[-1], found.strides[-2]
-    start = _start_divisor(view.source) if found.start is None else found.start
+    width, pitch = known.extents[-1], known.strides[-2]
+    start = _start_divisor(view.source) if known.start is None else known.start
     in_bytes = [None if n is None else n * size for n in (width, pitch, start)]
-    problem = target.block2d.surface_problem(in_bytes[0], found.extents[-2], in_bytes[1], in_bytes[2])
-    outer = [None if n is None else n * size for n, count in zip(found.strides[:-2], found.extents) if count != 1]
+    problem = target.block2d.surface_problem(in_bytes[0], known.extents[-2], in_bytes[1], in_bytes[2])
+    outer = [None if n is None else n * size for n, count in zip(known.strides[:-2], known.extents) if count != 1]
     problem = problem or target.block2d.outer_problem(outer)
     in_bytes += outer
     marked = is_unaligned(view, unaligned)
     if problem is None and marked and None in in_bytes:
         return "is not known to have the alignment that 2D block messages require"
-    if problem is None and unaligned is not None and marked and found.extents[-2] is None:
+    if problem is None and unaligned is not None and marked and known.extents[-2] is None:
         by_pitch = pitch is not None and most_bytes // (pitch * size) < target.block2d.most_extent
         if most_bytes and by_pitch and _is_matrix_argument(view):
             return None
@@ -205,14 +209,13 @@ def surface_problem(
 
 
 def _is_matrix_argument(view: Any) -> bool:
-    """Whether the tensor of an `xegpu.create_nd_tdesc` is a matrix that is an argument of a kernel."""
     of_kernel = argument_number(view.source, "gpu.func") is not None and is_kernel(view.source.owner.owner.operation)
     kind = view.source.type
     return of_kernel and isinstance(kind, ir.MemRefType) and kind.rank == 2 and not len(view.shape)
 
 
 def is_unaligned(view: Any, unaligned: Sequence[int] | None) -> bool:
-    """Whether the unknown alignment of the tensor of an `xegpu.create_nd_tdesc` is not assumed.
+    """Return whether the unknown alignment of the tensor of an `xegpu.create_nd_tdesc` is not assumed.
 
     Args:
         unaligned: numbers of these arguments; None for all memory. If there are any, the alignment of memory that is
@@ -245,21 +248,27 @@ def _start_divisor(source: ir.Value) -> int | None:
     op = defining_op(source)
     if op is None or op.name != "memref.reinterpret_cast":
         return None
-    ((start,), *_) = numbers_of_view(op)
+    ((start,), *_) = view_numbers(op)
     forms = IndexForms()
-    found = forms.scalar(start)
-    # A sum with a number that is not a multiple of a constant, or of which calls check that it is one, is unknown.
-    if isinstance(start, int) or any(m and abs(n) == 1 for m, n in found.items()):
+    form = forms.scalar(start)
+    # An unscaled term makes the sum's divisor unknown, as does a term whose divisor is checked by each call.
+    if isinstance(start, int) or any(m and abs(n) == 1 for m, n in form.items()):
         return None
     block = block_of(source)
     while (func := block.owner.operation).name not in ("gpu.func", "func.func"):
         block = func.block
-    checked = [*ir.DenseI64ArrayAttr(func.attributes[DIVIDED])][1::4] if DIVIDED in func.attributes else []
+    checked = (
+        [*ir.DenseI64ArrayAttr(func.attributes[ASSUMED_MULTIPLES])][1::4]
+        if ASSUMED_MULTIPLES in func.attributes
+        else []
+    )
 
     def is_checked(m: Monomial, n: int) -> bool:
-        return any(argument_number(forms.first(s), "gpu.func") in checked for s in m) or (not m and n % 64 == 0)
+        return any(argument_number(forms.representative(s), "gpu.func") in checked for s in m) or (
+            not m and n % 64 == 0
+        )
 
-    return None if all(is_checked(m, n) for m, n in found.items()) else forms.divisor(found)
+    return None if all(is_checked(m, n) for m, n in form.items()) else forms.divisor(form)
 
 
 def unaligned_arguments(func: ir.Operation, name: str = UNALIGNED) -> tuple[int, ...]:
@@ -268,14 +277,14 @@ def unaligned_arguments(func: ir.Operation, name: str = UNALIGNED) -> tuple[int,
     Raises:
         DiagnosticError: if the attribute is not a list of numbers of the kernel's arguments.
     """
-    found = func.attributes.get(name)
-    if found is None:
+    attribute = func.attributes.get(name)
+    if attribute is None:
         return ()
     count = len(func.regions[0].blocks[0].arguments)
-    numbers = tuple(found) if isinstance(found, ir.DenseI64ArrayAttr) else (-1,)
+    numbers = tuple(attribute) if isinstance(attribute, ir.DenseI64ArrayAttr) else (-1,)
     if not all(0 <= n < count for n in numbers):
         note = f"write '{name} = array<i64: 0, 2>', of its {count} arguments from 0"
-        emit_error(func, f"has {name} = {found}, which does not count arguments", note)
+        emit_error(func, f"has {name} = {attribute}, which does not count arguments", note)
     return numbers
 
 
@@ -299,11 +308,11 @@ class Surfaces(Struct):
     _users: dict[ir.Value, list[ir.Operation]] = field(default_factory=dict)
 
     def problem(self, desc: ir.Value) -> str | None:
-        """The reason why no 2D block message moves a descriptor's block; None if one does."""
+        """The reason why no 2D block message moves a descriptor's block; None if a message does."""
         return self.problems.get(self.classes.find(desc))
 
-    def made_by(self, desc: ir.Value) -> list[Any]:
-        """The `xegpu.create_nd_tdesc` that may have made a descriptor."""
+    def creations_of(self, desc: ir.Value) -> list[Any]:
+        """The `xegpu.create_nd_tdesc` ops from which a descriptor may come."""
         return [op.opview for op in self.creations.get(self.classes.find(desc), ())]
 
     def users_of(self, desc: ir.Value) -> list[ir.Operation]:
@@ -315,45 +324,45 @@ class Surfaces(Struct):
                         self._users.setdefault(self.classes.find(value), []).append(op)
         return self._users.get(self.classes.find(desc), [])
 
-    def place(self, desc: ir.Value) -> Place | None:
-        """The form of a descriptor as numbers; None if its creation is not visible.
+    def descriptor_form(self, desc: ir.Value) -> DescriptorForm | None:
+        """The form of a descriptor that is lowered to numbers; None if no op of the function creates it.
 
         Raises:
             DiagnosticError: at one of the addresses, if control flow carries addresses of several types.
         """
-        made = self.made_by(desc)
-        if not made:
+        creations = self.creations_of(desc)
+        if not creations:
             return None
-        sources = [[view.source, *view.shape, *view.strides] for view in made]
+        sources = [[view.source, *view.shape, *view.strides] for view in creations]
         values = [v for v in sources[0] if not isinstance(v, int)]
-        alike = all(s == sources[0] for s in sources)
+        same_sources = all(s == sources[0] for s in sources)
         users = self.users_of(desc)
         rank = len(TensorDesc.of(desc).shape)
-        if alike and all(sees(op, v) for op in users for v in values):
-            return Place(rank)
-        kinds = {"i64" if isinstance(view.source.type, ir.MemRefType) else str(view.source.type) for view in made}
+        if same_sources and all(sees(op, v) for op in users for v in values):
+            return DescriptorForm(rank)
+        kinds = {"i64" if isinstance(view.source.type, ir.MemRefType) else str(view.source.type) for view in creations}
         if len(kinds) > 1:
-            other = next(view for view in made if not isinstance(view.source.type, ir.MemRefType))
+            foreign = next(view for view in creations if not isinstance(view.source.type, ir.MemRefType))
             emit_error(
-                other.operation,
-                f"has an address of type {other.source.type}, but control flow passes its descriptor on as one with "
+                foreign.operation,
+                f"has an address of type {foreign.source.type}, but control flow passes its descriptor on as one with "
                 f"those of other sources, and no 2D block message serves it: its tensor {self.problem(desc)}",
                 "use addresses of type i64 in control flow that also passes memrefs",
             )
-        stepped = any(stride_problem(tensor_of(view)) for view in made)
-        return Place(rank, kinds.pop(), stepped)
+        stepped = any(stride_problem(tensor_of(view)) for view in creations)
+        return DescriptorForm(rank, kinds.pop(), stepped)
 
     def row_alignment(self, desc: ir.Value) -> int:
         """The known alignment of a block's rows in bytes."""
         kind = TensorDesc.of(desc)
         size = max(kind.bits // 8, 1)
-        known = [divisor(desc)]
-        for view in self.made_by(desc):
+        divisors = [divisor(desc)]
+        for view in self.creations_of(desc):
             tensor = tensor_of(view)
             # Buffers are aligned; the alignment of an integer address is unknown.
             numbers = (tensor.start, *tensor.strides[:-1])
-            known += [1 if n is None else n for n in numbers]
-        return math.gcd(*known) * size if len(known) > 1 else size
+            divisors += [1 if n is None else n for n in numbers]
+        return math.gcd(*divisors) * size if len(divisors) > 1 else size
 
 
 def find_surfaces(
@@ -370,9 +379,9 @@ def find_surfaces(
         unaligned: see `surface_problem`; the arguments in the kernel's `xegpu.unaligned` are added.
         most_bytes: see `surface_problem`.
     """
-    found = Surfaces(func)
+    surfaces = Surfaces(func)
     for op in ops:
-        join_descriptors(found.classes, op)
+        join_descriptors(surfaces.classes, op)
     marked = None if unaligned is None else (*unaligned, *unaligned_arguments(func))
     moves = []
     for op in ops:
@@ -383,23 +392,23 @@ def find_surfaces(
         if view.mode != Mode.VC:
             continue
         result = op.results[0]
-        root = found.classes.find(result)
+        root = surfaces.classes.find(result)
         moves.append((root, view, TensorDesc.of(result)))
         if name == "xegpu.create_nd_tdesc":
-            found.creations.setdefault(root, []).append(op)
+            surfaces.creations.setdefault(root, []).append(op)
             problem = surface_problem(view, target, marked, most_bytes=most_bytes)
             if problem:
-                found.problems.setdefault(root, problem)
+                surfaces.problems.setdefault(root, problem)
     # Without marked memory, all unknown columns are trusted.
-    creations = () if marked == () else found.creations.items()
-    doubted = {root for root, made in creations if any(is_unaligned(op.opview, marked) for op in made)}
+    creations = () if marked == () else surfaces.creations.items()
+    untrusted = {root for root, creators in creations if any(is_unaligned(op.opview, marked) for op in creators)}
     for root, view, desc in moves:
-        if root not in found.problems and root in found.creations and len(desc.shape) > 1:
+        if root not in surfaces.problems and root in surfaces.creations and len(desc.shape) > 1:
             assert target.block2d
-            problem = column_problem(view, desc.bits // 8, target.block2d, root not in doubted)
+            problem = column_problem(view, desc.bits // 8, target.block2d, root not in untrusted)
             if problem:
-                found.problems[root] = problem
-    return found
+                surfaces.problems[root] = problem
+    return surfaces
 
 
 def join_descriptors(classes: UnionFind[ir.Value], op: ir.Operation) -> None:
@@ -411,22 +420,22 @@ def join_descriptors(classes: UnionFind[ir.Value], op: ir.Operation) -> None:
         classes.join([op.results[0], op.operands[0]])
 
 
-def unknown_makers(func: ir.Operation, ops: Iterable[ir.Operation]) -> list[ir.Value]:
-    """The descriptors that are arguments of a function, or results of ops that neither make nor move one."""
-    found = [a for a in func.regions[0].blocks[0].arguments if is_desc(a)]
+def foreign_descriptors(func: ir.Operation, ops: Iterable[ir.Operation]) -> list[ir.Value]:
+    """The descriptors that are arguments of a function, or results of ops that neither create nor move descriptors."""
+    descriptors = [a for a in func.regions[0].blocks[0].arguments if is_desc(a)]
     for op in ops:
         if not (makes_descriptor(op) or carried(op)):
-            found += [v for v in op.results if is_desc(v)]
-    return found
+            descriptors += [v for v in op.results if is_desc(v)]
+    return descriptors
 
 
 def makes_descriptor(op: ir.Operation) -> bool:
-    """Whether an op makes or moves a descriptor, or one that is undefined."""
+    """Return whether an op creates or moves a descriptor, or defines a poison descriptor."""
     return implements(op, DescriptorMaker) or implements(op, DescriptorUpdate) or op.name == "ub.poison"
 
 
-def whole_uses(op: ir.Operation) -> list[ir.Value]:
-    """The descriptors that an op uses, other than to move them or to pass them on."""
+def block_uses(op: ir.Operation) -> list[ir.Value]:
+    """The descriptors whose blocks an op accesses; moves and control flow are excluded."""
     if makes_descriptor(op) or op.name in ("scf.yield", "scf.condition"):
         return []
     inner = {v for group in carried(op) for v in group}
@@ -443,8 +452,8 @@ _UPDATES = ("xegpu.update_nd_offset", "xetile.update_tile_offset")
 
 
 def surfaces_of(func: ir.Operation) -> tuple[Surface, ...]:
-    """The surfaces whose extents or strides are given by values, of a kernel of XeGPU or XeTile."""
-    found: dict[Surface, None] = {}
+    """The surfaces of a kernel of XeGPU or XeTile that have dynamic extents or strides."""
+    surfaces: dict[Surface, None] = {}
     for op in walk(func):
         if op.name not in ("xegpu.create_nd_tdesc", "xetile.init_tile"):
             continue
@@ -460,24 +469,24 @@ def surfaces_of(func: ir.Operation) -> tuple[Surface, ...]:
             rows, columns, pitch = columns, rows, step
         size = (Tile if op.name == "xetile.init_tile" else TensorDesc).of(op.results[0]).bits // 8
         if size:
-            found[Surface(argument, size, *map(expression_of, (columns, rows, pitch)))] = None
-    return tuple(found)
+            surfaces[Surface(argument, size, *map(expression_of, (columns, rows, pitch)))] = None
+    return tuple(surfaces)
 
 
 def products_of(func: ir.Operation) -> tuple[Product, ...]:
     """The products of a kernel whose operands are loaded from row-major surfaces, and not transposed or converted."""
-    # One for each pair of sizes: calls compare them.
-    found: dict[tuple[Expression, Expression], Product] = {}
+    # One product for each pair of extents, since calls compare them.
+    products: dict[tuple[Expression, Expression], Product] = {}
     for op in walk(func):
         if op.name in _PRODUCTS:
-            left, right = (_surface_of(getattr(op.opview, name)) for name in _PRODUCTS[op.name])
-            if left and right and left[1] is not None and right[0] is not None and left[1] != right[0]:
-                found.setdefault((left[1], right[0]), Product(str(position_of(op.location)), left[1], right[0]))
-    return tuple(found.values())
+            lhs, rhs = (_surface_of(getattr(op.opview, name)) for name in _PRODUCTS[op.name])
+            if lhs and rhs and lhs[1] is not None and rhs[0] is not None and lhs[1] != rhs[0]:
+                products.setdefault((lhs[1], rhs[0]), Product(str(position_of(op.location)), lhs[1], rhs[0]))
+    return tuple(products.values())
 
 
 def _surface_of(value: ir.Value) -> tuple[Expression | None, Expression | None] | None:
-    """The rows and columns of the surface from which a matrix is loaded; None if it is not known."""
+    """The rows and columns of the surface from which a matrix is loaded; None if unknown."""
     element = str(ir.VectorType(value.type).element_type)
     for _ in range(_DEPTH):
         op = defining_op(value)
@@ -488,7 +497,7 @@ def _surface_of(value: ir.Value) -> tuple[Expression | None, Expression | None] 
             value = ir.BlockArgument(value).owner.owner.operation.operands[2 + number]
         elif op.name in ("xegpu.create_nd_tdesc", "xetile.init_tile"):
             return _rows_and_columns(op.opview, element)
-        elif op.name in (*PARTS, *_UPDATES) or (op.name in _LOADS and "transpose" not in op.attributes):
+        elif op.name in (*REGISTER_VIEWS, *_UPDATES) or (op.name in _LOADS and "transpose" not in op.attributes):
             value = op.operands[0]
         else:
             return None
@@ -514,16 +523,16 @@ def _rows_and_columns(view: Any, element: str) -> tuple[Expression | None, Expre
 
 
 def _extents(view: Any) -> tuple[list[ir.Value | int], list[ir.Value | int]]:
-    """The shape and the strides of a descriptor or tile: its own, or those of the memory cast that it is made from."""
-    made = defining_op(view.source)
-    if view.shape or made is None or made.name != "memref.reinterpret_cast":
+    """The shape and strides of a descriptor or tile, from its op or from the `reinterpret_cast` of its memref."""
+    cast = defining_op(view.source)
+    if view.shape or cast is None or cast.name != "memref.reinterpret_cast":
         return list(view.shape), list(view.strides)
-    _, sizes, strides = numbers_of_view(made)
+    _, sizes, strides = view_numbers(cast)
     return sizes, strides
 
 
 def expression_of(value: ir.Value | int, depth: int = _DEPTH) -> Expression | None:
-    """The expression that computes a number from the function's arguments; None if it contains other values or ops."""
+    """The expression of a number in the function's arguments; None if it depends on other values or ops."""
     known = constant_of(value)
     if known is not None:
         return known
@@ -546,8 +555,8 @@ def expression_of(value: ir.Value | int, depth: int = _DEPTH) -> Expression | No
     return None if None in operands else (name, *operands)
 
 
-class Place(Struct, frozen=True):
-    """The form of a descriptor that is represented by numbers, because no 2D message moves its block.
+class DescriptorForm(Struct, frozen=True):
+    """The form of a descriptor that is lowered to numbers, because no 2D message moves its block.
 
     Attributes:
         rank: its number of dimensions; each has an offset.

@@ -28,7 +28,7 @@ _UNKNOWN = 1
 
 _CASTS = (*SIGNED_CASTS, *UNSIGNED_CASTS)
 
-_MEETS = ("add", "sub", "mins", "minu", "maxs", "maxu")
+_GCD_OPS = ("add", "sub", "mins", "minu", "maxs", "maxu")
 
 
 def power_of_two(number: int) -> int:
@@ -36,39 +36,42 @@ def power_of_two(number: int) -> int:
     return number & -number
 
 
-def divisor(value: ir.Value | int, given: Mapping[str, int] = MappingProxyType({})) -> int:
+def divisor(value: ir.Value | int, assumptions: Mapping[str, int] = MappingProxyType({})) -> int:
     """The largest power of two that is known to divide an index, or the first column of a descriptor's blocks.
 
     It is 0 if the index is known to be 0. Columns count in elements.
 
     Args:
-        given: by the names of ops, what their results are assumed to be multiples of.
+        assumptions: a divisor of all results of an op, by the op's name.
     """
     assumed: dict[ir.Value, int] = {}
     while True:
-        # What a loop carries may depend on itself, which is first assumed to be divided by everything.
-        found: dict[ir.Value, int | None] = {}
-        divides = _divisor(value, given, found, assumed)
-        known = {v: found[v] or 0 for v in assumed}
-        if known == assumed:
+        # A loop-carried value may depend on itself; its divisor is first assumed to be 0, a multiple of all numbers.
+        divisors: dict[ir.Value, int | None] = {}
+        divides = _divisor(value, assumptions, divisors, assumed)
+        recomputed = {v: divisors[v] or 0 for v in assumed}
+        if recomputed == assumed:
             return divides
-        assumed = known
+        assumed = recomputed
 
 
 def _divisor(
-    value: ir.Value | int, given: Mapping[str, int], found: dict[ir.Value, int | None], assumed: dict[ir.Value, int]
+    value: ir.Value | int,
+    assumptions: Mapping[str, int],
+    divisors: dict[ir.Value, int | None],
+    assumed: dict[ir.Value, int],
 ) -> int:
-    """The divisor of a value, from those that are assumed of values which depend on themselves, and are noted there."""
+    """The divisor of a value; values that depend on themselves are added to `assumed`."""
     if isinstance(value, int):
         return power_of_two(value)
-    if value not in found:
-        found[value] = None
-        found[value] = _computed_divisor(value, given, lambda v: _divisor(v, given, found, assumed))
-    known = found[value]
-    return assumed.setdefault(value, 0) if known is None else known
+    if value not in divisors:
+        divisors[value] = None
+        divisors[value] = _computed_divisor(value, assumptions, lambda v: _divisor(v, assumptions, divisors, assumed))
+    computed = divisors[value]
+    return assumed.setdefault(value, 0) if computed is None else computed
 
 
-def _computed_divisor(value: ir.Value, given: Mapping[str, int], of: Callable[[ir.Value | int], int]) -> int:
+def _computed_divisor(value: ir.Value, assumptions: Mapping[str, int], of: Callable[[ir.Value | int], int]) -> int:
     def meet(*values: ir.Value | int) -> int:
         return math.gcd(*map(of, values))
 
@@ -104,13 +107,13 @@ def _computed_divisor(value: ir.Value, given: Mapping[str, int], of: Callable[[i
         case "and":
             mask = constant_of(op.operands[1])
             return _UNKNOWN if mask is None else power_of_two(mask)
-        case name if name in _MEETS or op.name in _CASTS:
+        case name if name in _GCD_OPS or op.name in _CASTS:
             return meet(*op.operands)
-    return given.get(op.name, _UNKNOWN)
+    return assumptions.get(op.name, _UNKNOWN)
 
 
 def transposes_in_message(view: Any, desc: TensorDesc, limits: Block2DLimits) -> bool:
-    """Whether a message can transpose the blocks of a load: their first column is a multiple of the message's unit."""
+    """Return whether a message can transpose a load: its first column is a multiple of the message's unit."""
     unit = limits.transposed_unit(view.transpose_bit_width or desc.bits)
     first = divisor(view.tdesc)
     if desc.attr.array_length > 1:
@@ -120,7 +123,7 @@ def transposes_in_message(view: Any, desc: TensorDesc, limits: Block2DLimits) ->
 
 # Uniformity analysis: the values that vary among the work items of a subgroup.
 
-_SOURCES = frozenset(
+_VARYING_OPS = frozenset(
     (
         "gpu.thread_id",
         "gpu.global_id",
@@ -133,7 +136,7 @@ _SOURCES = frozenset(
 )
 """Ops whose results vary even if their operands are uniform."""
 
-_UNIFORM = frozenset(("gpu.subgroup_broadcast", "gpu.all_reduce"))
+_UNIFORM_OPS = frozenset(("gpu.subgroup_broadcast", "gpu.all_reduce"))
 """Ops whose results are uniform even if their operands vary."""
 
 
@@ -156,24 +159,24 @@ class Uniformity:
         self._lanes = lanes
         self._varying: set[ir.Value] = set()
         ops = walk(func)[1:]
-        known = -1
-        while len(self._varying) > known:
-            known = len(self._varying)
+        count = -1
+        while len(self._varying) > count:
+            count = len(self._varying)
             for op in ops:
-                self._op(op)
+                self._visit_op(op)
 
     def varies(self, value: ir.Value) -> bool:
-        """Whether a value differs from lane to lane."""
+        """Return whether a value differs from lane to lane."""
         return value in self._varying
 
-    def _any(self, values: Iterable[ir.Value]) -> bool:
+    def _any_varies(self, values: Iterable[ir.Value]) -> bool:
         return any(v in self._varying for v in values)
 
-    def _op(self, op: ir.Operation) -> None:
+    def _visit_op(self, op: ir.Operation) -> None:
         name = op.name
         if name in STRUCTURED:
             self._control_flow(op)
-        elif name in _SOURCES:
+        elif name in _VARYING_OPS:
             self._varying.update(op.results)
         elif name == "gpu.shuffle":
             if lane_of_broadcast(op, self._lanes) is None:
@@ -184,22 +187,22 @@ class Uniformity:
         elif name == "xegpu.load_nd":
             if mapped(op):
                 self._varying.add(op.results[0])
-        elif name not in _UNIFORM and self._any(op.operands):
+        elif name not in _UNIFORM_OPS and self._any_varies(op.operands):
             self._varying.update(op.results)
 
     def diverges(self, op: ir.Operation) -> bool:
-        """Whether work items may take different ways through a structured loop or branch."""
+        """Return whether work items may take different paths through a structured loop or branch."""
         decides = list(op.operands)[: FIXED_OPERANDS.get(op.name, 1)]
         if op.name == "scf.while":
             decides = yielded(op.regions[0].blocks[0])[:1]
-        return self._any(decides)
+        return self._any_varies(decides)
 
     def _control_flow(self, op: ir.Operation) -> None:
         divergent = self.diverges(op)
         if divergent and op.name == "scf.for":
             self._varying.add(op.regions[0].blocks[0].arguments[0])
         for uses, values in forwarded(op):
-            if divergent or self._any(user.operands[number] for user, number in uses):
+            if divergent or self._any_varies(user.operands[number] for user, number in uses):
                 self._varying.update(values)
 
 
@@ -207,13 +210,15 @@ class Uniformity:
 
 _SHIFTS: dict[str, integers.Integers] = {"shli": np.left_shift, "shrui": np.right_shift, "shrsi": np.right_shift}
 
-ARITHMETIC = {f"arith.{name}": function for name, function in (integers.SIGNED | integers.UNSIGNED | _SHIFTS).items()}
-"""Functions of known numbers, which have no sign, so that signed and unsigned arithmetic agree."""
+LANE_ARITHMETIC = {
+    f"arith.{name}": function for name, function in (integers.SIGNED | integers.UNSIGNED | _SHIFTS).items()
+}
+"""Functions of lane constants, which are not negative, so that signed and unsigned arithmetic agree."""
 
-_LIMIT = 1 << 31
+_LANE_CONSTANT_LIMIT = 1 << 31
 
 
-class Known:
+class LaneConstants:
     """The numbers of integer values by lane, as far as they follow from `gpu.lane_id` and constants.
 
     Only numbers from 0 to 2^31 - 1 are known, which have the same value in all integer types of at least 32 bits.
@@ -221,13 +226,13 @@ class Known:
 
     def __init__(self, lanes: int) -> None:
         self._lanes = lanes
-        self._found: dict[ir.Value, Order | None] = {}
+        self._numbers: dict[ir.Value, Order | None] = {}
 
     def of(self, value: ir.Value) -> Order | None:
         """int64[lanes], the number of each lane; None if it is not known at compile time."""
-        if value not in self._found:
-            self._found[value] = self._checked(value)
-        return self._found[value]
+        if value not in self._numbers:
+            self._numbers[value] = self._checked(value)
+        return self._numbers[value]
 
     def _checked(self, value: ir.Value) -> Order | None:
         width = 64 if isinstance(value.type, ir.IndexType) else 0
@@ -235,10 +240,10 @@ class Known:
             width = ir.IntegerType(value.type).width
         if width < 32 or isinstance(value.owner, ir.Block):
             return None
-        found = self._computed(value.owner)
-        if found is None or (found < 0).any() or (found >= _LIMIT).any():
+        numbers = self._computed(value.owner)
+        if numbers is None or (numbers < 0).any() or (numbers >= _LANE_CONSTANT_LIMIT).any():
             return None
-        return np.broadcast_to(found, self._lanes).astype(np.int64)
+        return np.broadcast_to(numbers, self._lanes).astype(np.int64)
 
     def _computed(self, op: ir.Operation) -> npt.NDArray[Any] | None:
         if op.name == "gpu.lane_id":
@@ -246,37 +251,37 @@ class Known:
         if op.name == "arith.constant":
             return np.array(ir.IntegerAttr(op.attributes["value"]).value)
         if op.name == "vector.extract":
-            return self._looked_up(op)
-        if op.name not in ARITHMETIC and op.name not in _CASTS:
+            return self._table_lookup(op)
+        if op.name not in LANE_ARITHMETIC and op.name not in _CASTS:
             return None
-        given = [found for v in op.operands if (found := self.of(v)) is not None]
-        if len(given) < len(op.operands):
+        operands = [numbers for v in op.operands if (numbers := self.of(v)) is not None]
+        if len(operands) < len(op.operands):
             return None
-        if op.name.removeprefix("arith.") in _SHIFTS and (given[1] >= 31).any():
+        if op.name.removeprefix("arith.") in _SHIFTS and (operands[1] >= 31).any():
             return None
-        return given[0] if op.name in _CASTS else ARITHMETIC[op.name](*given)
+        return operands[0] if op.name in _CASTS else LANE_ARITHMETIC[op.name](*operands)
 
-    def _looked_up(self, op: ir.Operation) -> npt.NDArray[Any] | None:
+    def _table_lookup(self, op: ir.Operation) -> npt.NDArray[Any] | None:
         """Numbers extracted from a constant vector."""
-        at = positions(op, self)
+        position = lane_positions(op, self)
         table = op.operands[0]
-        if at is None or isinstance(table.owner, ir.Block) or table.owner.name != "arith.constant":
+        if position is None or isinstance(table.owner, ir.Block) or table.owner.name != "arith.constant":
             return None
-        held, shape = table.owner.attributes["value"], shape_of(table)
-        if not isinstance(held, ir.DenseIntElementsAttr) or len(at) != len(shape):
+        elements, shape = table.owner.attributes["value"], shape_of(table)
+        if not isinstance(elements, ir.DenseIntElementsAttr) or len(position) != len(shape):
             return None
         # Positions outside of the vector give poison.
-        inside = np.ravel_multi_index(np.broadcast_arrays(*at), shape, mode="clip")
-        return np.array(integer_elements(held), np.int64)[inside]
+        linear = np.ravel_multi_index(np.broadcast_arrays(*position), shape, mode="clip")
+        return np.array(integer_elements(elements), np.int64)[linear]
 
 
-def positions(op: ir.Operation, known: Known) -> list[Order] | None:
-    """For each position of a `vector.extract` or `vector.insert` each lane's number; None if any is unknown."""
+def lane_positions(op: ir.Operation, lanes: LaneConstants) -> list[Order] | None:
+    """int64[lanes] for each position of a `vector.extract` or `vector.insert`; None if a position is unknown."""
     dynamic = iter(list(op.operands)[1 if op.name == "vector.extract" else 2 :])
-    found = []
+    result = []
     for n in ir.DenseI64ArrayAttr(op.attributes["static_position"]):
-        at = known.of(next(dynamic)) if n == ir.ShapedType.get_dynamic_size() else np.array(n)
-        if at is None:
+        numbers = lanes.of(next(dynamic)) if n == ir.ShapedType.get_dynamic_size() else np.array(n)
+        if numbers is None:
             return None
-        found.append(at)
-    return found
+        result.append(numbers)
+    return result

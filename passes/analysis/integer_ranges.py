@@ -1,8 +1,8 @@
 """Integer range analysis: intervals of a kernel's integers by forward dataflow.
 
-`index` has 64 bits; an index whose interval fits is held in 32 bits. MLIR's integer range analysis is not used, since
-it accepts no assumptions about arguments and launches, and knows neither XeGPU's ops nor how far a value moves in a
-loop.
+`index` has 64 bits; an index whose interval fits is lowered to 32 bits. MLIR's integer range analysis is not used,
+since it accepts no assumptions about arguments and launches, does not support XeGPU's ops, and does not bound the
+total change of a value in a loop.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Limits(Struct, frozen=True):
     known_block: tuple[int, ...] = ()
 
     @property
-    def items(self) -> int:
+    def most_work_items(self) -> int:
         """Most work items of a workgroup."""
         return self.threads * self.lanes
 
@@ -75,12 +75,12 @@ class Limits(Struct, frozen=True):
     @property
     def argument(self) -> Bounds:
         """The interval of an argument of type index."""
-        return (-self.index, self.index) if self.index else full(INDEX_BITS)
+        return (-self.index, self.index) if self.index else type_range(INDEX_BITS)
 
-    def place(self, kind: str, dimension: int = 0) -> Bounds:
+    def launch_range(self, kind: str, dimension: int = 0) -> Bounds:
         """The interval of an id or extent of the launch, by the name of its op without `gpu.`."""
         grid = self.known_grid[dimension] if self.known_grid else self.grid or _GRID_MOST
-        block = self.known_block[dimension] if self.known_block else self.items
+        block = self.known_block[dimension] if self.known_block else self.most_work_items
         return {
             "block_id": (0, grid - 1),
             "grid_dim": (grid if self.known_grid else 1, grid),
@@ -95,7 +95,7 @@ class Limits(Struct, frozen=True):
 
 
 def limits_of(func: ir.Operation, target: Target, limits: Limits) -> Limits:
-    """Limits of the launches of any kernel with what a kernel and its target add."""
+    """The limits of a kernel's launches: the limits of all launches, and those of the kernel and its target."""
     grid, block = (
         tuple(ir.DenseI32ArrayAttr(func.attributes[name])) if name in func.attributes else ()
         for name in ("known_grid_size", "known_block_size")
@@ -104,27 +104,27 @@ def limits_of(func: ir.Operation, target: Target, limits: Limits) -> Limits:
     return structs.replace(limits, threads=target.threads, lanes=lanes, known_grid=grid, known_block=block)
 
 
-def full(bits: int) -> Bounds:
+def type_range(bits: int) -> Bounds:
     """All numbers of a signed type."""
     return -(1 << bits - 1), (1 << bits - 1) - 1
 
 
-def join(*found: Bounds) -> Bounds:
+def join(*intervals: Bounds) -> Bounds:
     """The smallest interval that contains all of these."""
-    return min(lo for lo, _ in found), max(hi for _, hi in found)
+    return min(lo for lo, _ in intervals), max(hi for _, hi in intervals)
 
 
-def within(inner: Bounds, outer: Bounds) -> bool:
-    """Whether an interval is contained in another."""
+def contains(inner: Bounds, outer: Bounds) -> bool:
+    """Return whether an interval is contained in another."""
     return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
-def _corners(op: Callable[[int, int], int]) -> Callable[[Bounds, Bounds], Bounds]:
+def _monotone(op: Callable[[int, int], int]) -> Callable[[Bounds, Bounds], Bounds]:
     """The transfer function of an operation that is monotone in each operand."""
 
     def transfer(a: Bounds, b: Bounds) -> Bounds:
-        found = [op(x, y) for x in a for y in b]
-        return min(found), max(found)
+        values = [op(x, y) for x in a for y in b]
+        return min(values), max(values)
 
     return transfer
 
@@ -134,26 +134,24 @@ def sums(a: Bounds, b: Bounds) -> Bounds:
     return a[0] + b[0], a[1] + b[1]
 
 
-products = _corners(lambda x, y: x * y)
+products = _monotone(lambda x, y: x * y)
 """The interval of products."""
 
 
 def _divisors(b: Bounds) -> list[int]:
-    """The non-zero divisors at which a quotient can be extreme."""
-    found = {n for n in (*b, -1, 1) if b[0] <= n <= b[1]} - {0}
-    return sorted(found)
+    candidates = {n for n in (*b, -1, 1) if b[0] <= n <= b[1]} - {0}
+    return sorted(candidates)
 
 
 def _quotient(op: Callable[[int, int], int]) -> Callable[[Bounds, Bounds], Bounds | None]:
     def transfer(a: Bounds, b: Bounds) -> Bounds | None:
-        found = [op(x, y) for x in a for y in _divisors(b)]
-        return (min(found), max(found)) if found else None
+        quotients = [op(x, y) for x in a for y in _divisors(b)]
+        return (min(quotients), max(quotients)) if quotients else None
 
     return transfer
 
 
-def _natural(op: Callable[[Bounds, Bounds], Bounds | None]) -> Callable[[Bounds, Bounds], Bounds | None]:
-    """The transfer function of an unsigned operation, which equals the signed one on non-negative numbers."""
+def _if_nonnegative(op: Callable[[Bounds, Bounds], Bounds | None]) -> Callable[[Bounds, Bounds], Bounds | None]:
     return lambda a, b: op(a, b) if a[0] >= 0 and b[0] >= 0 else None
 
 
@@ -168,9 +166,8 @@ def _unsigned_remainder(a: Bounds, b: Bounds) -> Bounds | None:
     return 0, max(min(b[1] - 1, a[1]) if a[0] >= 0 else b[1] - 1, 0)
 
 
-def _magnitude(*found: Bounds) -> int:
-    """Bits of the magnitudes of the numbers."""
-    return max((n if n >= 0 else ~n).bit_length() for pair in found for n in pair)
+def _magnitude(*intervals: Bounds) -> int:
+    return max((n if n >= 0 else ~n).bit_length() for pair in intervals for n in pair)
 
 
 def _and(a: Bounds, b: Bounds) -> Bounds:
@@ -186,16 +183,16 @@ def _or(a: Bounds, b: Bounds) -> Bounds:
 
 
 def _shift_left(a: Bounds, b: Bounds) -> Bounds | None:
-    return _corners(lambda x, n: x << n)(a, b) if within(b, (0, INDEX_BITS - 1)) else None
+    return _monotone(lambda x, n: x << n)(a, b) if contains(b, (0, INDEX_BITS - 1)) else None
 
 
 def _shift_right(a: Bounds, b: Bounds) -> Bounds:
     # Shifts by more than the type's bits are poison.
     at = (min(max(b[0], 0), 64), min(max(b[1], 0), 64)) if b[0] >= 0 else (0, 64)
-    return _corners(lambda x, n: x >> n)(a, at)
+    return _monotone(lambda x, n: x >> n)(a, at)
 
 
-_BINARY: dict[str, Callable[[Bounds, Bounds], Bounds | None]] = {
+_BINARY_TRANSFER: dict[str, Callable[[Bounds, Bounds], Bounds | None]] = {
     "add": sums,
     "sub": lambda a, b: (a[0] - b[1], a[1] - b[0]),
     "mul": products,
@@ -210,18 +207,18 @@ _BINARY: dict[str, Callable[[Bounds, Bounds], Bounds | None]] = {
     "shrs": _shift_right,
     "shru": lambda a, b: _shift_right(a, b) if a[0] >= 0 else None,
     "divs": _quotient(integers.truncdiv),
-    "divu": _natural(_quotient(integers.truncdiv)),
+    "divu": _if_nonnegative(_quotient(integers.truncdiv)),
     "floordivs": _quotient(integers.floordiv),
     "ceildivs": _quotient(integers.ceildiv),
-    "ceildivu": _natural(_quotient(integers.ceildiv)),
+    "ceildivu": _if_nonnegative(_quotient(integers.ceildiv)),
     "rems": _remainder,
     "remu": _unsigned_remainder,
 }
 
-_MOVES = (*MOVES, "arith.select")
+_MOVEMENT_OPS = (*MOVES, "arith.select")
 """Ops whose results consist of elements of their operands."""
 
-_PLACES = (
+_LAUNCH_IDS = (
     "gpu.block_id", "gpu.grid_dim", "gpu.thread_id", "gpu.block_dim", "gpu.global_id", "gpu.subgroup_id",
     "gpu.num_subgroups", "gpu.lane_id", "gpu.subgroup_size",
 )  # fmt: skip
@@ -247,52 +244,52 @@ class Ranges:
     def __init__(self, func: ir.Operation, limits: Limits) -> None:
         """Analyse a kernel whose body is one block."""
         self._limits = limits
-        self._found: dict[ir.Value, tuple[Bounds, ...]] = {}
+        self._intervals_of: dict[ir.Value, tuple[Bounds, ...]] = {}
         self._dimensions: dict[ir.Value, frozenset[int]] = {}
         block = func.regions[0].blocks[0]
         self._arguments = set(block.arguments)
         for argument in block.arguments:
             if shape_and_element(argument)[1] == "index":
-                self._found[argument] = (limits.argument,)
-        self._block(block)
+                self._intervals_of[argument] = (limits.argument,)
+        self._visit_block(block)
 
     def of(self, value: ir.Value) -> Bounds:
         """The interval of an integer, or of all elements of a vector of integers."""
-        found = self._found.get(value)
-        return found[0] if found else full(self._bits(value) or INDEX_BITS)
+        intervals = self._intervals_of.get(value)
+        return intervals[0] if intervals else type_range(self._bits(value) or INDEX_BITS)
 
     def _bits(self, value: ir.Value) -> int:
         """Bits of an integer or of a vector's elements; 0 of other types."""
         return _BITS[value.type]
 
-    def _set(self, value: ir.Value, found: Bounds | None) -> None:
+    def _set(self, value: ir.Value, bounds: Bounds | None) -> None:
         bits = self._bits(value)
         if bits:
-            every = full(bits)
-            self._found[value] = (found if found and within(found, every) else every,)
+            full_range = type_range(bits)
+            self._intervals_of[value] = (bounds if bounds and contains(bounds, full_range) else full_range,)
 
-    def _block(self, block: ir.Block) -> None:
+    def _visit_block(self, block: ir.Block) -> None:
         for op in block.operations:
-            self._op(op.operation)
+            self._visit_op(op.operation)
 
-    def _op(self, op: ir.Operation) -> None:
+    def _visit_op(self, op: ir.Operation) -> None:
         name = op.name
-        rule = _RULES.get(name)
+        rule = _TRANSFER_RULES.get(name)
         if rule is not None:
             rule(self, op)
             return
         kind = integer_op(op)
-        transfer = _BINARY.get(kind)
+        transfer = _BINARY_TRANSFER.get(kind)
         if transfer is not None:
             result = op.results[0]
             if self._bits(result):
                 a, b = op.operands
                 self._set(result, transfer(self.of(a), self.of(b)))
                 if kind == "mul":
-                    self._items(result, a, b)
+                    self._limit_work_items(result, a, b)
             return
         for block in blocks_in(op):
-            self._block(block)
+            self._visit_block(block)
         for result in op.results:
             self._set(result, None)
 
@@ -303,18 +300,18 @@ class Ranges:
 
     def create_nd_tdesc(self, op: ir.Operation) -> None:
         """The offsets of the op."""
-        self._found[op.results[0]] = self._intervals(op.opview.offsets)
+        self._intervals_of[op.results[0]] = self._intervals(op.opview.offsets)
 
     def update_nd_offset(self, op: ir.Operation) -> None:
         """The sums of offsets."""
-        old = self._found.get(op.operands[0])
+        old = self._intervals_of.get(op.operands[0])
         if old:
             moved = zip(old, self._intervals(op.opview.offsets))
-            self._found[op.results[0]] = tuple(checked(sums(a, b)) for a, b in moved)
+            self._intervals_of[op.results[0]] = tuple(checked(sums(a, b)) for a, b in moved)
 
     def offsets(self, desc: ir.Value, rank: int) -> tuple[Bounds, ...]:
         """The intervals of a descriptor's offsets."""
-        return self._found.get(desc) or (full(INDEX_BITS),) * rank
+        return self._intervals_of.get(desc) or (type_range(INDEX_BITS),) * rank
 
     # Values.
 
@@ -336,10 +333,10 @@ class Ranges:
 
     def cast(self, op: ir.Operation) -> None:
         """The operand's interval; unsigned casts of negative numbers give that of the unsigned operand type."""
-        found = self.of(op.operands[0])
-        if op.name in UNSIGNED_CASTS and found[0] < 0:
-            found = 0, (1 << self._bits(op.operands[0])) - 1
-        self._set(op.results[0], found)
+        bounds = self.of(op.operands[0])
+        if op.name in UNSIGNED_CASTS and bounds[0] < 0:
+            bounds = 0, (1 << self._bits(op.operands[0])) - 1
+        self._set(op.results[0], bounds)
 
     def move(self, op: ir.Operation) -> None:
         """The join of the operands that have the result's element type."""
@@ -347,8 +344,8 @@ class Ranges:
             bits = self._bits(result)
             if bits:
                 self._set(result, join(*(self.of(v) for v in op.operands if self._bits(v) == bits)))
-            elif result in self._found:
-                del self._found[result]
+            elif result in self._intervals_of:
+                del self._intervals_of[result]
 
     def poison(self, op: ir.Operation) -> None:
         """Any number; the lowering takes zero."""
@@ -380,12 +377,12 @@ class Ranges:
         lo, hi = self.of(op.operands[0])
         self._set(op.results[0], (0 if lo <= 0 <= hi else min(abs(lo), abs(hi)), max(abs(lo), abs(hi))))
 
-    # Where a thread stands.
+    # Ids and extents of the launch.
 
-    def place(self, op: ir.Operation) -> None:
+    def launch_range(self, op: ir.Operation) -> None:
         """An id or extent of the launch."""
         dimension = "xyz".index(enumerator(op.attributes["dimension"])) if "dimension" in op.attributes else 0
-        low, high = self._limits.place(op.name.partition(".")[2], dimension)
+        low, high = self._limits.launch_range(op.name.partition(".")[2], dimension)
         if "upper_bound" in op.attributes:
             high = min(high, ir.IntegerAttr(op.attributes["upper_bound"]).value - 1)
         self._set(op.results[0], (low, high))
@@ -393,13 +390,13 @@ class Ranges:
         if op.name == "gpu.block_dim":
             self._dimensions[op.results[0]] = frozenset([dimension])
 
-    def _items(self, result: ir.Value, a: ir.Value, b: ir.Value) -> None:
+    def _limit_work_items(self, result: ir.Value, a: ir.Value, b: ir.Value) -> None:
         """Limit a product of a workgroup's extents by its number of work items."""
-        one, other = (self._dimensions.get(v, frozenset()) for v in (a, b))
-        if one and other and not one & other:
-            self._dimensions[result] = one | other
+        a_dimensions, b_dimensions = (self._dimensions.get(v, frozenset()) for v in (a, b))
+        if a_dimensions and b_dimensions and not a_dimensions & b_dimensions:
+            self._dimensions[result] = a_dimensions | b_dimensions
             low, high = self.of(result)
-            self._set(result, (low, min(high, self._limits.items)))
+            self._set(result, (low, min(high, self._limits.most_work_items)))
 
     # Memrefs.
 
@@ -413,26 +410,25 @@ class Ranges:
         kind = ir.MemRefType(memref.type)
         strides, offset = kind.get_strides_and_offset()
         unknown = ir.ShapedType.get_dynamic_stride_or_offset()
-        given = self._limits.array(str(kind.element_type))
-        other = given if self._is_argument(memref) else full(INDEX_BITS)
+        array_bounds = self._limits.array(str(kind.element_type))
+        stride_bounds = array_bounds if self._is_argument(memref) else type_range(INDEX_BITS)
         extents = [self._dim(memref, (d, d)) for d in range(kind.rank)]
-        found = [(n, n) if n != unknown else other for n in (offset, *strides)]
-        for result, bounds in zip(list(op.results)[1:], [found[0], *extents, *found[1:]]):
+        intervals = [(n, n) if n != unknown else stride_bounds for n in (offset, *strides)]
+        for result, bounds in zip(list(op.results)[1:], [intervals[0], *extents, *intervals[1:]]):
             self._set(result, bounds)
 
     def _dim(self, memref: ir.Value, at: Bounds) -> Bounds:
         kind = ir.MemRefType(memref.type)
         if at[0] != at[1] or not 0 <= at[0] < kind.rank:
-            return full(INDEX_BITS)
+            return type_range(INDEX_BITS)
         if not kind.is_dynamic_dim(at[0]):
             extent = kind.shape[at[0]]
             return extent, extent
         if self._is_argument(memref):
             return self._limits.array(str(kind.element_type))
-        return full(INDEX_BITS)
+        return type_range(INDEX_BITS)
 
     def _is_argument(self, memref: ir.Value) -> bool:
-        """Whether a memref is an argument of the kernel, or a cast of one."""
         while not isinstance(memref.owner, ir.Block) and memref.owner.operation.name in _CASTS_OF_MEMREFS:
             memref = memref.owner.operation.operands[0]
         return memref in self._arguments
@@ -440,25 +436,24 @@ class Ranges:
     # Control flow.
 
     def _values(self, value: ir.Value) -> tuple[Bounds, ...] | None:
-        found = self._found.get(value)
-        if found is None and self._bits(value):
-            return (full(self._bits(value)),)
-        return found
+        intervals = self._intervals_of.get(value)
+        if intervals is None and self._bits(value):
+            return (type_range(self._bits(value)),)
+        return intervals
 
-    def _joined(self, to: ir.Value, values: Iterable[ir.Value]) -> None:
-        """The join of several values."""
-        found = [self._values(v) for v in values]
-        if found and all(f is not None for f in found):
-            self._found[to] = tuple(join(*parts) for parts in zip(*(f for f in found if f)))
+    def _set_join(self, result: ir.Value, values: Iterable[ir.Value]) -> None:
+        intervals = [self._values(v) for v in values]
+        if intervals and all(f is not None for f in intervals):
+            self._intervals_of[result] = tuple(join(*parts) for parts in zip(*(f for f in intervals if f)))
 
     def branch(self, op: ir.Operation) -> None:
         """Results are those of one of the regions."""
         blocks = [r.blocks[0] for r in op.regions if len(r.blocks)]
         for block in blocks:
-            self._block(block)
+            self._visit_block(block)
         yields = [yielded(block) for block in blocks]
         for i, result in enumerate(op.results):
-            self._joined(result, [y[i] for y in yields])
+            self._set_join(result, [y[i] for y in yields])
 
     def loop(self, op: ir.Operation) -> None:
         """A counted loop: bound carried values by their greatest change per iteration times the trip count."""
@@ -472,11 +467,11 @@ class Ranges:
         else:
             self._set(counter, (lower[0], max(lower[0], upper[1] - 1)))
             trips = max(0, -(-(upper[1] - lower[0]) // max(step[0], 1)))
-        self._carried(arguments, inits, yielded(body), [body], lambda: trips)
+        self._loop_carried(arguments, inits, yielded(body), [body], lambda: trips)
         for result, argument, out in zip(op.results, arguments, yielded(body)):
-            self._joined(result, [argument, out])
+            self._set_join(result, [argument, out])
 
-    def _carried(
+    def _loop_carried(
         self,
         arguments: Sequence[ir.Value],
         inits: Sequence[ir.Value],
@@ -496,28 +491,30 @@ class Ranges:
             first = self._values(init)
             if first is None:
                 continue
-            self._found[argument] = first
+            self._intervals_of[argument] = first
             if out != start:
                 moved.append((argument, start, first, out))
-                self._found[argument] = tuple(full(self._bits(argument) or INDEX_BITS) for _ in first)
+                self._intervals_of[argument] = tuple(type_range(self._bits(argument) or INDEX_BITS) for _ in first)
         if moved:
             # These results hold for any arguments.
             for block in blocks:
-                self._block(block)
-            known, trips = {}, count()
+                self._visit_block(block)
+            ranges, trips = {}, count()
             for argument, start, first, out in moved:
-                step = self._distance(start, out, len(first))
+                step = self._step_per_iteration(start, out, len(first))
                 last = self._values(out)
                 bits = self._bits(argument) or INDEX_BITS
                 if step is not None and trips != math.inf:
                     n = int(trips)
                     far = [(a[0] + min(s[0], 0) * n, a[1] + max(s[1], 0) * n) for a, s in zip(first, step)]
-                    known[argument] = tuple(checked(f, bits) for f in far)
+                    ranges[argument] = tuple(checked(f, bits) for f in far)
                 else:
-                    known[argument] = tuple(join(a, b) for a, b in zip(first, last or (full(bits),) * len(first)))
-            self._found |= known
+                    ranges[argument] = tuple(
+                        join(a, b) for a, b in zip(first, last or (type_range(bits),) * len(first))
+                    )
+            self._intervals_of |= ranges
         for block in blocks:
-            self._block(block)
+            self._visit_block(block)
 
     def _trips(
         self, before: ir.Block, starts: Sequence[ir.Value], inits: Sequence[ir.Value], yields: Sequence[ir.Value]
@@ -534,12 +531,12 @@ class Ranges:
             if "<or>" not in str(op.attributes["kind"]) or len(op.operands) > 1:
                 return math.inf
             condition = op.operands[0]
-        later = condition in arguments
+        is_delayed = condition in arguments
         # The carried value is the condition of the next iteration.
-        checked = yields[arguments.index(condition)] if later else condition
-        compared = yields if later else arguments
-        found = [self._passes(c, compared, starts, inits, yields) for c in self._conjuncts(checked)]
-        return min(found, default=math.inf) + later
+        checked = yields[arguments.index(condition)] if is_delayed else condition
+        compared = yields if is_delayed else arguments
+        counts = [self._comparison_trips(c, compared, starts, inits, yields) for c in self._conjuncts(checked)]
+        return min(counts, default=math.inf) + is_delayed
 
     def _conjuncts(self, condition: ir.Value) -> list[ir.Value]:
         """The comparisons whose conjunction is a condition."""
@@ -550,7 +547,7 @@ class Ranges:
             return [c for v in op.operands for c in self._conjuncts(v)]
         return [condition] if op.name == "arith.cmpi" else []
 
-    def _passes(
+    def _comparison_trips(
         self,
         comparison: ir.Value,
         compared: Sequence[ir.Value],
@@ -564,13 +561,13 @@ class Ranges:
         if ir.IntegerAttr(op.attributes["predicate"]).value != _SIGNED_LESS or value not in compared:
             return math.inf
         i = list(compared).index(value)
-        step = self._distance(starts[i], yields[i], 1)
+        step = self._step_per_iteration(starts[i], yields[i], 1)
         first, last = self.of(inits[i]), self.of(limit)
-        if step is None or step[0][0] < 1 or last[1] - 1 + step[0][1] > full(self._bits(value))[1]:
+        if step is None or step[0][0] < 1 or last[1] - 1 + step[0][1] > type_range(self._bits(value))[1]:
             return math.inf
         return max(0, -(-(last[1] - first[0]) // step[0][0]))
 
-    def _distance(self, argument: ir.Value, out: ir.Value, rank: int) -> list[Bounds] | None:
+    def _step_per_iteration(self, argument: ir.Value, out: ir.Value, rank: int) -> list[Bounds] | None:
         """The distance of a value's parts from an argument of the block, if the value is the argument plus a sum."""
         start, moves = moves_of(out)
         steps = [self._intervals(offsets) for offsets in moves]
@@ -586,31 +583,31 @@ class Ranges:
         before, after = (r.blocks[0] for r in op.regions)
         passed = yielded(before)[1:]
         for argument in after.arguments:
-            self._found.pop(argument, None)
+            self._intervals_of.pop(argument, None)
             self._set(argument, None)
         arguments, inits, yields = list(before.arguments), list(op.operands), yielded(after)
         if passed[: len(arguments)] == arguments:
             # The second region starts with the same values as the first one.
             starts = list(after.arguments)[: len(arguments)]
-            self._carried(
+            self._loop_carried(
                 arguments, inits, yields, [before, after], lambda: self._trips(before, starts, inits, yields), starts
             )
         else:
-            self._carried(arguments, inits, yields, [before, after], lambda: math.inf)
+            self._loop_carried(arguments, inits, yields, [before, after], lambda: math.inf)
         for argument, result, value in zip(after.arguments, op.results, passed):
-            self._joined(argument, [value])
-            self._joined(result, [value])
-        self._block(after)
+            self._set_join(argument, [value])
+            self._set_join(result, [value])
+        self._visit_block(after)
 
 
-def checked(found: Bounds, bits: int = INDEX_BITS) -> Bounds:
+def checked(bounds: Bounds, bits: int = INDEX_BITS) -> Bounds:
     """An interval if numbers of a signed type do not wrap around in it; otherwise all of them."""
-    return found if within(found, full(bits)) else full(bits)
+    return bounds if contains(bounds, type_range(bits)) else type_range(bits)
 
 
-_Rule = Callable[[Ranges, ir.Operation], None]
+_TransferRule = Callable[[Ranges, ir.Operation], None]
 
-_RULES: dict[str, _Rule] = {
+_TRANSFER_RULES: dict[str, _TransferRule] = {
     "arith.constant": Ranges.constant,
     "index.constant": Ranges.constant,
     "ub.poison": Ranges.poison,
@@ -627,6 +624,6 @@ _RULES: dict[str, _Rule] = {
     "scf.for": Ranges.loop,
     "scf.while": Ranges.while_,
     **dict.fromkeys((*SIGNED_CASTS, *UNSIGNED_CASTS), Ranges.cast),
-    **dict.fromkeys(_MOVES, Ranges.move),
-    **dict.fromkeys(_PLACES, Ranges.place),
+    **dict.fromkeys(_MOVEMENT_OPS, Ranges.move),
+    **dict.fromkeys(_LAUNCH_IDS, Ranges.launch_range),
 }

@@ -45,36 +45,36 @@ def block_of(value: ir.Value) -> ir.Block:
 
 
 def sees(op: ir.Operation, value: ir.Value) -> bool:
-    """Whether a value is defined in a block that encloses an op."""
+    """Return whether a value is defined in a block that encloses an op."""
     return ancestor_in(op, block_of(value)) is not None
 
 
-_PLACING = ("arith.", "index.", "memref.dim", "memref.cast", "memref.subview", "memref.reinterpret_cast",
+_ADDRESS_OPS = ("arith.", "index.", "memref.dim", "memref.cast", "memref.subview", "memref.reinterpret_cast",
             "memref.transpose", "memref.extract_strided_metadata", "memref.collapse_shape", "xegpu.create_nd_tdesc",
             "xegpu.update_nd_offset")  # fmt: skip
-"""Ops that say where a block is, without a look into memory."""
+"""Ops that compute the address of a block without reading memory."""
 
 
-def arguments_of(place: ir.Value, body: ir.Block) -> set[int]:
-    """The numbers of a loop's arguments of which a place is computed; -1 if that takes more than arithmetic."""
-    found, seen, waiting = set[int](), set[ir.Value](), [place]
-    while waiting:
-        value = waiting.pop()
-        if value in seen or block_of(value) != body:
+def arguments_of(address: ir.Value, body: ir.Block) -> set[int]:
+    """The numbers of the loop arguments on which an address depends, and -1 if it depends on more than arithmetic."""
+    numbers, visited, worklist = set[int](), set[ir.Value](), [address]
+    while worklist:
+        value = worklist.pop()
+        if value in visited or block_of(value) != body:
             continue
-        seen.add(value)
+        visited.add(value)
         op = defining_op(value)
         if op is None:
-            found.add(ir.BlockArgument(value).arg_number)
-        elif not op.name.startswith(_PLACING) or len(op.regions):
-            found.add(-1)
+            numbers.add(ir.BlockArgument(value).arg_number)
+        elif not op.name.startswith(_ADDRESS_OPS) or len(op.regions):
+            numbers.add(-1)
         else:
-            waiting += op.operands
-    return found
+            worklist += op.operands
+    return numbers
 
 
 def is_vector(value: ir.Value | ir.Type) -> bool:
-    """Whether this is, or has the type of, a vector of fixed size."""
+    """Return whether this is, or has the type of, a vector of fixed size."""
     kind = value if isinstance(value, ir.Type) else value.type
     return isinstance(kind, ir.VectorType) and not kind.scalable
 
@@ -112,15 +112,17 @@ def segments(op: ir.Operation) -> list[list[ir.Value]]:
     return [list(islice(rest, n)) for n in ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])]
 
 
-def numbers_of_view(op: ir.Operation) -> list[list[ir.Value | int]]:
+def view_numbers(op: ir.Operation) -> list[list[ir.Value | int]]:
     """The offsets, sizes and strides of a `memref.subview` or `memref.reinterpret_cast`."""
-    dynamic, waiting = ir.ShapedType.get_dynamic_size(), iter(list(op.operands)[1:])
+    dynamic, operands = ir.ShapedType.get_dynamic_size(), iter(list(op.operands)[1:])
     names = ("static_offsets", "static_sizes", "static_strides")
-    return [[next(waiting) if n == dynamic else n for n in ir.DenseI64ArrayAttr(op.attributes[name])] for name in names]
+    return [
+        [next(operands) if n == dynamic else n for n in ir.DenseI64ArrayAttr(op.attributes[name])] for name in names
+    ]
 
 
 def is_used(value: ir.Value) -> bool:
-    """Whether a value has uses."""
+    """Return whether a value has uses."""
     return next(iter(value.uses), None) is not None
 
 
@@ -140,8 +142,8 @@ def splat_of(value: ir.Value) -> ir.Attribute | None:
     op = defining_op(value)
     if op is None or op.name != "arith.constant":
         return None
-    found = op.attributes["value"]
-    return found.get_splat_value() if isinstance(found, ir.DenseElementsAttr) and found.is_splat else None
+    elements = op.attributes["value"]
+    return elements.get_splat_value() if isinstance(elements, ir.DenseElementsAttr) and elements.is_splat else None
 
 
 SIGNED_CASTS = ("arith.extsi", "arith.trunci", "arith.index_cast", "index.casts")
@@ -165,14 +167,14 @@ def added_to(start: ir.Value, value: ir.Value) -> list[tuple[int, ir.Value]] | N
         if op is None or kind not in ("add", "sub"):
             return None
         value, term = op.operands
-        if kind == "add" and _leads_to(start, term):
+        if kind == "add" and _is_sum_from(start, term):
             value, term = term, value
         terms.append((1 if kind == "add" else -1, term))
     return terms
 
 
-def _leads_to(start: ir.Value, value: ir.Value) -> bool:
-    """Whether a value is `start`, or a chain of sums whose first operand leads to it."""
+def _is_sum_from(start: ir.Value, value: ir.Value) -> bool:
+    """Return whether a value is `start`, or a chain of sums whose first operand leads to it."""
     while value != start:
         op = defining_op(value)
         if op is None or integer_op(op) != "add":
@@ -183,31 +185,32 @@ def _leads_to(start: ir.Value, value: ir.Value) -> bool:
 
 def moves_of(desc: ir.Value) -> tuple[ir.Value, list[list[ir.Value | int]]]:
     """The descriptor that a descriptor is moved from, and the offsets of each move, the last move first."""
-    found: list[list[ir.Value | int]] = []
+    offsets: list[list[ir.Value | int]] = []
     while (op := defining_op(desc)) is not None and op.name == "xegpu.update_nd_offset":
-        found.append(list(op.opview.offsets))
+        offsets.append(list(op.opview.offsets))
         desc = op.operands[0]
-    return desc, found
+    return desc, offsets
 
 
-ROUNDED = (
+FLOAT_ARITHMETIC = (
     "arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.maximumf", "arith.minimumf", "arith.maxnumf",
     "arith.minnumf", "arith.remf", "arith.cmpf",
 )  # fmt: skip
-"""Arithmetic of floats in which rounding to a format of 2p + 2 bits and then to one of p bits equals rounding once."""
+"""Arithmetic of floats that can be computed in a wider format: rounding to 2p + 2 and then to p bits equals rounding
+once."""
 
-FUNCTIONS = (
+FLOAT_FUNCTIONS = (
     "math.exp", "math.exp2", "math.expm1", "math.log", "math.log2", "math.log10", "math.log1p", "math.sqrt",
     "math.sin", "math.cos", "math.tanh", "math.erf", "math.powf",
 )  # fmt: skip
 """Functions of floats that are computed in f32 for narrower formats."""
 
-OF_DOUBLES = ("math.trunc", "math.floor", "math.ceil", "math.round", "math.roundeven", "math.rsqrt")
+F64_FUNCTIONS = ("math.trunc", "math.floor", "math.ceil", "math.round", "math.roundeven", "math.rsqrt")
 """Functions of f64 that `xegpu-expand-arith` rewrites."""
 
 
-PARTS = ("vector.extract", "vector.extract_strided_slice", "vector.shape_cast")
-"""Ops whose result is a part of their operand's registers, as elements of one type."""
+REGISTER_VIEWS = ("vector.extract", "vector.extract_strided_slice", "vector.shape_cast")
+"""Ops whose result is a slice of their operand's registers, with the same element type."""
 
 
 # Element types in memory: those of messages, and those of 2 and 4 bits, which share bytes.
@@ -233,7 +236,7 @@ def no_messages(element: ir.Type) -> tuple[str, str]:
 
 
 def check_elements(ops: Iterable[ir.Operation]) -> None:
-    """Check that no access in ops is to elements of 2 or 4 bits, which are not addressable; i1 takes a byte.
+    """Check that no op accesses elements of 2 or 4 bits, which are not addressable; i1 takes a byte.
 
     Raises:
         DiagnosticError: at the first op that accesses such elements.
@@ -250,13 +253,13 @@ def check_elements(ops: Iterable[ir.Operation]) -> None:
             emit_error(op, f"accesses elements of type {narrow}, which have no addresses", note)
 
 
-NARROW = {"i4": 4, "si4": 4, "ui4": 4, "f4E2M1FN": 4, "i2": 2, "si2": 2, "ui2": 2}
+NARROW_TYPES = {"i4": 4, "si4": 4, "ui4": 4, "f4E2M1FN": 4, "i2": 2, "si2": 2, "ui2": 2}
 """The bits of elements that share bytes; the first element of a byte is in its lowest bits."""
 
 
 def narrow_bits(element: ir.Type | str) -> int:
     """The bits of an element type of 2 or 4 bits; 0 for other types."""
-    return NARROW.get(str(element), 0)
+    return NARROW_TYPES.get(str(element), 0)
 
 
 def memref_bits(kind: ir.Type) -> int:
@@ -270,7 +273,7 @@ def desc_bits(kind: ir.Type) -> int:
 
 
 def needs_emulation(func: ir.Operation) -> bool:
-    """Whether a kernel has elements of 2 or 4 bits in memory, or computes with them; other passes move whole rows."""
+    """Return whether a kernel has elements of 2 or 4 bits in memory, or computes with them."""
     inside = walk(func)
     kinds = {v.type for op in inside for v in op.results}
     kinds |= {a.type for op in inside for block in blocks_in(op) for a in block.arguments}
@@ -306,8 +309,8 @@ def byte_memref(kind: ir.MemRefType) -> ir.MemRefType:
                 )
             shape[-1] = -(-shape[-1] // each)
         if strides[-1] != 1:
-            known = "known to be " if strides[-1] == unknown else ""
-            message = f"has {kind}, whose innermost stride is not {known}1, so elements do not fill bytes"
+            qualifier = "known to be " if strides[-1] == unknown else ""
+            message = f"has {kind}, whose innermost stride is not {qualifier}1, so elements do not fill bytes"
             raise ValueError(message, "use a type whose innermost stride is 1, such as strided<[?, 1]>")
     if plain:
         return ir.MemRefType.get(shape, byte, memory_space=kind.memory_space)
@@ -329,7 +332,7 @@ INDEX = "q"
 
 
 def register_type(element: str) -> str:
-    """vISA's type that holds elements of an MLIR type; signless integers are held as signed ones, and index in 64 bits.
+    """The vISA type of registers for elements of an MLIR type; signless integers are signed, and index has 64 bits.
 
     Raises:
         ValueError: if no register type holds the elements.
@@ -338,10 +341,10 @@ def register_type(element: str) -> str:
         return INDEX
     if element in FLOATS and FLOATS[element].bits >= 8:
         return FLOATS[element].register
-    found = _INTEGERS.get(bit_width(element))
-    if found is None:
+    name = _INTEGERS.get(bit_width(element))
+    if name is None:
         raise ValueError(f"elements of type {element} have no register type")
-    return f"u{found}" if signedness(element) == "u" else found
+    return f"u{name}" if signedness(element) == "u" else name
 
 
 def element_bytes(element: str) -> int:
@@ -374,9 +377,9 @@ def work_items(func: ir.Operation) -> int:
     return int(ir.IntegerAttr(func.attributes[WORK_ITEMS]).value) if WORK_ITEMS in func.attributes else 0
 
 
-CLEAN = "canonicalize{top-down=false},cse"
-"""MLIR's passes that simplify what ours leave. From the bottom up: the other way `canonicalize` looks at a loop again
-for each op in it that changes, which takes the square of the number of values that the loop carries."""
+CLEANUP = "canonicalize{top-down=false},cse"
+"""MLIR's passes that simplify the IR after ours. `canonicalize` runs bottom-up: top-down it visits a loop again for
+each op in it that changes, which takes time quadratic in the number of loop-carried values."""
 
 
 def symbol_of(op: ir.Operation) -> str:
@@ -385,12 +388,12 @@ def symbol_of(op: ir.Operation) -> str:
 
 
 def chosen_kernels(root: ir.Operation, name: str) -> list[ir.Operation]:
-    """The kernels in an op: all, or those of a name if one is given."""
+    """The kernels in an op; if a name is not empty, only those with this name."""
     return [func for func in kernels(root) if name in ("", symbol_of(func))]
 
 
 def registers_of(func: ir.Operation, gpu: Target, grf: int) -> int | None:
-    """The registers of a thread that a pass's option `grf` asks for; None for the target's usual number.
+    """The registers of a thread according to a pass's option `grf`; None for the target's default.
 
     Raises:
         DiagnosticError: if the target has no such number.
@@ -400,13 +403,13 @@ def registers_of(func: ir.Operation, gpu: Target, grf: int) -> int | None:
     return grf or None
 
 
-MARK = "xetile.load_ahead"
+LOAD_AHEAD = "xetile.load_ahead"
 """The attribute of loops that load ahead regardless of the options."""
 
 
 def is_marked(ops: Iterable[ir.Operation]) -> bool:
-    """Whether a kernel, given its ops, has a loop with this attribute."""
-    return any(op.name == "scf.for" and MARK in op.attributes for op in ops)
+    """Return whether any of a kernel's ops is a loop with the attribute `xetile.load_ahead`."""
+    return any(op.name == "scf.for" and LOAD_AHEAD in op.attributes for op in ops)
 
 
 # The functions that run on a GPU, and their targets.
@@ -440,18 +443,18 @@ def gpu_functions(op: ir.Operation, name: str, kernel: str = "") -> list[GpuFunc
     Raises:
         DiagnosticError: if there is no such GPU.
     """
-    found: dict[ir.Operation, GpuFunction] = {}
+    result: dict[ir.Operation, GpuFunction] = {}
     for func in visa.kernels(op):
         if kernel not in ("", visa.name_of(func)):
             continue
         gpu, ops = target_for(func, name, op), walk(func)
         if any(inner.name.startswith("visa.") for inner in ops):
             continue
-        found[func] = func, ops, gpu
+        result[func] = func, ops, gpu
         if any(inner.name == CALL for inner in ops):
             for callee in Functions(func).reached(func):
-                found.setdefault(callee, (callee, walk(callee), gpu))
-    return list(found.values())
+                result.setdefault(callee, (callee, walk(callee), gpu))
+    return list(result.values())
 
 
 def subgroup_functions(op: ir.Operation, name: str, kernel: str = "", marked: bool = False) -> Iterator[GpuFunction]:
@@ -461,8 +464,8 @@ def subgroup_functions(op: ir.Operation, name: str, kernel: str = "", marked: bo
         marked: whether to return only those that `is_marked`.
     """
     for func, ops, gpu in gpu_functions(op, name, kernel):
-        left = len(func.regions[0].blocks) > 1 or (marked and not is_marked(ops))
-        if not left and not any(inner.name.startswith("xetile.") for inner in ops):
+        excluded = len(func.regions[0].blocks) > 1 or (marked and not is_marked(ops))
+        if not excluded and not any(inner.name.startswith("xetile.") for inner in ops):
             yield func, ops, gpu
 
 
@@ -496,13 +499,13 @@ class Functions:
 
     def reached(self, op: ir.Operation) -> Iterator[ir.Operation]:
         """The functions with bodies that an op calls directly or indirectly, each once."""
-        seen: set[ir.Operation] = set()
+        visited: set[ir.Operation] = set()
         pending = [op]
         while pending:
             for call in calls(pending.pop()):
                 callee = self.called(call)
-                if callee not in seen and len(callee.regions[0].blocks):
-                    seen.add(callee)
+                if callee not in visited and len(callee.regions[0].blocks):
+                    visited.add(callee)
                     pending.append(callee)
                     yield callee
 
@@ -516,7 +519,7 @@ def tile_kernels(root: ir.Operation) -> list[ir.Operation]:
     Raises:
         DiagnosticError: at a kernel with branches between blocks.
     """
-    found = []
+    result = []
     for func in functions(root):
         if any(op.name.startswith("xetile.") for op in walk(func)):
             if len(func.regions[0].blocks) != 1:
@@ -525,5 +528,5 @@ def tile_kernels(root: ir.Operation) -> list[ir.Operation]:
                     "has unstructured control flow, which is not supported with tiles",
                     "run xegpu-lift-cf first, which converts branches to scf ops",
                 )
-            found.append(func)
-    return found
+            result.append(func)
+    return result

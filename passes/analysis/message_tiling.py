@@ -1,4 +1,4 @@
-"""The pieces of a block that one message moves."""
+"""Tiling of blocks and matrix products: the pieces that one message or one dpas instruction takes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from xegpu_py.passes.analysis.target_messages import (
     block_problem,
     dpas_step,
     lanes_problem,
-    line_pieces,
+    line_messages,
     precision_of,
     scaled_problem,
 )
@@ -42,35 +42,35 @@ Shape = tuple[int, ...]
 Box = tuple[tuple[int, int], ...]
 """(first, count) along each dimension."""
 
-Bounds = tuple[tuple[int, ...], ...]
-"""Sizes of the segments into which each dimension is split."""
+Segments = tuple[tuple[int, ...], ...]
+"""The sizes of the segments of each dimension."""
 
 
-def whole(shape: Shape) -> Box:
+def full_box(shape: Shape) -> Box:
     """The box of all elements."""
     return tuple((0, n) for n in shape)
 
 
-def sizes(box: Box) -> Shape:
+def box_shape(box: Box) -> Shape:
     """A box's shape."""
     return tuple(n for _, n in box)
 
 
 def segments(extent: int, splits: Iterable[int]) -> tuple[int, ...]:
     """Sizes of the pieces of `extent` elements that are split before these positions."""
-    places = [0, *sorted(c for c in set(splits) if 0 < c < extent), extent]
-    return tuple(b - a for a, b in itertools.pairwise(places))
+    positions = [0, *sorted(c for c in set(splits) if 0 < c < extent), extent]
+    return tuple(b - a for a, b in itertools.pairwise(positions))
 
 
-def joined(pieces: Sequence[int], most: int) -> tuple[int, ...]:
+def merge_segments(pieces: Sequence[int], most: int) -> tuple[int, ...]:
     """Join neighbouring segments while their total size is at most this limit."""
-    found = [pieces[0]]
+    merged = [pieces[0]]
     for piece in pieces[1:]:
-        if found[-1] + piece <= most:
-            found[-1] += piece
+        if merged[-1] + piece <= most:
+            merged[-1] += piece
         else:
-            found.append(piece)
-    return tuple(found)
+            merged.append(piece)
+    return tuple(merged)
 
 
 @lru_cache(maxsize=1024)
@@ -79,8 +79,8 @@ def starts(pieces: tuple[int, ...]) -> tuple[int, ...]:
     return (0, *itertools.accumulate(pieces[:-1]))
 
 
-def grid(bounds: Bounds) -> Iterator[Box]:
-    """The pieces in row-major order."""
+def tiles(bounds: Segments) -> Iterator[Box]:
+    """The tiles that segments of each dimension form, in row-major order."""
     lines = [list(zip(starts(pieces), pieces)) for pieces in bounds]
     return itertools.product(*lines)
 
@@ -90,21 +90,21 @@ def overlap(a: Box, b: Box) -> Box:
     return tuple((max(x, y), min(x + n, y + k) - max(x, y)) for (x, n), (y, k) in zip(a, b))
 
 
-def within(box: Box, outer: Box) -> list[int]:
+def offsets_in(box: Box, outer: Box) -> list[int]:
     """The first positions of a box in another one that contains it."""
     return [first - start for (first, _), (start, _) in zip(box, outer)]
 
 
-def touched(bounds: Bounds, box: Box) -> list[range]:
+def overlapping_segments(bounds: Segments, box: Box) -> list[range]:
     """Along each dimension, the segments that a box overlaps."""
-    found = []
+    ranges = []
     for pieces, (first, count) in zip(bounds, box):
-        places = starts(pieces)
-        found.append(range(bisect_right(places, first) - 1, bisect_left(places, first + count)))
-    return found
+        positions = starts(pieces)
+        ranges.append(range(bisect_right(positions, first) - 1, bisect_left(positions, first + count)))
+    return ranges
 
 
-def linear(shape: Shape, box: Box) -> tuple[int, int] | None:
+def linear_range(shape: Shape, box: Box) -> tuple[int, int] | None:
     """(first, count) of a box in row-major order; None if its elements are not consecutive."""
     first, count, open_ = 0, 1, False
     for extent, (start, size) in zip(shape, box):
@@ -115,7 +115,7 @@ def linear(shape: Shape, box: Box) -> tuple[int, int] | None:
     return first, count
 
 
-def unlinear(shape: Shape, first: int, count: int) -> Box | None:
+def box_of_range(shape: Shape, first: int, count: int) -> Box | None:
     """The box of the `count` elements that start at `first` in row-major order; None if they form no box."""
     box: list[tuple[int, int]] = []
     for d, extent in enumerate(shape):
@@ -124,7 +124,7 @@ def unlinear(shape: Shape, first: int, count: int) -> Box | None:
             start, size = first // inner, count // inner
             if start + size > extent:
                 return None
-            return (*box, (start, size), *whole(shape[d + 1 :]))
+            return (*box, (start, size), *full_box(shape[d + 1 :]))
         start = first // inner
         if (first + count - 1) // inner != start:
             return None
@@ -133,48 +133,48 @@ def unlinear(shape: Shape, first: int, count: int) -> Box | None:
     return tuple(box)
 
 
-def reshape(box: Box, a: Shape, b: Shape) -> Box | None:
+def reshape_box(box: Box, a: Shape, b: Shape) -> Box | None:
     """A box of shape `a` as a box of shape `b`; None if its elements form no box there."""
     parts = groups(a, b)
     if parts is None:
         return None
-    found: list[tuple[int, int]] = []
-    for left, right in parts:
-        place = linear(tuple(a[d] for d in left), tuple(box[d] for d in left))
-        inside = place and unlinear(tuple(b[d] for d in right), *place)
-        if inside is None:
+    result: list[tuple[int, int]] = []
+    for a_dims, b_dims in parts:
+        linear_box = linear_range(tuple(a[d] for d in a_dims), tuple(box[d] for d in a_dims))
+        segment_box = linear_box and box_of_range(tuple(b[d] for d in b_dims), *linear_box)
+        if segment_box is None:
             return None
-        found += inside
-    return tuple(found)
+        result += segment_box
+    return tuple(result)
 
 
 def reshape_splits(splits: Sequence[set[int]], a: Shape, b: Shape) -> list[set[int]]:
     """The splits of shape `a` that are also splits of shape `b`: those between whole slices of a dimension of `b`."""
     result: list[set[int]] = [set() for _ in b]
-    for left, right in groups(a, b) or []:
-        outer = next((d for d in left if a[d] > 1), None)
-        place = next((d for d in right if b[d] > 1), None)
-        if outer is None or place is None:
+    for a_dims, b_dims in groups(a, b) or []:
+        outer_dim = next((d for d in a_dims if a[d] > 1), None)
+        inner_dim = next((d for d in b_dims if b[d] > 1), None)
+        if outer_dim is None or inner_dim is None:
             continue
-        step = math.prod(a[d] for d in left if d > outer)
-        inner = math.prod(b[d] for d in right if d > place)
-        for at in splits[outer]:
-            if at * step % inner == 0:
-                result[place].add(at * step // inner)
+        step = math.prod(a[d] for d in a_dims if d > outer_dim)
+        inner = math.prod(b[d] for d in b_dims if d > inner_dim)
+        for split in splits[outer_dim]:
+            if split * step % inner == 0:
+                result[inner_dim].add(split * step // inner)
         # An innermost dimension that both shapes have keeps its splits.
-        last_a, last_b = left[-1], right[-1]
-        if len(left) > 1 and len(right) > 1 and a[last_a] == b[last_b] and last_b != place:
+        last_a, last_b = a_dims[-1], b_dims[-1]
+        if len(a_dims) > 1 and len(b_dims) > 1 and a[last_a] == b[last_b] and last_b != inner_dim:
             result[last_b] |= set(splits[last_a])
     return result
 
 
-# Pieces of blocks that one message moves.
+# Tiles of blocks that one message moves.
 
-Pieces = tuple[tuple[tuple[int, ...], TensorDesc], ...]
-"""Pieces of a block: the offsets of each in elements, and its descriptor."""
+BlockTiling = tuple[tuple[tuple[int, ...], TensorDesc], ...]
+"""The tiles of a block: the offsets of each in elements, and its descriptor."""
 
 
-def types_of(layout: Pieces) -> list[ir.Type]:
+def types_of(layout: BlockTiling) -> list[ir.Type]:
     """The types of the descriptors that replace a descriptor."""
     return [desc.to_ir() for _, desc in layout]
 
@@ -215,40 +215,40 @@ def store_spans(desc: TensorDesc, target: Target) -> tuple[tuple[int, ...], tupl
     limits = target.block2d
     if limits is None:
         return None
-    high = spans(desc.shape[-2], set(), limits.store_height)
-    wide = spans(desc.shape[-1], set(), limits.row_bytes * 8 // desc.bits)
+    high = split_extent(desc.shape[-2], set(), limits.store_height)
+    wide = split_extent(desc.shape[-1], set(), limits.row_bytes * 8 // desc.bits)
     problems = (block_problem(BlockShape(desc.bits, 1, n, high[0]), target, True) for n in set(wide))
     return None if any(problems) else (high, wide)
 
 
-def is_line(desc: TensorDesc) -> bool:
-    """Whether a descriptor has one dimension."""
+def is_1d(desc: TensorDesc) -> bool:
+    """Return whether a descriptor has one dimension."""
     return len(desc.shape) == 1
 
 
-def part_of(desc: TensorDesc, *shape: int, count: int = 1) -> TensorDesc:
+def sub_block(desc: TensorDesc, *shape: int, count: int = 1) -> TensorDesc:
     """A descriptor of other extents in the same tensor."""
     lead = (1,) * max(len(desc.shape) - len(shape), 0)
     return replace(desc, shape=(*lead, *shape), attr=replace(desc.attr, array_length=count))
 
 
 def line_splits(desc: TensorDesc) -> set[int]:
-    """The positions that split a line into pieces of one message each."""
+    """The positions that split a 1D block into segments of one message each."""
     size = desc.bits // 8
-    return {at // size for at, _ in line_pieces(desc.shape[0] * size) if at and at % size == 0}
+    return {at // size for at, _ in line_messages(desc.shape[0] * size) if at and at % size == 0}
 
 
-def load_form(view: Any, target: Target) -> tuple[Transform | None, bool]:
+def load_transform(view: Any, target: Target) -> tuple[Transform | None, bool]:
     """The transform of a load, and whether the load is already one message.
 
     The transform is that of the innermost two dimensions; None if the load permutes others.
     """
     order = view.transpose if view.transpose is None else tuple(view.transpose)
-    return _load_form(TensorDesc.of(view.tdesc), order, view.transpose_bit_width, view.vnni_axis, target)
+    return _load_transform(TensorDesc.of(view.tdesc), order, view.transpose_bit_width, view.vnni_axis, target)
 
 
 @lru_cache(maxsize=1024)
-def _load_form(
+def _load_transform(
     desc: TensorDesc, order: tuple[int, ...] | None, unit: int | None, vnni: int | None, target: Target
 ) -> tuple[Transform | None, bool]:
     rank = len(desc.shape)
@@ -257,7 +257,7 @@ def _load_form(
     if transposed:
         innermost = order == (*range(rank - 2), rank - 1, rank - 2)
         transform = Transform(True, (unit or desc.bits) // desc.bits) if innermost else None
-    if is_line(desc):
+    if is_1d(desc):
         return transform, not line_splits(desc)
     if any(n != 1 for n in desc.shape[:-2]) or desc.in_slm:
         return transform, False
@@ -272,17 +272,17 @@ def load_limits(limits: Block2DLimits, bits: int, transform: Transform) -> tuple
     return limits.load_height, limits.row_bytes * 8 // bits
 
 
-def spans(extent: int, splits: set[int], most: int) -> tuple[int, ...]:
-    """The pieces of an extent between splits, each of at most `most`."""
-    found: list[int] = []
+def split_extent(extent: int, splits: set[int], most: int) -> tuple[int, ...]:
+    """The lengths of the segments of an extent between splits, each at most `most`."""
+    lengths: list[int] = []
     for piece in segments(extent, splits):
-        found += [most] * (piece // most)
+        lengths += [most] * (piece // most)
         if piece % most:
-            found.append(piece % most)
-    return tuple(found)
+            lengths.append(piece % most)
+    return tuple(lengths)
 
 
-def messages(
+def load_messages(
     desc: TensorDesc, rows: tuple[int, ...], columns: tuple[int, ...], transform: Transform, target: Target, widest: int
 ) -> list[Message]:
     """The messages that load a block with these splits of rows and columns; adjacent blocks share a message.
@@ -291,22 +291,23 @@ def messages(
         columns: those of all blocks of an array_length, from left to right.
         widest: most columns of a message of several blocks.
     """
-    found = []
+    result = []
     for row, height in zip(starts(rows), rows):
         run: list[tuple[int, int]] = []
         for column in zip(starts(columns), columns):
             if run and not (
-                sum(w for _, w in (*run, column)) <= widest and _fits([*run, column], desc, transform, target)
+                sum(w for _, w in (*run, column)) <= widest
+                and _fits_one_message([*run, column], desc, transform, target)
             ):
-                found += _grouped(row, height, run, desc, transform, target)
+                result += _array_messages(row, height, run, desc, transform, target)
                 run = []
             run.append(column)
-        found += _grouped(row, height, run, desc, transform, target)
-    return found
+        result += _array_messages(row, height, run, desc, transform, target)
+    return result
 
 
-def _fits(run: list[tuple[int, int]], desc: TensorDesc, transform: Transform, target: Target) -> bool:
-    """Whether one message may load the blocks: one width, and rows of few enough bytes. `_grouped` checks the rest.
+def _fits_one_message(run: list[tuple[int, int]], desc: TensorDesc, transform: Transform, target: Target) -> bool:
+    """Return whether blocks have one width, and rows short enough for a message. `_array_messages` checks the rest.
 
     Descriptors of more than two dimensions have no array_length.
     """
@@ -317,23 +318,23 @@ def _fits(run: list[tuple[int, int]], desc: TensorDesc, transform: Transform, ta
     return len(run) <= most and sum(w for _, w in run) * desc.bits // 8 <= target.block2d.row_bytes
 
 
-def _grouped(
+def _array_messages(
     row: int, height: int, run: list[tuple[int, int]], desc: TensorDesc, transform: Transform, target: Target
 ) -> list[Message]:
     assert target.block2d
-    found = []
+    result = []
     while run:
         counts = [n for n in target.block2d.counts[desc.bits] if n <= len(run)]
         for n in sorted(counts, reverse=True):
             block = BlockShape(desc.bits, n, run[0][1], height, False, transform.vnni == 0)
             if n == 1 or block_problem(block, target) is None:
-                found.append(Message(row, height, tuple(run[:n])))
+                result.append(Message(row, height, tuple(run[:n])))
                 run = run[n:]
                 break
-    return found
+    return result
 
 
-def lanes_part(desc: TensorDesc, lanes: int) -> TensorDesc:
+def with_lanes(desc: TensorDesc, lanes: int) -> TensorDesc:
     """A scattered descriptor of fewer lanes."""
     return replace(desc, shape=(lanes, *desc.shape[1:]))
 
@@ -368,18 +369,18 @@ class Axes(Struct, frozen=True):
 
 
 def axes_of(desc: TensorDesc, shape: Shape, transform: Transform) -> Axes:
-    """The axes of a loaded or stored vector."""
+    """The rows and columns of a block as dimensions of the vector that a load or store moves."""
     rank = len(desc.shape)
     factor = 32 // desc.bits if transform.vnni is not None else 1
-    own = len(shape) - (transform.vnni is not None)
-    array = 0 if own > rank else None
-    rows, columns = own - 2, own - 1
+    vector_rank = len(shape) - (transform.vnni is not None)
+    array = 0 if vector_rank > rank else None
+    rows, columns = vector_rank - 2, vector_rank - 1
     if transform.transposed:
         return Axes(columns, rows, 1, transform.unit, array, transform.unit)
     return Axes(rows, columns, factor if transform.vnni == 0 else 1, factor if transform.vnni == 1 else 1, array)
 
 
-def unit_of(desc: TensorDesc, transform: Transform, limits: Block2DLimits) -> tuple[int, int]:
+def transpose_unit(desc: TensorDesc, transform: Transform, limits: Block2DLimits) -> tuple[int, int]:
     """Bits of the unit that a load moves, and the descriptor's elements in a unit."""
     if not transform.transposed:
         return desc.bits, 1
@@ -403,33 +404,33 @@ def fitting_lanes(desc: TensorDesc, target: Target, name: str) -> int:
     values = {"src0": data, "src1": data if name.endswith("icas") else none} if name.startswith("lsc_atomic") else {}
     lanes = desc.lanes
     while lanes > 1:
-        problem = lanes_problem(lanes_part(desc, lanes), target, name, **values)
+        problem = lanes_problem(with_lanes(desc, lanes), target, name, **values)
         if problem is None or ("registers" not in problem[0] and "lanes" not in problem[0]):
             return lanes
         lanes //= 2
     return lanes
 
 
-def access_of(op: ir.Operation, target: Target) -> Access:
+def access_of(op: ir.Operation, target: Target) -> MessageAccess:
     """The access of memory by an op; its layout is not set."""
     view: Any = op.opview
     value = None if implements(op, Prefetch) else view.value
-    access = Access(op, view.tdesc, TensorDesc.of(view.tdesc), value, op.name == "xegpu.load_nd")
+    access = MessageAccess(op, view.tdesc, TensorDesc.of(view.tdesc), value, op.name == "xegpu.load_nd")
     if access.loads and view.mode == Mode.VC:
-        access.transform, access.legal = load_form(view, target)
+        access.transform, access.legal = load_transform(view, target)
     return access
 
 
-def line_layout(desc: TensorDesc) -> Pieces | None:
-    """The pieces of a line, one per message; None if one message moves it."""
+def line_tiling(desc: TensorDesc) -> BlockTiling | None:
+    """The tiles of a 1D block, one per message; None if one message moves it."""
     splits = line_splits(desc)
     pieces = segments(desc.shape[0], splits)
-    return tuple(((at,), part_of(desc, n)) for at, n in zip(starts(pieces), pieces)) if splits else None
+    return tuple(((at,), sub_block(desc, n)) for at, n in zip(starts(pieces), pieces)) if splits else None
 
 
 def message_desc(desc: TensorDesc, message: Message, transform: Transform, limits: Block2DLimits) -> TensorDesc:
     """The descriptor of a message. It is enlarged to the least legal size; the excess rows and columns are dropped."""
-    bits, unit = unit_of(desc, transform, limits)
+    bits, unit = transpose_unit(desc, transform, limits)
     width = message.blocks[0][1]
     least = max(unit, 32 // desc.bits)
     height = message.height
@@ -437,13 +438,13 @@ def message_desc(desc: TensorDesc, message: Message, transform: Transform, limit
         height = -(-height // 8) * 8
         width = 1 << (-(-width // unit) - 1).bit_length() if width > unit else 1
         width *= unit
-    return part_of(desc, height, -(-width // least) * least, count=len(message.blocks))
+    return sub_block(desc, height, -(-width // least) * least, count=len(message.blocks))
 
 
-def with_lead(desc: TensorDesc, pieces: Sequence[tuple[tuple[int, ...], TensorDesc]]) -> Pieces:
-    """Repeat the pieces for each matrix of a block of more than two dimensions."""
-    places = itertools.product(*map(range, desc.shape[:-2]))
-    return tuple(((*place, *offsets), piece) for place in places for offsets, piece in pieces)
+def for_each_matrix(desc: TensorDesc, pieces: Sequence[tuple[tuple[int, ...], TensorDesc]]) -> BlockTiling:
+    """Repeat the tiles of a matrix for each matrix of a block of more than two dimensions."""
+    matrices = itertools.product(*map(range, desc.shape[:-2]))
+    return tuple(((*matrix, *offsets), piece) for matrix in matrices for offsets, piece in pieces)
 
 
 def most_lanes(desc: TensorDesc, target: Target, name: str) -> int:
@@ -461,7 +462,7 @@ def message_steps(desc: TensorDesc, columns: int, most: int) -> tuple[int, int]:
     return min(rows & -rows, most // columns), columns
 
 
-class Access(Struct, gc=False):
+class MessageAccess(Struct, gc=False):
     """An access of memory in VC mode.
 
     Attributes:
@@ -481,13 +482,13 @@ class Access(Struct, gc=False):
     loads: bool = False
     transform: Transform | None = None
     legal: bool = False
-    layout: Pieces | None = None
+    layout: BlockTiling | None = None
 
 
-SCALED = "xegpu.dpas_mx"
+DPAS_MX = "xegpu.dpas_mx"
 """The op name of products of block-scaled matrices; each of its steps is one bdpas."""
 
-PRODUCTS = ("xegpu.dpas", SCALED)
+DPAS_OPS = ("xegpu.dpas", DPAS_MX)
 """The op names of matrix products."""
 
 
@@ -515,7 +516,7 @@ class DpasBlocks(Struct, frozen=True):
     least_rows: int = 1
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> Segments:
         """The sizes of the pieces of the result."""
         return segments(self.rows, range(0, self.rows, MAX_REPEAT_COUNT)), segments(
             self.columns, range(0, self.columns, self.step_columns)
@@ -529,7 +530,7 @@ def dpas_blocks(view: Any, target: Target, ahead: bool = False) -> DpasBlocks | 
         ahead: whether loads are issued one iteration ahead.
     """
     (shape, a), (_, b) = shape_and_element(view.lhs), shape_and_element(view.rhs)
-    scaled = view.operation.name == SCALED
+    scaled = view.operation.name == DPAS_MX
     return _blocks(shape_of(view.result), math.prod(shape[1:]), b, a, scaled, target, ahead)
 
 

@@ -31,23 +31,23 @@ def hints_of(view: Any) -> dict[str, Any]:
     return {name: getattr(view, name) for name in HINTS}
 
 
-READ = {
+READ_CACHE_WORDS = {
     CacheHint.CACHED: "ca",
     CacheHint.UNCACHED: "uc",
     CacheHint.STREAMING: "st",
     CacheHint.READ_INVALIDATE: "ri",
 }
-"""vISA's words for the hints of reads."""
+"""The words of vISA assembly for the hints of reads."""
 
-WRITE = {
+WRITE_CACHE_WORDS = {
     CacheHint.UNCACHED: "uc",
     CacheHint.WRITE_THROUGH: "wt",
     CacheHint.WRITE_BACK: "wb",
     CacheHint.STREAMING: "st",
 }
-"""vISA's words for the hints of writes."""
+"""The words of vISA assembly for the hints of writes."""
 
-ATOMICS = {
+ATOMIC_MESSAGES = {
     "addf": "fadd",
     "addi": "iadd",
     "assign": "store",
@@ -88,12 +88,12 @@ def atomic_message(kind: str, element: str, slm: bool, target: Target) -> str:
         element: MLIR's type of the elements, of 16, 32 or 64 bits.
         slm: whether they are in shared local memory.
     """
-    operation = ATOMICS.get(kind)
+    operation = ATOMIC_MESSAGES.get(kind)
     if operation is None or element == "bf16" or bit_width(element) == 8:
         return "icas"
-    where = {"sfid": "slm", "address_size": "a32"} if slm else {"sfid": "ugm", "address_size": "a64"}
+    address = {"sfid": "slm", "address_size": "a32"} if slm else {"sfid": "ugm", "address_size": "a64"}
     data = Raw(Variable("data", "ud", 1))
-    values = {**where, "data": atomic_shape(bit_width(element)), "src0": data, "src1": Raw(None)}
+    values = {**address, "data": atomic_shape(bit_width(element)), "src0": data, "src1": Raw(None)}
     name = f"lsc_atomic_{operation}"
     problem = INSTRUCTIONS[name].check(Instruction(name, values), target)
     return "icas" if problem else operation
@@ -104,7 +104,7 @@ def caches_of(view: Any, write: bool = False) -> str:
 
     Without any hint the pair is "", the hardware's own choice. L3 takes the hint for L2 where it has none.
     """
-    names, default = (WRITE, "wb") if write else (READ, "ca")
+    names, default = (WRITE_CACHE_WORDS, "wb") if write else (READ_CACHE_WORDS, "ca")
     l1, l3 = view.l1_hint, view.l3_hint or view.l2_hint
     if l1 is None and l3 is None:
         return ""
@@ -127,20 +127,20 @@ def block_load(desc: TensorDesc, transposed: bool, unit: int | None, vnni_axis: 
     return BlockShape(bits, desc.attr.array_length, columns, rows, transposed, vnni_axis == 0)
 
 
-def pieces(count: int, sizes: Iterable[int]) -> list[tuple[int, int]]:
+def message_sizes(count: int, sizes: Iterable[int]) -> list[tuple[int, int]]:
     """(first element, elements) of the messages that move `count` elements; each has the largest size that fits."""
-    found, at = [], 0
-    while at < count:
-        size = max(n for n in sizes if n <= count - at)
-        found.append((at, size))
-        at += size
-    return found
+    result, first = [], 0
+    while first < count:
+        size = max(n for n in sizes if n <= count - first)
+        result.append((first, size))
+        first += size
+    return result
 
 
-def line_pieces(total: int) -> list[tuple[int, DataShape]]:
+def line_messages(total: int) -> list[tuple[int, DataShape]]:
     """(first byte, shape) of the messages that move a line of bytes."""
-    dwords = pieces(total // 4, (64, 32, 16, 8, 4, 3, 2, 1))
-    rest = [(total // 4 * 4 + at, DataShape(f"d{8 * size}c32")) for at, size in pieces(total % 4, (2, 1))]
+    dwords = message_sizes(total // 4, (64, 32, 16, 8, 4, 3, 2, 1))
+    rest = [(total // 4 * 4 + at, DataShape(f"d{8 * size}c32")) for at, size in message_sizes(total % 4, (2, 1))]
     return [*((4 * at, DataShape("d32", count, True)) for at, count in dwords), *rest]
 
 
@@ -148,7 +148,7 @@ def chunk_messages(chunk: int, size: int) -> list[tuple[int, DataShape]]:
     """(first element, shape) of the messages that move a lane's `chunk` elements, of `size` bytes."""
     if size < 4:
         return [(i, DataShape(f"d{8 * size}c32")) for i in range(chunk)]
-    vectors = pieces(chunk, (8, 4, 3, 2, 1) if size == 4 else (4, 3, 2, 1))
+    vectors = message_sizes(chunk, (8, 4, 3, 2, 1) if size == 4 else (4, 3, 2, 1))
     return [(at, DataShape(f"d{8 * size}", count)) for at, count in vectors]
 
 
@@ -211,7 +211,7 @@ def scaled_problem(target: Target) -> Problem:
 # The transforms of block loads, in registers: transposition, and VNNI packing.
 
 
-def plain_shape(view: Any) -> tuple[int, ...]:
+def untransformed_shape(view: Any) -> tuple[int, ...]:
     """The shape of a load without its transform. The blocks of an array are a dimension if the result has it."""
     desc, rank = TensorDesc.of(view.tdesc), len(shape_of(view.value))
     # The result may have a dimension for packed elements, or for the elements of a transposed unit of one block.
@@ -219,7 +219,7 @@ def plain_shape(view: Any) -> tuple[int, ...]:
     return next(s for s in block_shapes(desc, Mode.VC) if len(s) == rank - further)
 
 
-def transformed(view: Any, plain: ir.Value) -> ir.Value:
+def apply_load_transform(view: Any, plain: ir.Value) -> ir.Value:
     """The result of a load from the block that was loaded without the load's transform."""
     desc, shape = TensorDesc.of(view.tdesc), shape_of(plain)
     lead = len(shape) - len(desc.shape)
@@ -234,16 +234,16 @@ def transformed(view: Any, plain: ir.Value) -> ir.Value:
     return shape_cast(transpose(plain, order), shape_of(view.value))
 
 
-def load_plain(view: Any) -> None:
+def expand_load_transform(view: Any) -> None:
     """Replace a load by a plain load and its transform in registers."""
     op: ir.Operation = view.operation
     with op.location, ir.InsertionPoint(op):
-        kind = with_shape(view.value.type, plain_shape(view))
+        kind = with_shape(view.value.type, untransformed_shape(view))
         loaded = xegpu.load_nd(view.tdesc, value=kind, mode=view.mode, **hints_of(view))
-        replace_op(op, transformed(view, loaded))
+        replace_op(op, apply_load_transform(view, loaded))
 
 
-def with_units_side_by_side(op: ir.Operation) -> ir.Operation:
+def merge_transposed_units(op: ir.Operation) -> ir.Operation:
     """Rewrite a load whose result has a dimension for the elements of a transposed unit as one without it."""
     view: Any = op.opview
     desc = TensorDesc.of(view.tdesc)
@@ -251,9 +251,9 @@ def with_units_side_by_side(op: ir.Operation) -> ir.Operation:
     if view.transpose_bit_width is None or len(shape) == len(desc.shape) or desc.attr.array_length > 1:
         return op
     with op.location, ir.InsertionPoint(op):
-        made = like(op, [with_shape(view.value.type, (*shape[:-2], shape[-2] * shape[-1]))], op.operands)
-        replace_op(op, shape_cast(made.results[0], shape))
-    return made
+        load = like(op, [with_shape(view.value.type, (*shape[:-2], shape[-2] * shape[-1]))], op.operands)
+        replace_op(op, shape_cast(load.results[0], shape))
+    return load
 
 
 def vnni_packed(value: ir.Value, axis: int, factor: int) -> ir.Value:
@@ -264,7 +264,7 @@ def vnni_packed(value: ir.Value, axis: int, factor: int) -> ir.Value:
     return transpose(shape_cast(value, split), [*order, axis + 1])
 
 
-def unmapped(kind: ir.Type) -> ir.Type:
+def without_sg_map(kind: ir.Type) -> ir.Type:
     """The type of a descriptor without its `sg_map`; any other type unchanged."""
     if not is_desc(kind):
         return kind

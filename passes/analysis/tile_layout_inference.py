@@ -1,4 +1,4 @@
-"""The map of each tile and vector, the vector ops that are tile ops, and how many subgroups divide tiles."""
+"""Layout inference for tiles: the map of each tile and vector, and the number of subgroups of a kernel without maps."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from xegpu_py.passes.analysis.ir_queries import (
     shape_of,
 )
 from xegpu_py.passes.analysis.memory_effects import effects_of
-from xegpu_py.passes.analysis.shuffle_distribution import ACROSS, LANES, across, even_map, part
+from xegpu_py.passes.analysis.shuffle_distribution import LEAST_COLUMNS, SHUFFLE_OPS, even_map, part_size, shuffle_map
 from xegpu_py.passes.rewriting.builders import (
     MOST_SUBGROUPS,
     broadcast,
@@ -62,25 +62,25 @@ from xegpu_py.passes.rewriting.builders import (
 )
 from xegpu_py.passes.rewriting.rewriter import is_tile
 
-# Inference of the maps of a workgroup's values from the given maps.
+# Inference of the maps of a workgroup's values from the maps in the IR.
 
 ALIASED = "xetile.aliased"
 """The attribute of a kernel whose arguments may share memory, although each subgroup accesses parts of them."""
 
 SHARES = "xetile.shares"
-"""The attribute of a kernel whose subgroups must work on the same values: there is one, unless tiles are divided."""
+"""The attribute of a kernel whose subgroups must compute the same values: it has one subgroup if tiles have no maps."""
 
-REPEATS = 8
+LEAST_PRODUCT_ROWS = 8
 """The least number of rows of a subgroup's part of a product: those of a dpas."""
 
 
 def has_maps(func: ir.Operation) -> bool:
-    """Whether a kernel contains any map, and therefore is at workgroup level."""
+    """Return whether a kernel contains any map, and therefore is at workgroup level."""
     return subgroups_of(func) is not None
 
 
 def chooses_maps(func: ir.Operation) -> bool:
-    """Whether a kernel has no maps, but states a number of subgroups for which they are chosen."""
+    """Return whether a kernel has no maps, but states a number of subgroups for which they are chosen."""
     return stated_subgroups(func) is not None and mapped_subgroups(func) is None
 
 
@@ -106,37 +106,36 @@ class Layouts:
                 self._propagate()
 
     def _anchors(self, func: ir.Operation) -> Iterator[tuple[ir.Value, WgMap]]:
-        """Values and the maps that they get if no other value determines them, the most important first.
+        """Values and their default maps, which apply if no other value determines a map, in order of priority.
 
-        If maps are given, products are divided by rows, then by columns: a layout never changes a value. Other vectors
-        without a known map are whole in each subgroup, and so are tiles that only store such vectors. In a kernel that
-        states only the number of its subgroups, all of them are divided: products first, then tiles, then vectors.
-        Splats are the last: their users determine their maps, except those that work on whole vectors of any rank.
+        In a kernel with maps, products are divided by rows, then by columns: a layout never changes a value. Other
+        vectors without a map are replicated in each subgroup, as are tiles that only store such vectors. In a kernel
+        that states only the number of its subgroups, all values are divided: products first, then tiles, then vectors.
+        Splats come last, since their users determine their maps, except ops on replicated vectors of any rank.
         """
         chosen = stated_subgroups(func) if chooses_maps(func) else None
-        count = chosen or next((subgroups(found) for found in self._maps.values()), None)
+        count = chosen or next((subgroups(wg_map) for wg_map in self._maps.values()), None)
         if not count:
             return
         products = [op.results[0] for op in self._ops if isinstance(op.opview, TileMmaOp)]
-        others = [value for op in sorted(self._ops, key=is_splat) if (value := _unsaid(op)) is not None]
+        vectors = [value for op in sorted(self._ops, key=is_splat) if (value := _undetermined_value(op)) is not None]
         if not chosen:
-            yield from ((value, _by_rows(shape_of(value), count)) for value in products)
-            for value in others:
+            yield from ((value, _row_map(shape_of(value), count)) for value in products)
+            for value in vectors:
                 yield value, WgMap((count, *[1] * (len(_shape(value)) - 1)), _shape(value))
             return
         classes = value_classes(self._ops)
-        rows, columns = _reduced(self._ops, classes)
-        for value in sorted(products, key=_size):
+        rows, columns = _whole_rows_and_columns(self._ops, classes)
+        for value in sorted(products, key=_descending_size):
             yield value, _product_map(shape_of(value), count, classes.find(value) in rows)
         tiles = {op.opview.tile: None for op in self._ops if isinstance(op.opview, TileAccess)}
-        for value in (*sorted(tiles, key=_size), *others):
+        for value in (*sorted(tiles, key=_descending_size), *vectors):
             root = classes.find(value)
             down = root in columns - rows or (is_tile(value) and Tile.of(value).column_major)
             if len(_shape(value)) <= 2:
                 yield value, even_map(_shape(value), count, down)
 
     def _propagate(self) -> None:
-        """Propagate known maps to a fixed point."""
         while self._sweep(forward=True) or self._sweep(forward=False):
             pass
 
@@ -157,7 +156,7 @@ class Layouts:
             if is_tile(result):
                 self.put(result, Tile.of(result).wg_map)
             elif is_vector(result):
-                self.put(result, _fitted(given_map(result) or attached_map(op), shape_of(result)))
+                self.put(result, _map_for_shape(given_map(result) or attached_map(op), shape_of(result)))
         if isinstance(op.opview, TileMmaOp):
             self.put(op.opview.d, _product(op.opview))
 
@@ -189,44 +188,44 @@ class Layouts:
             case InitTileOp() if view.indices is not None:
                 yield view.tile, get(view.indices)
             case _:
-                yield from self._related(op, list(op.operands), list(op.results))
+                yield from self._related_maps(op, list(op.operands), list(op.results))
 
     def _backward(self, op: ir.Operation) -> Iterator[tuple[ir.Value, WgMap | None]]:
         get, view = self.get, op.opview
         if is_splat(op):
             return
-        yield from self.wanted(op)
+        yield from self.required_maps(op)
         if isinstance(view, (TileLoad, TileStore)):
             yield view.tile, get(view.value)
         if isinstance(view, (UpdateTileOffsetOp, AtomicRmwOp)):
             yield view.tile, get(view.result)
         else:
-            yield from self._related(op, list(op.results), list(op.operands))
+            yield from self._related_maps(op, list(op.results), list(op.operands))
 
-    def _related(
-        self, op: ir.Operation, given: Sequence[ir.Value], others: Sequence[ir.Value]
+    def _related_maps(
+        self, op: ir.Operation, sources: Sequence[ir.Value], targets: Sequence[ir.Value]
     ) -> Iterator[tuple[ir.Value, WgMap | None]]:
         """The maps of an op's results from those of its operands, or the reverse."""
         view: Any = op.opview
-        source = next(filter(self.get, filter(is_vector, given)), None)
-        known = None if source is None else self.get(source)
+        source = next(filter(self.get, filter(is_vector, sources)), None)
+        wg_map = None if source is None else self.get(source)
         if isinstance(view, TransposeOp):
-            yield others[0], known if view.permutation == (0, 1) else _transposed(known)
+            yield targets[0], wg_map if view.permutation == (0, 1) else _transposed(wg_map)
         elif isinstance(view, (ReductionOp, BroadcastOp)):
-            yield others[0], _grouped(known, view, others[0])
+            yield targets[0], _reduction_map(wg_map, view, targets[0])
         elif op.name == "vector.shape_cast":
-            yield others[0], _cast_map(known, shape_of(given[0]), shape_of(others[0]))
+            yield targets[0], _cast_map(wg_map, shape_of(sources[0]), shape_of(targets[0]))
         elif op.name == "vector.bitcast":
-            yield others[0], bitcast_map(known, given[0], others[0])
-        elif op.name in ACROSS or is_elementwise(op):
-            for value in filter(is_vector, others):
-                moves = op.name in ACROSS and source is not None
-                yield value, across(op, value, source, known) if moves else known
+            yield targets[0], bitcast_map(wg_map, sources[0], targets[0])
+        elif op.name in SHUFFLE_OPS or is_elementwise(op):
+            for value in filter(is_vector, targets):
+                moves = op.name in SHUFFLE_OPS and source is not None
+                yield value, shuffle_map(op, value, source, wg_map) if moves else wg_map
 
-    def wanted(self, op: ir.Operation) -> Iterator[tuple[ir.Value, WgMap | None]]:
-        """(operand, map) for each vector operand whose required map is known.
+    def required_maps(self, op: ir.Operation) -> Iterator[tuple[ir.Value, WgMap | None]]:
+        """(operand, map) for each vector operand that must have a certain map.
 
-        Reductions, broadcasts and transposes fetch the parts of their operand that they need, which may have any map.
+        Operands of reductions, broadcasts and transposes may have any map, since these ops exchange elements.
         """
         view: Any = op.opview
         get = self.get
@@ -251,14 +250,14 @@ class Layouts:
 
 def bitcast_map(wg_map: WgMap | None, have: ir.Value, want: ir.Value) -> WgMap | None:
     """The map after a bitcast to rows of more or fewer elements; None if it would divide an element."""
-    columns, others = shape_of(have)[-1], shape_of(want)[-1]
-    if wg_map is None or wg_map.sg_data[-1] * others % columns:
+    columns, columns_after = shape_of(have)[-1], shape_of(want)[-1]
+    if wg_map is None or wg_map.sg_data[-1] * columns_after % columns:
         return None
-    return WgMap(wg_map.sg_layout, (*wg_map.sg_data[:-1], wg_map.sg_data[-1] * others // columns))
+    return WgMap(wg_map.sg_layout, (*wg_map.sg_data[:-1], wg_map.sg_data[-1] * columns_after // columns))
 
 
-def _unsaid(op: ir.Operation) -> ir.Value | None:
-    """The value of an op that needs a map, although no other op may determine it."""
+def _undetermined_value(op: ir.Operation) -> ir.Value | None:
+    """The result or stored tile of an op that needs a map even if no other op determines it."""
     if isinstance(op.opview, TileStore) and not op.results:
         return op.opview.tile
     if op.name in STRUCTURED or len(op.results) != 1:
@@ -277,12 +276,12 @@ def check_counts(func: ir.Operation, layouts: Layouts, complete: bool = True) ->
     stated = stated_subgroups(func)
     for op in walk(func):
         for uses, values in forwarded(op) if complete else ():
-            given = layouts.get(values[0])
+            result_map = layouts.get(values[0])
             for value in (user.operands[number] for user, number in uses):
-                if layouts.get(value) != given and not is_splat(value.owner):
+                if layouts.get(value) != result_map and not is_splat(value.owner):
                     emit_error(
                         op,
-                        f"forwards a value with map {layouts.get(value)} as {given}",
+                        f"forwards a value with map {layouts.get(value)} as {result_map}",
                         "run xetile-infer-layout, which inserts conversions",
                     )
         for result in op.results:
@@ -307,18 +306,16 @@ def check_counts(func: ir.Operation, layouts: Layouts, complete: bool = True) ->
                 emit_error(op, f"is divided by {wg_map} among {count} subgroups, but by {first[1]} it is {first[0]}")
 
 
-def _by_rows(shape: Sequence[int], count: int) -> WgMap:
-    """The map that divides rows among as many of `count` subgroups as possible, and columns among the rest.
-
-    Remaining subgroups have the same parts as others.
-    """
+def _row_map(shape: Sequence[int], count: int) -> WgMap:
     rows = math.gcd(shape[0], count)
     across = count // rows
     return WgMap((rows, across), (shape[0] // rows, shape[1] // math.gcd(shape[1], across)))
 
 
-def _reduced(ops: Iterable[ir.Operation], classes: UnionFind[ir.Value]) -> tuple[set[ir.Value], set[ir.Value]]:
-    """The classes of values of which each subgroup should have whole rows, and whole columns."""
+def _whole_rows_and_columns(
+    ops: Iterable[ir.Operation], classes: UnionFind[ir.Value]
+) -> tuple[set[ir.Value], set[ir.Value]]:
+    """The classes of values whose rows, and whose columns, should not be divided among subgroups."""
     rows, columns = set[ir.Value](), set[ir.Value]()
     for op in ops:
         view: Any = op.opview
@@ -326,17 +323,16 @@ def _reduced(ops: Iterable[ir.Operation], classes: UnionFind[ir.Value]) -> tuple
             rows.add(classes.find(view.a))
         elif isinstance(view, ReductionOp):
             (columns if view.dims == (0,) else rows).add(classes.find(view.value))
-    # The loads of these values make them whole.
+    # The tiles from which these values are loaded must not be divided either.
     for op in ops:
         if isinstance(op.opview, TileLoad):
-            for found in (rows, columns):
-                if classes.find(op.opview.value) in found:
-                    found.add(classes.find(op.opview.tile))
+            for whole_classes in (rows, columns):
+                if classes.find(op.opview.value) in whole_classes:
+                    whole_classes.add(classes.find(op.opview.tile))
     return rows, columns
 
 
-def _size(value: ir.Value) -> int:
-    """The key that sorts the largest values first."""
+def _descending_size(value: ir.Value) -> int:
     return -math.prod(_shape(value))
 
 
@@ -348,7 +344,7 @@ def _product_map(shape: tuple[int, ...], count: int, in_rows: bool) -> WgMap:
     """
     maps = []
     for down in (n for n in range(1, count + 1) if count % n == 0):
-        data = (part(shape[0], down, REPEATS), part(shape[1], count // down, LANES))
+        data = (part_size(shape[0], down, LEAST_PRODUCT_ROWS), part_size(shape[1], count // down, LEAST_COLUMNS))
         maps.append(WgMap((down, count // down), data))
     return min(maps, key=lambda m: (math.prod(m.sg_data), 0 if in_rows else sum(m.sg_data), -m.sg_layout[0]))
 
@@ -382,8 +378,8 @@ def scale_map(product: WgMap | None, scale: ir.Value, of_rows: bool) -> WgMap | 
     return WgMap(product.sg_layout, (rows, shape[1]) if of_rows else (shape[0], columns))
 
 
-def _fitted(wg_map: WgMap | None, shape: tuple[int, ...]) -> WgMap | None:
-    """The map for this shape. For a 1-d vector, a map with one row of subgroups loses its first dimension."""
+def _map_for_shape(wg_map: WgMap | None, shape: tuple[int, ...]) -> WgMap | None:
+    """A map without its first dimension, if that has one row of subgroups and the vector is 1D."""
     if wg_map and len(shape) == 1 and len(wg_map.sg_data) == 2 and (wg_map.sg_layout[0], wg_map.sg_data[0]) == (1, 1):
         return WgMap(wg_map.sg_layout[1:], wg_map.sg_data[1:])
     return wg_map
@@ -412,8 +408,8 @@ def _transposed(wg_map: WgMap | None) -> WgMap | None:
     return WgMap(wg_map.sg_layout[::-1], wg_map.sg_data[::-1]) if wg_map else None
 
 
-def _grouped(wg_map: WgMap | None, view: Any, to: ir.Value) -> WgMap | None:
-    """The map of the operand or result of a reduction or broadcast, from that of the other.
+def _reduction_map(wg_map: WgMap | None, view: Any, to: ir.Value) -> WgMap | None:
+    """The map of the operand of a reduction or broadcast from the map of its result, or the reverse.
 
     One of the two has an element for each group of elements of the other along a dimension, or for all of them. If
     groups cross the bounds of parts, each subgroup has the whole dimension.
@@ -432,17 +428,17 @@ def _grouped(wg_map: WgMap | None, view: Any, to: ir.Value) -> WgMap | None:
     return WgMap(wg_map.sg_layout, tuple(data if i == dim else n for i, n in enumerate(wg_map.sg_data)))
 
 
-# Facts about ops on vectors and tiles, copies of ops for other shapes, and classes of values with the same map.
+# Queries about ops on vectors and tiles, copies of ops for other shapes, and classes of values with the same map.
 
 
 def is_elementwise(op: ir.Operation) -> bool:
-    """Whether each element of the results depends only on scalars and the operands' elements at the same position."""
+    """Return whether each result's element depends only on scalars and the operands' elements at its position."""
     also = op.name == "xegpu.truncf" or is_intrinsic(op)
     return element_movement.is_elementwise(op) or (also and has_one_shape(op))
 
 
 def is_splat(op: ir.Operation) -> bool:
-    """Whether all elements of the op's vector are equal: a constant, a repeated scalar, or poison."""
+    """Return whether all elements of the op's vector are equal: a constant, a repeated scalar, or poison."""
     if op.name == "arith.constant" and is_vector(op.results[0]):
         value = op.attributes["value"]
         return isinstance(value, ir.DenseElementsAttr) and value.is_splat
@@ -451,15 +447,15 @@ def is_splat(op: ir.Operation) -> bool:
     return op.name == "vector.broadcast" and not is_vector(op.operands[0])
 
 
-def splat_of(op: ir.Operation, operands: Sequence[ir.Value], shape: Sequence[int]) -> ir.Value:
+def splat_with_shape(op: ir.Operation, operands: Sequence[ir.Value], shape: Sequence[int]) -> ir.Value:
     """A splat of another shape, with new operands."""
     if op.name != "arith.constant":
-        return resized(op, operands, shape)[0]
+        return clone_with_shape(op, operands, shape)[0]
     value = ir.DenseElementsAttr(op.attributes["value"])
     return constant(with_shape(op.results[0].type, shape), value.get_splat_value())
 
 
-def resized(op: ir.Operation, operands: Sequence[ir.Value], shape: Sequence[int]) -> list[ir.Value]:
+def clone_with_shape(op: ir.Operation, operands: Sequence[ir.Value], shape: Sequence[int]) -> list[ir.Value]:
     """An elementwise op on vectors of another shape."""
     results = [with_shape(r.type, shape) if is_vector(r) else r.type for r in op.results]
     if is_intrinsic(op):
@@ -469,7 +465,7 @@ def resized(op: ir.Operation, operands: Sequence[ir.Value], shape: Sequence[int]
 
 
 def is_tile_choice(op: ir.Operation) -> bool:
-    """Whether an op selects one of two tiles."""
+    """Return whether an op selects one of two tiles."""
     return op.name == "arith.select" and is_tile(op.results[0])
 
 
@@ -503,27 +499,27 @@ def use_tile_ops(func: ir.Operation) -> None:
     for op in walk(func):
         if op.name == "vector.shape_cast":
             casts.append(op)
-        rule = _RULES.get(op.name)
+        rule = _TILE_OP_RULES.get(op.name)
         if rule is None:
             continue
         with ir.InsertionPoint(op), op.location:
-            made = rule(op)
-        if made is not None:
-            replace_op(op, made)
+            replacement = rule(op)
+        if replacement is not None:
+            replace_op(op, replacement)
     for op in reversed(casts):
         if not is_used(op.results[0]):
             op.erase()
 
 
-def _cast(value: ir.Value, shape: Sequence[int]) -> ir.Value:
+def _cast_shape(value: ir.Value, shape: Sequence[int]) -> ir.Value:
     """Cast a value to another shape; a splat remains a splat."""
     owner = value.owner
     if shape_of(value) != tuple(shape) and not isinstance(owner, ir.Block) and is_splat(owner.operation):
-        return splat_of(owner.operation, list(owner.operation.operands), shape)
+        return splat_with_shape(owner.operation, list(owner.operation.operands), shape)
     return shape_cast(value, shape)
 
 
-def _rearranged(op: ir.Operation) -> ir.Value | None:
+def _transpose_or_broadcast(op: ir.Operation) -> ir.Value | None:
     order = permutation_of(op)
     if order is not None and len(order) == 2:
         return TransposeOp(op.operands[0], order, result=op.results[0].type, map=attached_map(op)).result
@@ -533,7 +529,7 @@ def _rearranged(op: ir.Operation) -> ir.Value | None:
         return None
     narrow = shape_of(value)
     narrow = (*[1] * (2 - len(narrow)), *narrow)
-    value = _cast(value, narrow)
+    value = _cast_shape(value, narrow)
     dims = [i for i in range(2) if narrow[i] != wide[i]]
     for dim in dims:
         narrow = tuple(wide[i] if i == dim else n for i, n in enumerate(narrow))
@@ -547,7 +543,7 @@ def _reduction(op: ir.Operation) -> ir.Value | None:
     source, start = op.operands
     kind = CombiningKind.of(op)
     if dims == (0, 1) and len(shape_of(source)) == 2:
-        return _total(kind, source, start)
+        return _reduce_matrix(kind, source, start)
     if len(dims) != 1 or not is_vector(op.results[0]):
         return None
     shape, (dim,), size = shape_of(source), dims, None
@@ -561,52 +557,57 @@ def _reduction(op: ir.Operation) -> ir.Value | None:
         dim, shape = dim - 1, merged
     if len(shape) != 2:
         return None
-    left = tuple(n // (size or n) if i == dim else n for i, n in enumerate(shape))
-    own = attached_map(op)
-    fits = own is not None and own.problem_for(left) is None
+    reduced = tuple(n // (size or n) if i == dim else n for i, n in enumerate(shape))
+    attached = attached_map(op)
+    fits = attached is not None and attached.problem_for(reduced) is None
     value = ReductionOp(
-        kind.value, source, (dim,), result=with_shape(source.type, left), reduction_size=size, map=own if fits else None
+        kind.value,
+        source,
+        (dim,),
+        result=with_shape(source.type, reduced),
+        reduction_size=size,
+        map=attached if fits else None,
     ).result
-    return _cast(kind.combine(value, _cast(start, left)), shape_of(op.results[0]))
+    return _cast_shape(kind.combine(value, _cast_shape(start, reduced)), shape_of(op.results[0]))
 
 
-def _total(kind: CombiningKind, source: ir.Value, start: ir.Value) -> ir.Value:
-    """The scalar to which a matrix is reduced."""
-    row, one = (1, shape_of(source)[1]), (1, 1)
+def _reduce_matrix(kind: CombiningKind, source: ir.Value, start: ir.Value) -> ir.Value:
+    """Reduce a matrix to a scalar, by columns first."""
+    row, scalar_shape = (1, shape_of(source)[1]), (1, 1)
     line = ReductionOp(kind.value, source, (0,), result=with_shape(source.type, row)).result
-    value = ReductionOp(kind.value, line, (1,), result=with_shape(source.type, one)).result
-    whole = kind.combine(value, broadcast(start, with_shape(source.type, one)))
+    value = ReductionOp(kind.value, line, (1,), result=with_shape(source.type, scalar_shape)).result
+    whole = kind.combine(value, broadcast(start, with_shape(source.type, scalar_shape)))
     return extract(whole, [0, 0])
 
 
-_RULES: dict[str, Callable[[ir.Operation], ir.Value | None]] = {
-    **dict.fromkeys(WHOLE, _rearranged),
+_TILE_OP_RULES: dict[str, Callable[[ir.Operation], ir.Value | None]] = {
+    **dict.fromkeys(WHOLE, _transpose_or_broadcast),
     "vector.multi_reduction": _reduction,
 }
 """By op name, the function that rewrites an op as ops of XeTile; it returns None if the op is not rewritten."""
 
 
-# How many subgroups the tiles of a kernel without maps are divided among, and when they may be.
+# The number of subgroups that divide the tiles of a kernel without maps.
 
 
 _SUBGROUP_OPS = ("gpu.subgroup_id", "gpu.thread_id", "gpu.lane_id", "xegpu.", "func.call", "llvm.")
-"""The beginnings of names of ops that say what one subgroup does, or order its writes alone."""
+"""Prefixes of the names of ops whose effect depends on the subgroup, or that order only its writes."""
 
-_DIVIDED = (
+_DIVISIBLE_OPS = (
     "vector.step", "vector.create_mask", "vector.broadcast", "vector.shape_cast", "vector.transpose",
-    "vector.multi_reduction", "vector.extract", "vector.bitcast", "arith.constant", *ACROSS,
+    "vector.multi_reduction", "vector.extract", "vector.bitcast", "arith.constant", *SHUFFLE_OPS,
 )  # fmt: skip
 
-_LARGEST_PRODUCTS, _LARGEST, _LARGEST_MOVED = 8 << 10, 2 << 10, 512
-"""The most bytes that one subgroup has of all products, half of 256 registers, of any other vector, and of one whose
-elements move along a dimension, as in scans and sorts, of which many ops have one more."""
+_LARGEST_PRODUCTS, _LARGEST_VECTOR, _LARGEST_SHUFFLED = 8 << 10, 2 << 10, 512
+"""The most bytes in one subgroup: of all products (half of 256 registers), of any other vector, and of a vector whose
+elements move along a dimension. The last limit is low because scans and sorts have many such vectors."""
 
-_MOST = 32
-"""The most subgroups that are chosen: as many as a core of PVC executes with 256 registers each."""
+_MOST_SUBGROUPS = 32
+"""The most subgroups of a chosen number: those that a core of PVC executes with 256 registers each."""
 
 
 def can_be_divided(func: ir.Operation) -> bool:
-    """Whether a kernel has no maps, and no ops that say what one subgroup does."""
+    """Return whether a kernel has no maps, and no ops whose effect depends on the subgroup."""
     ops = walk(func)
     if not any(op.name.startswith("xetile.") for op in ops) or xetile.subgroups_of(func) is not None:
         return False
@@ -614,7 +615,7 @@ def can_be_divided(func: ir.Operation) -> bool:
 
 
 def stored_arguments(func: ir.Operation) -> tuple[int, ...]:
-    """The numbers of the arguments to which a kernel stores; of all, if it stores to what is not known to be one."""
+    """The numbers of the arguments to which a kernel stores; all numbers, if it stores to unknown memory."""
     ops, arguments = walk(func), list(func.regions[0].blocks[0].arguments)
     classes: UnionFind[ir.Value] = value_classes(ops)
     sources: dict[ir.Value, list[ir.Value]] = {}
@@ -631,43 +632,42 @@ def stored_arguments(func: ir.Operation) -> tuple[int, ...]:
             stored += memrefs
         else:
             return tuple(range(len(arguments)))
-    found = [buffer_of(source) for source in stored]
-    own = [b for b in found if not (made := defining_op(b)) or made.name != "memref.alloc"]
-    if any(b not in arguments for b in own):
+    buffers = [buffer_of(source) for source in stored]
+    global_buffers = [b for b in buffers if not (made := defining_op(b)) or made.name != "memref.alloc"]
+    if any(b not in arguments for b in global_buffers):
         return tuple(range(len(arguments)))
-    return tuple(sorted({arguments.index(b) for b in own}))
+    return tuple(sorted({arguments.index(b) for b in global_buffers}))
 
 
 def _reads_its_condition(loop: ir.Operation) -> bool:
-    """Whether the condition of a while loop may depend on memory that the loop reads, each subgroup at its own time."""
+    """Return whether the condition of a while loop may depend on memory that the loop reads, and so diverge."""
     before, after = (region.blocks[0] for region in loop.regions)
     end, repeated = before.operations[len(before.operations) - 1], after.operations[len(after.operations) - 1]
-    left, seen = [end.operands[0]], set[ir.Value]()
-    while left:
-        value = left.pop()
-        if value in seen:
+    worklist, visited = [end.operands[0]], set[ir.Value]()
+    while worklist:
+        value = worklist.pop()
+        if value in visited:
             continue
-        seen.add(value)
+        visited.add(value)
         op = defining_op(value)
         if op is None:
             block, number = value.owner, ir.BlockArgument(value).arg_number
             if block == before:
-                left.append(repeated.operands[number])
+                worklist.append(repeated.operands[number])
             elif block == after:
-                left.append(end.operands[1 + number])
+                worklist.append(end.operands[1 + number])
             elif _is_inside(block, loop):
                 return True
         elif _is_inside(op.block, loop):
             if "read" in effects_of(op) or (op.regions and op.name != "scf.if"):
                 return True
-            left += op.operands
+            worklist += op.operands
             for inner in blocks_in(op):
-                left += inner.operations[len(inner.operations) - 1].operands
+                worklist += inner.operations[len(inner.operations) - 1].operands
     return False
 
 
 def _is_inside(block: ir.Block, loop: ir.Operation) -> bool:
-    """Whether a block is in a loop."""
     while (op := block.owner.operation) != loop and op.name != "gpu.func":
         block = op.block
     return bool(op == loop)
@@ -676,22 +676,24 @@ def _is_inside(block: ir.Block, loop: ir.Operation) -> bool:
 def suitable_subgroups(func: ir.Operation) -> int:
     """The number of subgroups, a power of two, among which the tiles of a kernel without maps should be divided.
 
-    It is 1 if parts of them would be whole in each subgroup, or if subgroups could follow different control flow.
+    It is 1 if some vectors cannot be divided, or if control flow could diverge among subgroups.
     """
     ops = walk(func)
     classes: UnionFind[ir.Value] = value_classes(ops)
     products: dict[ir.Value, int] = {}
-    largest, most = 0, _LARGEST
+    largest, most = 0, _LARGEST_VECTOR
     for op in ops:
         if op.name == "scf.while" and _reads_its_condition(op):
             return 1
         for value in op.results:
             if not is_vector(value):
                 continue
-            known = op.name.startswith("xetile.") or op.name in _DIVIDED or is_elementwise(op) or is_splat(op)
-            if op.name in ACROSS:
-                most = _LARGEST_MOVED
-            if len(shape_of(value)) > 2 or not (known or op.name.startswith("scf.")):
+            is_divisible = (
+                op.name.startswith("xetile.") or op.name in _DIVISIBLE_OPS or is_elementwise(op) or is_splat(op)
+            )
+            if op.name in SHUFFLE_OPS:
+                most = _LARGEST_SHUFFLED
+            if len(shape_of(value)) > 2 or not (is_divisible or op.name.startswith("scf.")):
                 return 1
             element = element_of(value)
             if isinstance(element, ir.IndexType) or bits_of(element) == 1:
@@ -700,7 +702,9 @@ def suitable_subgroups(func: ir.Operation) -> int:
             if isinstance(op.opview, TileMmaOp):
                 products[classes.find(value)] = size
             largest = max(largest, size)
-    wanted = largest / most
+    ideal = largest / most
     if products:
-        wanted = max(sum(products.values()) / _LARGEST_PRODUCTS, largest / _LARGEST if most < _LARGEST else 1)
-    return min(1 << max(math.ceil(math.log2(max(wanted, 1))), 0), _MOST)
+        ideal = max(
+            sum(products.values()) / _LARGEST_PRODUCTS, largest / _LARGEST_VECTOR if most < _LARGEST_VECTOR else 1
+        )
+    return min(1 << max(math.ceil(math.log2(max(ideal, 1))), 0), _MOST_SUBGROUPS)

@@ -1,4 +1,4 @@
-"""The layout of each vector: propagation through a function."""
+"""Propagation of IREE's vector layouts through a function."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from xegpu_py.passes.rewriting.rewriter import Rules
 
 Layouts = dict[ir.Value, NestedLayout]
 
-FREE = ("arith.constant", "vector.step", "vector.create_mask", "vector.constant_mask", "ub.poison")
+REMATERIALIZABLE = ("arith.constant", "vector.step", "vector.create_mask", "vector.constant_mask", "ub.poison")
 """Ops that are cloned for another layout instead of converting their result. They have no vector operands."""
 
 
@@ -33,25 +33,25 @@ def functions(op: ir.Operation) -> list[ir.Operation]:
     return [func for func in module.functions(op) if len(func.regions[0].blocks)]
 
 
-def normal(layout: NestedLayout) -> NestedLayout:
-    """The layout with strides of 0 in dimensions of one tile."""
+def canonical(layout: NestedLayout) -> NestedLayout:
+    """The canonical form of a layout, whose strides are 0 in dimensions of one tile."""
     return layout_of(dims_of(layout)) or layout
 
 
 def reshaped(layout: NestedLayout, shape: tuple[int, ...]) -> NestedLayout | None:
     """The layout of a cast to another shape; None if lanes would have to exchange elements."""
     try:
-        return normal(reshape(layout, shape))
+        return canonical(reshape(layout, shape))
     except LayoutError:
         return None
 
 
-def is_free(value: ir.Value) -> bool:
-    """Whether the op that defines a value can be cloned for another layout."""
+def is_rematerializable(value: ir.Value) -> bool:
+    """Return whether the op that defines a value can be cloned for another layout."""
     if isinstance(value.owner, ir.Block):
         return False
     owner = value.owner
-    return owner.name in FREE or (owner.name == "vector.broadcast" and not is_vector(owner.operands[0]))
+    return owner.name in REMATERIALIZABLE or (owner.name == "vector.broadcast" and not is_vector(owner.operands[0]))
 
 
 Tie = list[tuple[ir.Value, "tuple[ir.Operation, int] | None"]]
@@ -60,11 +60,11 @@ Tie = list[tuple[ir.Value, "tuple[ir.Operation, int] | None"]]
 
 def ties(op: ir.Operation) -> Iterator[Tie]:
     """The vectors that a control flow op forwards."""
-    found = forwarded(op)
+    groups = forwarded(op)
     if op.name == "vector.mask" and len(op.results):
-        found = iter([([(terminator(op.regions[0].blocks[0]), 0)], list(op.results))])
-    for uses, made in found:
-        yield [(v, None) for v in reversed(made)] + [(user.operands[i], (user, i)) for user, i in uses]
+        groups = iter([([(terminator(op.regions[0].blocks[0]), 0)], list(op.results))])
+    for uses, results in groups:
+        yield [(v, None) for v in reversed(results)] + [(user.operands[i], (user, i)) for user, i in uses]
 
 
 class Sweeps:
@@ -100,7 +100,7 @@ class Sweeps:
         self._at = None
 
 
-class _Flow:
+class _LayoutPropagation:
     def __init__(self, func: ir.Operation) -> None:
         self.layouts: Layouts = {}
         self.relations: list[tuple[ir.Operation, list[Slot]]] = []
@@ -108,7 +108,7 @@ class _Flow:
         self.casts: list[ir.Operation] = []
         for op in walk(func)[1:]:
             if isinstance(op.opview, iree_vector_ext.ToLayoutOp):
-                self.layouts[op.results[0]] = normal(op.opview.layout.layout)
+                self.layouts[op.results[0]] = canonical(op.opview.layout.layout)
             slots = relation(op)
             if slots:
                 self.relations.append((op, slots))
@@ -116,7 +116,7 @@ class _Flow:
                 self.casts.append(op)
             self.ties += [t for t in ties(op) if is_vector(t[0][0])]
         self.anchors = [op for op in walk(func) if isinstance(op.opview, iree_vector_ext.ToLayoutOp)]
-        self._unread = self.anchors
+        self._pending_anchors = self.anchors
         self._conversions: dict[tuple[ir.Value, NestedLayout], list[ir.Value]] = {}
         self._mentions: dict[ir.Value, list[tuple[Sweeps, Sweeps, int]]] = {}
         related = [[s.value for s in slots] for _, slots in self.relations]
@@ -138,7 +138,7 @@ class _Flow:
             forward.add(i)
             backward.add(i)
 
-    def spread(self) -> None:
+    def propagate(self) -> None:
         """Propagate layouts to a fixed point: forward until nothing changes, then backward, and so on."""
         while True:
             while self._forward():
@@ -147,59 +147,59 @@ class _Flow:
                 return
 
     def _forward(self) -> bool:
-        found = False
+        changed = False
         for i in self._tied[0].sweep():
-            found |= self._handed_on(self.ties[i], forward=True)
+            changed |= self._propagate_tie(self.ties[i], forward=True)
         for i in self._related[0].sweep():
             _, slots = self.relations[i]
             if any(s.use is None and s.value not in self.layouts for s in slots):
                 table = self._table([s for s in slots if s.use])
-                found |= self._fill([s for s in slots if s.use is None], table)
+                changed |= self._fill([s for s in slots if s.use is None], table)
         for i in self._cast[0].sweep():
-            found |= self._reshaped(self.casts[i].operands[0], self.casts[i].results[0])
-        return found
+            changed |= self._propagate_cast(self.casts[i].operands[0], self.casts[i].results[0])
+        return changed
 
-    def _reshaped(self, known: ir.Value, other: ir.Value) -> bool:
+    def _propagate_cast(self, source: ir.Value, target: ir.Value) -> bool:
         """Propagate a layout through a cast, if there is a layout that keeps all elements in their lanes."""
-        if known not in self.layouts or other in self.layouts:
+        if source not in self.layouts or target in self.layouts:
             return False
-        layout = reshaped(self.layouts[known], shape_of(other))
+        layout = reshaped(self.layouts[source], shape_of(target))
         if layout is None:
             return False
-        self._set(other, layout)
+        self._set(target, layout)
         return True
 
     def _backward(self) -> bool:
-        found = False
-        for op in self._unread:
+        changed = False
+        for op in self._pending_anchors:
             if op.operands[0] not in self.layouts:
                 self._set(op.operands[0], self.layouts[op.results[0]])
-                found = True
+                changed = True
         # All operands of anchors have a layout now.
-        self._unread = []
+        self._pending_anchors = []
         for i in self._related[1].sweep():
             _, slots = self.relations[i]
             if any(s.value not in self.layouts for s in slots):
-                found |= self._fill(slots, self._table(slots))
+                changed |= self._fill(slots, self._table(slots))
         for i in self._cast[1].sweep():
-            found |= self._reshaped(self.casts[i].results[0], self.casts[i].operands[0])
+            changed |= self._propagate_cast(self.casts[i].results[0], self.casts[i].operands[0])
         for i in self._tied[1].sweep():
-            found |= self._handed_on(self.ties[i], forward=False)
-        return found
+            changed |= self._propagate_tie(self.ties[i], forward=False)
+        return changed
 
-    def _handed_on(self, tie: Tie, *, forward: bool) -> bool:
+    def _propagate_tie(self, tie: Tie, *, forward: bool) -> bool:
         """Propagate a layout through control flow to results and block arguments, and backward also to operands."""
         layout = next((self.layouts[v] for v, _ in tie if v in self.layouts), None)
-        found = False
+        changed = False
         for value, use in tie if layout else ():
             if layout and value not in self.layouts and not (forward and use):
                 self._set(value, layout)
-                found = True
-        return found
+                changed = True
+        return changed
 
     def _table(self, slots: list[Slot]) -> dict[int, Dim]:
         """The layout of each iteration dimension: that of the first slot with a layout that has the dimension."""
-        table: dict[int, Dim] = {-1: UNIT}
+        table: dict[int, Dim] = {-1: UNIT_DIM}
         for slot in slots:
             if slot.value in self.layouts:
                 for dim, numbers in zip(slot.dims, dims_of(self.layouts[slot.value])):
@@ -207,75 +207,77 @@ class _Flow:
         return table
 
     def _fill(self, slots: list[Slot], table: dict[int, Dim]) -> bool:
-        found = False
+        changed = False
         for slot in slots:
             if slot.value not in self.layouts and all(d in table for d in slot.dims):
                 layout = layout_of(tuple([table[d] for d in slot.dims]))
                 # A vector without dimensions gets no layout before another vector of the op has one.
                 if layout and (slot.dims or len(table) > 1):
                     self._set(slot.value, layout)
-                    found = True
-        return found
+                    changed = True
+        return changed
 
-    def settle(self) -> None:
+    def insert_conversions(self) -> None:
         """Insert conversions where the layout of an operand is not the one that its use needs."""
         for _, slots in self.relations:
             table = self._table(slots)
             for slot in slots:
                 if slot.use and slot.value in self.layouts and all(d in table for d in slot.dims):
-                    wanted = layout_of(tuple([table[d] for d in slot.dims]))
-                    if wanted:
-                        self._need(slot.use, wanted)
+                    required = layout_of(tuple([table[d] for d in slot.dims]))
+                    if required:
+                        self._convert_operand(slot.use, required)
         for cast in self.casts:
-            if is_free(cast.operands[0]) and cast.results[0] in self.layouts:
-                wanted = reshaped(self.layouts[cast.results[0]], shape_of(cast.operands[0]))
-                if wanted:
-                    self._need((cast, 0), wanted)
+            if is_rematerializable(cast.operands[0]) and cast.results[0] in self.layouts:
+                required = reshaped(self.layouts[cast.results[0]], shape_of(cast.operands[0]))
+                if required:
+                    self._convert_operand((cast, 0), required)
         for tie in self.ties:
             for _, use in tie:
                 if use and tie[0][0] in self.layouts:
-                    self._need(use, self.layouts[tie[0][0]])
+                    self._convert_operand(use, self.layouts[tie[0][0]])
         for op in self.anchors:
-            if is_free(op.operands[0]):
-                self._need((op, 0), self.layouts[op.results[0]])
+            if is_rematerializable(op.operands[0]):
+                self._convert_operand((op, 0), self.layouts[op.results[0]])
 
-    def _need(self, use: tuple[ir.Operation, int], wanted: NestedLayout) -> None:
+    def _convert_operand(self, use: tuple[ir.Operation, int], required: NestedLayout) -> None:
         op, index = use
         value = op.operands[index]
         layout = self.layouts.get(value)
-        if layout is None or layout == wanted:
+        if layout is None or layout == required:
             return
         # Inside a vector.mask there is only the masked op.
         parent = op.parent
         before = parent if parent is not None and parent.name == "vector.mask" else op
-        earlier = self._conversions.setdefault((value, wanted), [])
-        made = next((m for m in earlier if dominates(m.owner.operation, before)), None)
-        if made is None:
+        earlier = self._conversions.setdefault((value, required), [])
+        conversion = next((m for m in earlier if dominates(m.owner.operation, before)), None)
+        if conversion is None:
             with ir.InsertionPoint(before), op.location:
-                if is_free(value):
-                    made = value.owner.clone().results[0]
+                if is_rematerializable(value):
+                    conversion = value.owner.clone().results[0]
                 else:
-                    attribute = iree_vector_ext.NestedLayoutAttr.of(wanted)
-                    made = iree_vector_ext.ToLayoutOp(value, attribute, output=value.type).operation.results[0]
-                    earlier.append(made)
-            self.layouts[made] = wanted
-        op.operands[index] = made
+                    attribute = iree_vector_ext.NestedLayoutAttr.of(required)
+                    conversion = iree_vector_ext.ToLayoutOp(value, attribute, output=value.type).operation.results[0]
+                    earlier.append(conversion)
+            self.layouts[conversion] = required
+        op.operands[index] = conversion
 
 
-def analyze(func: ir.Operation) -> Layouts:
+def infer_layouts(func: ir.Operation) -> Layouts:
     """Insert conversions into a function, and return the layouts of its vectors."""
-    flow = _Flow(func)
-    flow.spread()
-    flow.settle()
+    flow = _LayoutPropagation(func)
+    flow.propagate()
+    flow.insert_conversions()
     return flow.layouts
 
 
-def write(func: ir.Operation, layouts: Layouts) -> None:
+def write_layouts(func: ir.Operation, layouts: Layouts) -> None:
     """Write the layouts to attributes of the ops."""
     for op in walk(func)[1:]:
-        found = [layouts.get(r) for r in op.results]
-        if any(found):
-            attributes = [iree_vector_ext.NestedLayoutAttr.of(f).to_ir() if f else ir.UnitAttr.get() for f in found]
+        result_layouts = [layouts.get(r) for r in op.results]
+        if any(result_layouts):
+            attributes = [
+                iree_vector_ext.NestedLayoutAttr.of(f).to_ir() if f else ir.UnitAttr.get() for f in result_layouts
+            ]
             op.attributes[LAYOUTS] = ir.ArrayAttr.get(attributes)
 
 
@@ -287,7 +289,7 @@ def write(func: ir.Operation, layouts: Layouts) -> None:
 Dim = tuple[int, ...]
 """A layout of one dimension: the five tiles, and both strides."""
 
-UNIT: Dim = (1, 1, 1, 1, 1, 0, 0)
+UNIT_DIM: Dim = (1, 1, 1, 1, 1, 0, 0)
 """The layout of a dimension of size 1."""
 
 
@@ -308,11 +310,11 @@ class Slot(Struct, frozen=True):
 @lru_cache(maxsize=4096)
 def dims_of(layout: NestedLayout) -> tuple[Dim, ...]:
     """A layout's numbers by dimension; the strides of single tiles have no meaning and are 0."""
-    found: list[Dim] = []
+    dims: list[Dim] = []
     for numbers in zip(*astuple(layout)):
         *tiles, subgroup, thread = numbers
-        found.append((*tiles, subgroup if tiles[0] > 1 else 0, thread if tiles[3] > 1 else 0))
-    return tuple(found)
+        dims.append((*tiles, subgroup if tiles[0] > 1 else 0, thread if tiles[3] > 1 else 0))
+    return tuple(dims)
 
 
 @lru_cache(maxsize=4096)
@@ -333,42 +335,42 @@ _RELATIONS: Rules[Relation] = Rules()
 
 def relation(op: ir.Operation) -> list[Slot] | None:
     """The vectors of an op, results first; None if layouts do not propagate through it."""
-    found = _RELATIONS.get(op.name)
-    if found:
-        return found(op)
+    rule = _RELATIONS.get(op.name)
+    if rule:
+        return rule(op)
     return _elementwise(op) if op.name.partition(".")[0] in ("arith", "math") else None
 
 
-def _identity(value: ir.Value) -> tuple[int, ...]:
+def _all_dims(value: ir.Value) -> tuple[int, ...]:
     return tuple(range(len(shape_of(value))))
 
 
-def _made(op: ir.Operation) -> Iterator[Slot]:
+def _result_slots(op: ir.Operation) -> Iterator[Slot]:
     for result in op.results:
         if is_vector(result):
-            yield Slot(result, _identity(result))
+            yield Slot(result, _all_dims(result))
 
 
-def _used(op: ir.Operation, index: int, dims: Sequence[int] | None = None) -> Slot:
+def _operand_slot(op: ir.Operation, index: int, dims: Sequence[int] | None = None) -> Slot:
     value = op.operands[index]
-    return Slot(value, _identity(value) if dims is None else tuple(dims), (op, index))
+    return Slot(value, _all_dims(value) if dims is None else tuple(dims), (op, index))
 
 
 @_RELATIONS("vector.fma", "vector.gather")
 def _elementwise(op: ir.Operation) -> list[Slot] | None:
-    slots = [*_made(op), *(_used(op, i) for i, v in enumerate(op.operands) if is_vector(v))]
+    slots = [*_result_slots(op), *(_operand_slot(op, i) for i, v in enumerate(op.operands) if is_vector(v))]
     return slots if len({shape_of(s.value) for s in slots}) == 1 else None
 
 
 @_RELATIONS("vector.step", "vector.create_mask", "vector.constant_mask", "ub.poison")
-def _source(op: ir.Operation) -> list[Slot]:
-    return list(_made(op))
+def _no_operands(op: ir.Operation) -> list[Slot]:
+    return list(_result_slots(op))
 
 
 @_RELATIONS(*WHOLE)
 def _rearranged(op: ir.Operation) -> list[Slot]:
     view = view_of(op)
-    return [*_made(op), *([_used(op, 0, view.dims)] if view and is_vector(op.operands[0]) else [])]
+    return [*_result_slots(op), *([_operand_slot(op, 0, view.dims)] if view and is_vector(op.operands[0]) else [])]
 
 
 @_RELATIONS("vector.shape_cast")
@@ -376,8 +378,8 @@ def _shape_cast(op: ir.Operation) -> list[Slot] | None:
     """Relate the vectors of a cast that adds or drops dimensions of size 1."""
     slots = []
     for value, use in ((op.results[0], None), (op.operands[0], (op, 0))):
-        kept = [i for i, n in enumerate(shape_of(value)) if n != 1]
-        slots.append(Slot(value, tuple(kept.index(i) if i in kept else -1 for i in _identity(value)), use))
+        large_dims = [i for i, n in enumerate(shape_of(value)) if n != 1]
+        slots.append(Slot(value, tuple(large_dims.index(i) if i in large_dims else -1 for i in _all_dims(value)), use))
     sizes = [[shape_of(s.value)[i] for i, d in enumerate(s.dims) if d >= 0] for s in slots]
     return slots if sizes[0] == sizes[1] else None
 
@@ -385,15 +387,15 @@ def _shape_cast(op: ir.Operation) -> list[Slot] | None:
 @_RELATIONS("vector.multi_reduction")
 def _multi_reduction(op: ir.Operation) -> list[Slot]:
     reduced = integers(op.attributes["reduction_dims"])
-    kept = [i for i in _identity(op.operands[0]) if i not in reduced]
-    slots = [Slot(r, tuple(kept)) for r in op.results if is_vector(r)]
-    slots.append(_used(op, 0))
-    return slots + ([_used(op, 1, kept)] if is_vector(op.operands[1]) else [])
+    remaining = [i for i in _all_dims(op.operands[0]) if i not in reduced]
+    slots = [Slot(r, tuple(remaining)) for r in op.results if is_vector(r)]
+    slots.append(_operand_slot(op, 0))
+    return slots + ([_operand_slot(op, 1, remaining)] if is_vector(op.operands[1]) else [])
 
 
 @_RELATIONS("vector.reduction")
 def _reduction(op: ir.Operation) -> list[Slot]:
-    return [_used(op, 0)]
+    return [_operand_slot(op, 0)]
 
 
 def map_of(attribute: ir.Attribute) -> tuple[int, ...]:
@@ -405,15 +407,15 @@ def map_of(attribute: ir.Attribute) -> tuple[int, ...]:
 def _contract(op: ir.Operation) -> list[Slot] | None:
     lhs, rhs, acc = (map_of(a) for a in ir.ArrayAttr(op.attributes["indexing_maps"]))
     slots = [Slot(r, acc) for r in op.results if is_vector(r)]
-    slots += [_used(op, 2, acc)] if is_vector(op.operands[2]) else []
-    return [*slots, _used(op, 0, lhs), _used(op, 1, rhs)]
+    slots += [_operand_slot(op, 2, acc)] if is_vector(op.operands[2]) else []
+    return [*slots, _operand_slot(op, 0, lhs), _operand_slot(op, 1, rhs)]
 
 
 @_RELATIONS("vector.transfer_read", "vector.transfer_write")
 def _transfer(op: ir.Operation) -> list[Slot]:
     transfer = Transfer(op)
-    slots = [_used(op, 0)] if transfer.padding is None else list(_made(op))
-    return slots + ([_used(op, len(op.operands) - 1, transfer.mask_dims)] if transfer.mask else [])
+    slots = [_operand_slot(op, 0)] if transfer.padding is None else list(_result_slots(op))
+    return slots + ([_operand_slot(op, len(op.operands) - 1, transfer.mask_dims)] if transfer.mask else [])
 
 
 def masked_over(op: ir.Operation) -> tuple[int, ...] | None:
@@ -421,7 +423,7 @@ def masked_over(op: ir.Operation) -> tuple[int, ...] | None:
     if op.name.startswith("vector.transfer"):
         return tuple(Transfer(op).mask_dims)
     if op.name in ("vector.multi_reduction", "vector.reduction", "vector.gather"):
-        return _identity(op.operands[0] if op.name != "vector.gather" else op.results[0])
+        return _all_dims(op.operands[0] if op.name != "vector.gather" else op.results[0])
     if op.name == "vector.contract":
         return tuple(range(len(ir.ArrayAttr(op.attributes["iterator_types"]))))
     return None
@@ -434,11 +436,11 @@ def _mask(op: ir.Operation) -> list[Slot] | None:
     over = masked_over(inner) if inner else None
     if slots is None or over is None:
         return None
-    made = [s.dims for s in slots if s.use is None]
-    found = [Slot(outer, dims) for outer in op.results for dims in made]
+    result_dims = [s.dims for s in slots if s.use is None]
+    outer_slots = [Slot(outer, dims) for outer in op.results for dims in result_dims]
     # The inner op's own relation covers its operands; here they only determine the mask's layout.
-    found += [*(s for s in slots if s.use), _used(op, 0, over)]
-    return found + [_used(op, 1, dims) for dims in made if len(op.operands) > 1]
+    outer_slots += [*(s for s in slots if s.use), _operand_slot(op, 0, over)]
+    return outer_slots + [_operand_slot(op, 1, dims) for dims in result_dims if len(op.operands) > 1]
 
 
 LAYOUTS = "iree_vector_ext.layouts"

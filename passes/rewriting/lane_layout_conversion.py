@@ -17,7 +17,7 @@ from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.layout import NestedLayout
 from xegpu_py.layout.nested import Ints
 from xegpu_py.passes.analysis.ir_queries import SUBGROUP_SIZE, element_of, shape_of
-from xegpu_py.passes.analysis.vector_layouts import Layouts, analyze, relation
+from xegpu_py.passes.analysis.vector_layouts import Layouts, infer_layouts, relation
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import make
 from xegpu_py.passes.rewriting.rewriter import Conversion, Rule, Rules
@@ -34,7 +34,7 @@ def distribute(func: ir.Operation, subgroup_size: int) -> None:
     Raises:
         DiagnosticError: at an op that cannot be distributed.
     """
-    layouts = analyze(func)
+    layouts = infer_layouts(func)
     if not layouts:
         return
     d = Distributor(func, layouts, subgroup_size)

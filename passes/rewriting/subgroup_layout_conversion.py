@@ -15,7 +15,7 @@ from xegpu_py.dialects.xetile.types import SHARED
 from xegpu_py.ir.control_flow import STRUCTURED
 from xegpu_py.layout import WgTiles
 from xegpu_py.passes.analysis.ir_queries import bits_of, element_of
-from xegpu_py.passes.analysis.message_tiling import overlap, sizes, within
+from xegpu_py.passes.analysis.message_tiling import box_shape, offsets_in, overlap
 from xegpu_py.passes.analysis.shuffle_distribution import Run
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import make
@@ -57,9 +57,9 @@ def _covering(
     for i, at in enumerate(parts):
         have, want = tuple(zip(at, part)), tuple(zip(start, size))
         common = overlap(have, want)
-        extent = sizes(common)
+        extent = box_shape(common)
         if min(extent) > 0:
-            listed.append((i, within(common, have), within(common, want), extent))
+            listed.append((i, offsets_in(common, have), offsets_in(common, want), extent))
             covered += math.prod(extent)
     return listed if covered == math.prod(size) else None
 

@@ -25,10 +25,10 @@ from xegpu_py.passes.analysis.ir_queries import (
     memref_bits,
     moves_of,
     needs_emulation,
-    numbers_of_view,
     shape_of,
+    view_numbers,
 )
-from xegpu_py.passes.analysis.target_messages import hints_of, plain_shape, transformed
+from xegpu_py.passes.analysis.target_messages import apply_load_transform, hints_of, untransformed_shape
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.memory_access import Transfer
 from xegpu_py.passes.rewriting.rewriter import Results
@@ -171,8 +171,8 @@ def load_nd(e: Emulation, op: ir.Operation) -> ir.Value | None:
             f"moves single elements of {desc.element}, which work items do not have whole bytes of",
             "let the matrix be packed in memory as the product needs it, or load it in VC mode",
         )
-    kind = e.held_type(build.vector_type(plain_shape(view), ir.VectorType(result).element_type))
-    e.give(op, transformed(view, e.spread(_loaded(e, view, kind, bits, given), bits)))
+    kind = e.held_type(build.vector_type(untransformed_shape(view), ir.VectorType(result).element_type))
+    e.give(op, apply_load_transform(view, e.spread(_loaded(e, view, kind, bits, given), bits)))
     return None
 
 
@@ -327,7 +327,7 @@ def subview(e: Emulation, op: ir.Operation) -> ir.Value:
     """Convert offsets, extents and strides to bytes."""
     source = op.operands[0]
     each = e.each(source.type)
-    offsets, sizes, strides = ([n if isinstance(n, int) else e.one(n) for n in group] for group in numbers_of_view(op))
+    offsets, sizes, strides = ([n if isinstance(n, int) else e.one(n) for n in group] for group in view_numbers(op))
     if strides and strides[-1] != 1:
         e.fail("has an innermost stride that is not known to be 1, so that elements do not fill bytes")
     # The strides of a subview multiply those of its source; the strides of the other op are numbers of elements.

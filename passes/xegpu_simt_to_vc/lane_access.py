@@ -24,7 +24,7 @@ from xegpu_py.passes.analysis.ir_queries import (
     is_desc,
     shape_of,
 )
-from xegpu_py.passes.analysis.target_messages import pieces, unmapped
+from xegpu_py.passes.analysis.target_messages import message_sizes, without_sg_map
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.memory_access import Elements, Transfer
 from xegpu_py.passes.xegpu_simt_to_vc.simt_vectorization import Held, Widener, both, elementwise, rule
@@ -118,7 +118,7 @@ class _Lanes(Elements):
     def _read_row(self, row: tuple[int, ...], count: int, mask: ir.Value) -> ir.Value:
         """Load `count` elements along the innermost dimension for each lane, [count, lanes]."""
         parts = []
-        for first, chunk in pieces(count, CHUNK_SIZES):
+        for first, chunk in message_sizes(count, CHUNK_SIZES):
             value = self.gather(self.offsets(self._added(row, first)), mask, chunk)
             parts.append((first, build.shape_cast(value, (chunk, self.w.lanes))))
         if len(parts) == 1:
@@ -143,7 +143,7 @@ class _Lanes(Elements):
             return
         for row in np.ndindex(*shape[:-1]):
             value = build.extract(data, list(map(int, row)))
-            for first, chunk in pieces(shape[-1], CHUNK_SIZES):
+            for first, chunk in message_sizes(shape[-1], CHUNK_SIZES):
                 places = self.offsets(self._added(row, first))
                 part = build.extract_slice(value, [first, 0], [chunk, lanes])
                 self.scatter(build.shape_cast(part, (chunk, lanes) if chunk > 1 else (lanes,)), places, mask, chunk)
@@ -360,7 +360,7 @@ def descriptor(w: Widener, op: ir.Operation) -> None:
     """A descriptor is uniform in the subgroup."""
     _check(w, op)
     operands = [w.uniform(v) for v in op.operands]
-    made = build.create(op.name, [unmapped(r.type) for r in op.results], operands, _attributes(op))
+    made = build.create(op.name, [without_sg_map(r.type) for r in op.results], operands, _attributes(op))
     # The rules of its users still read its map.
     for old, new in zip(op.results, made.results):
         w.held[old] = Held(new)
@@ -371,7 +371,7 @@ def descriptor(w: Widener, op: ir.Operation) -> None:
 def select(w: Widener, op: ir.Operation) -> None:
     """A descriptor that is selected has no map, as those it is selected from."""
     if is_desc(op.results[0]):
-        made = build.create(op.name, [unmapped(op.results[0].type)], [w.uniform(v) for v in op.operands])
+        made = build.create(op.name, [without_sg_map(op.results[0].type)], [w.uniform(v) for v in op.operands])
         w.held[op.results[0]] = Held(made.results[0])
         w.erase(op)
     else:

@@ -16,8 +16,8 @@ from xegpu_py.ir.control_flow import STRUCTURED
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.element_movement import VIEWS, view_of
 from xegpu_py.ir.module import walk
-from xegpu_py.passes.analysis.divisibility import ARITHMETIC, Known, Uniformity, positions
-from xegpu_py.passes.analysis.integer_ranges import Limits, Ranges, full, integer_bits
+from xegpu_py.passes.analysis.divisibility import LANE_ARITHMETIC, LaneConstants, Uniformity, lane_positions
+from xegpu_py.passes.analysis.integer_ranges import Limits, Ranges, integer_bits, type_range
 from xegpu_py.passes.analysis.ir_queries import (
     attributes_of,
     bits_of,
@@ -27,7 +27,7 @@ from xegpu_py.passes.analysis.ir_queries import (
     shape_of,
     splat_of,
 )
-from xegpu_py.passes.analysis.target_messages import unmapped
+from xegpu_py.passes.analysis.target_messages import without_sg_map
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.rewriter import Conversion, Rule, Rules
 
@@ -85,7 +85,7 @@ class Widener(Conversion):
         self.held: dict[ir.Value, Held] = {}
         self.mask: ir.Value | None = None
         self.diverged: ir.Operation | None = None
-        self.known = Known(lanes)
+        self.known = LaneConstants(lanes)
         self._forms: dict[ir.Value, Placement | None] = {}
 
     # What control flow passes on.
@@ -102,7 +102,7 @@ class Widener(Conversion):
         self._forms[value] = form
         if form is not None:
             return [build.vector_type(form.shape, element_of(value))]
-        kind = unmapped(value.type)
+        kind = without_sg_map(value.type)
         return None if kind == value.type else [kind]
 
     def forward(self, value: ir.Value, to: ir.Value) -> list[ir.Value]:
@@ -268,7 +268,7 @@ def elementwise(w: Widener, op: ir.Operation) -> None:
     elif name.startswith("index."):
         # In arith, they also work on vectors.
         name = _INDEX_CASTS.get(name, f"arith.{integer_op(op)}i")
-        if name not in ARITHMETIC and op.name not in _INDEX_CASTS:
+        if name not in LANE_ARITHMETIC and op.name not in _INDEX_CASTS:
             w.fail("is not supported in SIMT kernels", "write it with arith")
     result = op.results[0]
     w.require_numbers(op.results)
@@ -360,7 +360,7 @@ def _may_wrap(w: Widener, op: ir.Operation) -> bool:
     (_, most), step = bounds[1:]
     if "unsignedCmp" in op.attributes and min(low for low, _ in bounds) < 0:
         return step != (1, 1)
-    return most - 1 + step[1] > full(integer_bits(str(op.operands[0].type)))[1]
+    return most - 1 + step[1] > type_range(integer_bits(str(op.operands[0].type)))[1]
 
 
 @rule("scf.for")
@@ -517,7 +517,7 @@ def _places(w: Widener, op: ir.Operation, shape: tuple[int, ...]) -> Order | lis
     """
     dynamic = iter(list(op.operands)[_VALUES[op.name] :])
     static = integers(op.attributes["static_position"])
-    found = positions(op, w.known)
+    found = lane_positions(op, w.known)
     outer = shape[: len(static)]
     if found is not None:
         # Out-of-range positions give poison; inactive lanes may have them.

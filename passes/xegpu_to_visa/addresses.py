@@ -15,10 +15,10 @@ from xegpu_py.passes.analysis.ir_queries import (
     element_bytes,
     element_of,
     memref_bits,
-    numbers_of_view,
     register_type,
+    view_numbers,
 )
-from xegpu_py.passes.analysis.target_messages import line_pieces
+from xegpu_py.passes.analysis.target_messages import line_messages
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     Const,
     Memory,
@@ -87,7 +87,7 @@ def _mixed(low: Lowering, static: Iterable[int], operands: Sequence[ir.Value]) -
 def subview(low: Lowering, op: ir.Operation) -> Value:
     """A part of a memref: another offset, shape and strides."""
     mem = low.handle(op.operands[0], Memory)
-    offsets, sizes, strides = map(low.index_list, numbers_of_view(op))
+    offsets, sizes, strides = map(low.index_list, view_numbers(op))
     result = ir.MemRefType(op.results[0].type)
     if op.name == "memref.reinterpret_cast":
         return Memory(mem.base, offsets[0], tuple(sizes), tuple(strides), mem.element, mem.slm)
@@ -262,7 +262,7 @@ def view(low: Lowering, op: ir.Operation) -> Value:
 
 def load_line(low: Lowering, address: tuple[Reg, int], slm: bool, caches: str, count: int, name: str) -> Reg:
     """Load `count` numbers of vISA's type `name`, which one message moves, into new registers."""
-    ((_, shape),) = line_pieces(count * TYPES[name].bytes)
+    ((_, shape),) = line_messages(count * TYPES[name].bytes)
     result = low.emit.whole(name, count)
     low.emit.message("lsc_load", shape, address[0], slm, offset=address[1], caches=caches, dst=low.emit.raw(result))
     return result
@@ -272,7 +272,7 @@ def store_line(
     low: Lowering, address: tuple[Reg, int], slm: bool, caches: str, value: Reg, guard: Guard | None = None
 ) -> None:
     """Store numbers, if the guard's predicate is set."""
-    for at, shape in line_pieces(value.count * value.format.bytes):
+    for at, shape in line_messages(value.count * value.format.bytes):
         start = value.first * value.format.bytes + at
         size = shape.vector * shape.memory_bytes
         root = value.var.root
@@ -287,7 +287,7 @@ def store_line(
 
 def prefetch_line(low: Lowering, address: tuple[Reg, int], caches: str, size: int) -> None:
     """Prefetch `size` bytes, which one message moves, into the caches."""
-    ((_, shape),) = line_pieces(size)
+    ((_, shape),) = line_messages(size)
     low.emit.message("lsc_load", shape, address[0], offset=address[1], caches=caches, dst=Raw(None))
 
 

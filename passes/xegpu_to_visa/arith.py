@@ -8,7 +8,7 @@ from mlir import ir
 from xegpu_py.ir.builtin import CombiningKind, dense_elements, enumerator, integer_elements, is_float
 from xegpu_py.numerics import integers
 from xegpu_py.numerics.formats import FLOATS, TYPES
-from xegpu_py.passes.analysis.integer_ranges import within
+from xegpu_py.passes.analysis.integer_ranges import contains
 from xegpu_py.passes.analysis.ir_queries import INDEX, integer_op, shape_and_element, unsigned
 from xegpu_py.passes.rewriting.builders import FLOAT_PREDICATES, PREDICATES
 from xegpu_py.passes.xegpu_to_visa.emitter import (
@@ -279,7 +279,7 @@ def shift(low: Lowering, op: ir.Operation) -> Value:
     instruction = {"shl": "shl", "shrs": "asr", "shru": "shr"}[integer_op(op)]
     if element == "index":
         # 32 bits suffice only if the result equals the low half of the 64-bit shift.
-        narrow = name == NARROW and within(bounds_of(b), (0, 31)) and (instruction == "shl" or a.type == NARROW)
+        narrow = name == NARROW and contains(bounds_of(b), (0, 31)) and (instruction == "shl" or a.type == NARROW)
         narrow = narrow and (instruction != "shr" or bounds_of(a)[0] >= 0)
         name = NARROW if narrow else INDEX
         a, b = low.typed(a, name), low_half(low.emit, b, count)
@@ -311,7 +311,7 @@ def divide(low: Lowering, op: ir.Operation) -> Value:
     if element == "index":
         natural = bounds_of(a)[0] >= 0 and bounds_of(b)[0] >= 0
         # The quotient must fit too; the quotient of the least 32-bit number and -1 does not.
-        fits = bounds_of(a)[0] > -(1 << 31) or not within((-1, -1), bounds_of(b))
+        fits = bounds_of(a)[0] > -(1 << 31) or not contains((-1, -1), bounds_of(b))
         narrow = a.type == b.type == name == NARROW and (fits if signed else natural)
         name = NARROW if narrow else INDEX
         a, b = low.typed(a, name), low.typed(b, name)
@@ -353,7 +353,7 @@ def _divide_by_power(
         return low.emit.apply("asr", name, count, a, bits)
     if signed and kind in ("div", "rem", "ceil"):
         # To round toward zero, add the divisor less one to negative numbers before the shift.
-        if kind == "ceil" and not within(bounds_of(a), (-(1 << 63), (1 << TYPES[name].bits - 1) - divisor)):
+        if kind == "ceil" and not contains(bounds_of(a), (-(1 << 63), (1 << TYPES[name].bits - 1) - divisor)):
             # The sum might overflow.
             rest = low.emit.apply("and", name, count, a, const(divisor - 1, name))
             more = low.emit.apply("min", name, count, rest, const(1, name))

@@ -487,7 +487,7 @@ def _dimension(op: ir.Operation) -> int:
 
 def _group(low: Lowering, dimension: int) -> Reg:
     """The workgroup's place in the grid."""
-    bounds = low.limits.place("block_id", dimension)
+    bounds = low.limits.launch_range("block_id", dimension)
     group = Reg(BUILTINS[f"%group_id_{'xyz'[dimension]}"], 0, 1)
     return replace(low.emit.apply("mov", index_type(bounds), 1, group), bounds=bounds)
 
@@ -529,7 +529,7 @@ def _thread_number(low: Lowering, kind: str) -> Numbers:
 @rule("gpu.num_subgroups")
 def num_subgroups(low: Lowering, op: ir.Operation) -> Value:
     """Threads of a workgroup."""
-    within = low.limits.place("num_subgroups")
+    within = low.limits.launch_range("num_subgroups")
     x, y, z = (low.implicit("LOCAL_SIZE", d) for d in range(3))
     return low.multiply(low.multiply(x, y, within), z, within)
 

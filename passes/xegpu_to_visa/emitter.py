@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from xegpu_py.ir.diagnostics import Position
 from xegpu_py.numerics.formats import TYPES, Format
-from xegpu_py.passes.analysis.integer_ranges import Bounds, full, within
+from xegpu_py.passes.analysis.integer_ranges import Bounds, contains, type_range
 from xegpu_py.passes.analysis.ir_queries import INDEX, unsigned
 from xegpu_py.target import Target
 from xegpu_py.visa.program import (
@@ -513,12 +513,12 @@ def const(value: float | int, type_name: str, count: int = 1) -> Const:
 NARROW = "d"
 """The register type of an index that is known to fit in 32 bits."""
 
-_NARROW_BOUNDS: Bounds = full(32)
+_NARROW_BOUNDS: Bounds = type_range(32)
 
 
 def index_type(bounds: Bounds) -> str:
     """The register type of indices with these bounds."""
-    return NARROW if within(bounds, _NARROW_BOUNDS) else INDEX
+    return NARROW if contains(bounds, _NARROW_BOUNDS) else INDEX
 
 
 def clamp(bounds: Bounds) -> Bounds:
@@ -607,7 +607,7 @@ def bounds_of(numbers: Numbers) -> Bounds:
     if numbers.bounds is not None:
         return numbers.bounds
     fmt = numbers.format
-    return full(fmt.bits) if fmt.kind == "s" else (0, (1 << fmt.bits) - 1)
+    return type_range(fmt.bits) if fmt.kind == "s" else (0, (1 << fmt.bits) - 1)
 
 
 class Mask(Struct, frozen=True, gc=False):

@@ -15,7 +15,16 @@ from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.types import is_slm
 from xegpu_py.ir.diagnostics import Position, position_of
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.passes.analysis.integer_ranges import Bounds, Limits, Ranges, checked, full, products, sums, within
+from xegpu_py.passes.analysis.integer_ranges import (
+    Bounds,
+    Limits,
+    Ranges,
+    checked,
+    contains,
+    products,
+    sums,
+    type_range,
+)
 from xegpu_py.passes.analysis.ir_queries import (
     INDEX,
     byte_memref,
@@ -275,7 +284,7 @@ class Lowering(Rewriter):
         if found is None:
             found = Reg(self.input(kind.lower(), "ud", 3, kind), 0, 3)
             self._implicit[kind] = found
-        bounds = self.limits.place(_PLACES[kind], index)
+        bounds = self.limits.launch_range(_PLACES[kind], index)
         return replace(self.typed(Reg(found.var, index, 1), index_type(bounds)), bounds=bounds)
 
     def input(self, name: str, type_name: str, count: int = 1, kind: str = "") -> Variable:
@@ -462,7 +471,7 @@ class Lowering(Rewriter):
             return const(clamp((low, high))[0], NARROW, offsets.count)
         if size == 1:
             return offsets
-        if within((low, high), full(32)):
+        if contains((low, high), type_range(32)):
             shift = const(size.bit_length() - 1, "uw")
             found = self.emit.common("shl", NARROW, offsets.count, offsets, shift)
         else:
@@ -476,7 +485,7 @@ class Lowering(Rewriter):
             into: the registers of the result; by default those of any equal sum.
         """
         bounds = sums(bounds_of(at), bounds_of(more))
-        saturates = not within(bounds, full(32))
+        saturates = not contains(bounds, type_range(32))
         name = NARROW if saturates else "ud"
         operands = [self.emit.as_type(n, name) if n.type == "ud" else n for n in (at, more)]
         if into is None:
@@ -528,7 +537,7 @@ class Lowering(Rewriter):
         corners = [[bound * s.value for bound in bounds_of(index)] for index, s in scaled]
         bounds = sum(map(min, corners)) + constant * size, sum(map(max, corners)) + constant * size
         # A product that wraps around would be a place in shared local memory, where offsets beyond 32 bits saturate.
-        return (terms, constant, size) if slm and not within(bounds, full(64)) else (scaled, constant * size, 1)
+        return (terms, constant, size) if slm and not contains(bounds, type_range(64)) else (scaled, constant * size, 1)
 
     def term_of(self, index: ir.Value | int | Numbers, depth: int = 4) -> Term:
         """An index as the product of an index and a constant, plus a constant.

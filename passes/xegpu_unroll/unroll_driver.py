@@ -18,7 +18,7 @@ from xegpu_py.ir.operation import implements
 from xegpu_py.passes.analysis import message_tiling
 from xegpu_py.passes.analysis.ir_queries import bits_of, defining_op, element_of, is_desc, shape_of
 from xegpu_py.passes.analysis.memory_effects import only_reads
-from xegpu_py.passes.analysis.message_tiling import Access, Bounds, Box, Pieces, access_of, types_of
+from xegpu_py.passes.analysis.message_tiling import BlockTiling, Box, MessageAccess, Segments, access_of, types_of
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import make
 from xegpu_py.passes.rewriting.rewriter import Conversion, Rule, Rules
@@ -40,7 +40,7 @@ It returns None if the result must be made as a whole."""
 class Tiles(Struct, frozen=True):
     """A vector in pieces, in row-major order."""
 
-    bounds: Bounds
+    bounds: Segments
     parts: tuple[ir.Value, ...]
 
     def at(self, index: Sequence[int]) -> ir.Value:
@@ -78,7 +78,7 @@ class Legalization(Conversion):
         super().__init__()
         self.plan = plan
         self.tiles: dict[ir.Value, Tiles] = {}
-        self.pieces: dict[tuple[ir.Value, Pieces], tuple[ir.Value, ...]] = {}
+        self.pieces: dict[tuple[ir.Value, BlockTiling], tuple[ir.Value, ...]] = {}
         self.slabs: list[Slab] = []
         self._views: dict[ir.Value, ir.Operation] = {}
         self._made: dict[Any, ir.Value] = {}
@@ -96,7 +96,7 @@ class Legalization(Conversion):
         return (
             None
             if bounds is None
-            else [build.with_shape(value.type, message_tiling.sizes(box)) for box in message_tiling.grid(bounds)]
+            else [build.with_shape(value.type, message_tiling.box_shape(box)) for box in message_tiling.tiles(bounds)]
         )
 
     def define(self, value: ir.Value, replacement: Sequence[ir.Value]) -> None:
@@ -115,7 +115,7 @@ class Legalization(Conversion):
             pieces = [piece for layout in self.plan.layouts_of(to) for piece in self.pieces[value, layout]]
             return [*(self.get(value) if self.plan.is_kept(to) else ()), *pieces]
         bounds = self.plan.bounds(to)
-        return self.get(value) if bounds is None else [self.part(value, box) for box in message_tiling.grid(bounds)]
+        return self.get(value) if bounds is None else [self.part(value, box) for box in message_tiling.tiles(bounds)]
 
     def get(self, value: ir.Value) -> Sequence[ir.Value]:
         found = self.values.get(value)
@@ -126,7 +126,7 @@ class Legalization(Conversion):
             return not is_desc(op.results[0])
         return implements(op, MemoryAccess) and self.access(op).layout is None
 
-    def access(self, op: ir.Operation) -> Access:
+    def access(self, op: ir.Operation) -> MessageAccess:
         """The access of memory by an op."""
         found = self.plan.accesses.get(op)
         if found is None:
@@ -138,7 +138,7 @@ class Legalization(Conversion):
         return found
 
     @property
-    def layout(self) -> Pieces:
+    def layout(self) -> BlockTiling:
         """The layout that the current access needs of its descriptor, which must be one that is split."""
         assert self._op is not None
         layout = self.access(self._op).layout
@@ -171,13 +171,13 @@ class Legalization(Conversion):
         """A value in one piece."""
         if value not in self.tiles and value not in self._views:
             return value
-        return self.once(("whole", value), lambda: self.part(value, message_tiling.whole(shape_of(value))))
+        return self.once(("whole", value), lambda: self.part(value, message_tiling.full_box(shape_of(value))))
 
     def part(self, value: ir.Value, box: Box) -> ir.Value:
         """A box of a vector's elements, as a vector of the box's shape."""
         if value in self.tiles:
             return self.once(("part", value, box), lambda: self._from_tiles(value, self.tiles[value], box))
-        whole = box == message_tiling.whole(shape_of(value))
+        whole = box == message_tiling.full_box(shape_of(value))
         op = defining_op(value)
         see_through = op and (value in self._views or not whole) and view.get(op.name)
         if see_through:
@@ -190,7 +190,7 @@ class Legalization(Conversion):
     @staticmethod
     def slice(value: ir.Value, box: Box) -> ir.Value:
         """A box of a vector that is in one piece."""
-        return build.extract_slice(value, [first for first, _ in box], message_tiling.sizes(box))
+        return build.extract_slice(value, [first for first, _ in box], message_tiling.box_shape(box))
 
     def padded(self, value: ir.Value, box: Box) -> ir.Value:
         """A box of a vector; elements outside the vector are zero."""
@@ -198,7 +198,7 @@ class Legalization(Conversion):
         part = self.part(value, inside)
         if inside == box:
             return part
-        whole = build.with_shape(part.type, message_tiling.sizes(box))
+        whole = build.with_shape(part.type, message_tiling.box_shape(box))
         if bits_of(element_of(part)) >= 8:
             return build.padded(part, shape_of(whole))
         # Elements of less than a byte are moved as bytes.
@@ -208,13 +208,13 @@ class Legalization(Conversion):
         )
 
     def _from_tiles(self, value: ir.Value, tiles: Tiles, box: Box) -> ir.Value:
-        lines = message_tiling.touched(tiles.bounds, box)
+        lines = message_tiling.overlapping_segments(tiles.bounds, box)
         firsts = [message_tiling.starts(pieces) for pieces in tiles.bounds]
         if all(len(line) == 1 for line in lines):
             index = [line[0] for line in lines]
             inner = tuple((first - s[i], count) for (first, count), s, i in zip(box, firsts, index))
             part = tiles.at(index)
-            return part if inner == message_tiling.whole(shape_of(part)) else self.part(part, inner)
+            return part if inner == message_tiling.full_box(shape_of(part)) else self.part(part, inner)
         return self._assembled(value, tiles, box, lines, firsts)
 
     def _assembled(
@@ -230,28 +230,28 @@ class Legalization(Conversion):
             # each element of a slice from its own row again, but not those of a shuffle.
             rows = self.part(value, (*box[:-1], (left, right - left)))
             places = np.arange(math.prod(shape_of(rows))).reshape(-1, right - left)[:, first - left :][:, :count]
-            return build.shape_cast(build.permute(build.flat(rows), places.ravel()), message_tiling.sizes(box))
-        result = build.poison(build.with_shape(value.type, message_tiling.sizes(box)))
-        for place in message_tiling.grid(tuple((1,) * len(line) for line in lines)):
+            return build.shape_cast(build.permute(build.flat(rows), places.ravel()), message_tiling.box_shape(box))
+        result = build.poison(build.with_shape(value.type, message_tiling.box_shape(box)))
+        for place in message_tiling.tiles(tuple((1,) * len(line) for line in lines)):
             index = [line[p[0]] for line, p in zip(lines, place)]
             piece = tuple((s[i], b[i]) for s, i, b in zip(firsts, index, tiles.bounds))
             common = message_tiling.overlap(piece, box)
-            inner = zip(message_tiling.within(common, piece), message_tiling.sizes(common))
+            inner = zip(message_tiling.offsets_in(common, piece), message_tiling.box_shape(common))
             part = self.part(tiles.at(index), tuple(inner))
-            result = build.insert_slice(part, result, message_tiling.within(common, box))
+            result = build.insert_slice(part, result, message_tiling.offsets_in(common, box))
         return result
 
-    def set(self, value: ir.Value, bounds: Bounds, parts: Sequence[ir.Value]) -> None:
+    def set(self, value: ir.Value, bounds: Segments, parts: Sequence[ir.Value]) -> None:
         """Set the pieces of a vector."""
         assert len(parts) == math.prod(map(len, bounds))
         self.tiles[value] = Tiles(bounds, tuple(parts))
 
-    def divide(self, op: ir.Operation, bounds: Bounds, parts: Sequence[ir.Value]) -> None:
+    def divide(self, op: ir.Operation, bounds: Segments, parts: Sequence[ir.Value]) -> None:
         """Replace an op by the pieces of its result."""
         self.set(op.results[0], bounds, parts)
         self.erase(op)
 
-    def in_pieces(self, op: ir.Operation, make: Callable[[Pieces], Iterable[ir.Value]]) -> None:
+    def in_pieces(self, op: ir.Operation, make: Callable[[BlockTiling], Iterable[ir.Value]]) -> None:
         """Make a descriptor in each layout that its uses need; the op is kept if the whole descriptor is needed too."""
         (desc,) = op.results
         for layout in self.plan.layouts_of(desc):
@@ -292,14 +292,14 @@ class Legalization(Conversion):
         assert bounds is not None
         made: dict[ir.Value, list[ir.Value]] = {v: [] for op in ops for v in op.results}
         with ir.InsertionPoint(place):
-            for box in message_tiling.grid(bounds):
+            for box in message_tiling.tiles(bounds):
                 now: dict[ir.Value, ir.Value] = {}
                 for op in ops:
                     with place.location:
                         operands = [now.get(v) or self._piece(v, box) for v in op.operands]
                     with op.location:
                         new = build.like(
-                            op, [build.with_shape(v.type, message_tiling.sizes(box)) for v in op.results], operands
+                            op, [build.with_shape(v.type, message_tiling.box_shape(box)) for v in op.results], operands
                         )
                     for old, value in zip(op.results, new.results):
                         now[old] = value
@@ -321,7 +321,7 @@ class Legalization(Conversion):
 
 def _type(op: ir.Operation, box: Box) -> ir.Type:
     """The type of a box of an op's result."""
-    return build.with_shape(op.results[0].type, message_tiling.sizes(box))
+    return build.with_shape(op.results[0].type, message_tiling.box_shape(box))
 
 
 @view("arith.constant")
@@ -343,7 +343,7 @@ def viewed(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
         kind = _type(op, box)
         return low.once(("broadcast", source, kind), lambda: build.broadcast(source, kind))
     part = low.part(source, taken.box(box))
-    return build.viewed(part, View(message_tiling.sizes(box), taken.dims, (0,) * len(taken.dims)))
+    return build.viewed(part, View(message_tiling.box_shape(box), taken.dims, (0,) * len(taken.dims)))
 
 
 @view("vector.shape_cast")
@@ -353,10 +353,10 @@ def reshaped(low: Legalization, op: ir.Operation, box: Box) -> ir.Value | None:
     shape, to = shape_of(source), shape_of(op.results[0])
     if not shape or not to:
         return None
-    inside = message_tiling.reshape(box, to, shape)
+    inside = message_tiling.reshape_box(box, to, shape)
     if inside is None:
         return low.slice(build.shape_cast(low.whole(source), to), box)
-    return build.shape_cast(low.part(source, inside), message_tiling.sizes(box))
+    return build.shape_cast(low.part(source, inside), message_tiling.box_shape(box))
 
 
 def _again(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:

@@ -18,20 +18,20 @@ from xegpu_py.passes.analysis import message_tiling
 from xegpu_py.passes.analysis.divisibility import transposes_in_message
 from xegpu_py.passes.analysis.ir_queries import defining_op, element_of, integers, shape_of
 from xegpu_py.passes.analysis.message_tiling import (
-    PRODUCTS,
-    SCALED,
-    Bounds,
+    DPAS_MX,
+    DPAS_OPS,
+    BlockTiling,
     Message,
-    Pieces,
+    Segments,
     Transform,
     axes_of,
     dpas_blocks,
+    full_box,
     message_desc,
+    transpose_unit,
     types_of,
-    unit_of,
-    whole,
 )
-from xegpu_py.passes.analysis.target_messages import hints_of, load_plain, with_units_side_by_side
+from xegpu_py.passes.analysis.target_messages import expand_load_transform, hints_of, merge_transposed_units
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.xegpu_unroll.unroll_driver import Legalization, rule
 from xegpu_py.passes.xegpu_unroll.unroll_plan import REDUCED_GRFS, bytes_of
@@ -46,7 +46,7 @@ def transform_in_registers(op: ir.Operation, target: Target) -> bool:
     Messages transpose blocks of two dimensions, in units of at least 32 bits that begin at a multiple of their size.
     Returns whether the load was changed.
     """
-    given, op = op, with_units_side_by_side(op)
+    given, op = op, merge_transposed_units(op)
     view: Any = op.opview
     desc, limits = TensorDesc.of(view.tdesc), target.block2d
     plain = view.transpose is None or tuple(view.transpose) == tuple(range(len(desc.shape)))
@@ -56,7 +56,7 @@ def transform_in_registers(op: ir.Operation, target: Target) -> bool:
         if transposes_in_message(view, desc, limits):
             return op is not given
         remark(op, "transposes its block in registers: it is not known to begin at a multiple of a message's unit")
-    load_plain(view)
+    expand_load_transform(view)
     return True
 
 
@@ -68,7 +68,7 @@ def create_nd_tdesc(low: Legalization, op: ir.Operation) -> None:
     """A descriptor for each piece, of the same tensor."""
     view: Any = op.opview
 
-    def make(layout: Pieces) -> Iterator[ir.Value]:
+    def make(layout: BlockTiling) -> Iterator[ir.Value]:
         for offsets, desc in layout:
             moved = [build.add(o, step) for o, step in zip(view.offsets, offsets)]
             yield xegpu.create_nd_tdesc(view.source, moved, view.shape, view.strides, tdesc=desc, mode=view.mode)
@@ -87,7 +87,7 @@ def update_nd_offset(low: Legalization, op: ir.Operation) -> None:
     """Move each piece by the same offsets."""
     view: Any = op.opview
 
-    def make(layout: Pieces) -> Iterable[ir.Value]:
+    def make(layout: BlockTiling) -> Iterable[ir.Value]:
         pieces = low.pieces[view.tdesc, layout]
         return (xegpu.update_nd_offset(piece, view.offsets, mode=view.mode) for piece in pieces)
 
@@ -125,7 +125,7 @@ def load_nd(low: Legalization, op: ir.Operation) -> None:
     view: Any = op.opview
     layout = low.layout
     desc = TensorDesc.of(view.tdesc)
-    if message_tiling.is_line(desc):
+    if message_tiling.is_1d(desc):
         bounds = (tuple(part.shape[0] for _, part in layout),)
         parts = [xegpu.load_nd(p, mode=view.mode, **hints_of(view)) for p in low.pieces[view.tdesc, layout]]
         low.divide(op, bounds, parts)
@@ -135,7 +135,9 @@ def load_nd(low: Legalization, op: ir.Operation) -> None:
         _load_blocks(low, op, desc, transform, layout)
 
 
-def _load_blocks(low: Legalization, op: ir.Operation, desc: TensorDesc, transform: Transform, layout: Pieces) -> None:
+def _load_blocks(
+    low: Legalization, op: ir.Operation, desc: TensorDesc, transform: Transform, layout: BlockTiling
+) -> None:
     axes = axes_of(desc, shape_of(op.results[0]), transform)
     messages = low.plan.messages[op.results[0]]
     assert messages
@@ -169,8 +171,8 @@ def _load_blocks(low: Legalization, op: ir.Operation, desc: TensorDesc, transfor
         order.sort(key=lambda p: p[-1] // desc.shape[-1])
     if transform.vnni is not None:
         bounds.append((32 // desc.bits,))
-    grid = list(message_tiling.grid(tuple(bounds)))
-    values = [build.shape_cast(parts[p], message_tiling.sizes(box)) for p, box in zip(order, grid)]
+    grid = list(message_tiling.tiles(tuple(bounds)))
+    values = [build.shape_cast(parts[p], message_tiling.box_shape(box)) for p, box in zip(order, grid)]
     low.divide(op, tuple(bounds), values)
 
 
@@ -190,7 +192,7 @@ def _load(
     height, width = made.shape[-2:]
     count = len(message.blocks)
     lead = made.shape[:-2]
-    bits, unit = unit_of(desc, transform, limits)
+    bits, unit = transpose_unit(desc, transform, limits)
     extra: dict[str, Any] = {"vnni_axis": view.vnni_axis}
     shape = _block_shape(height, width, desc, transform)
     if transform.transposed:
@@ -209,7 +211,7 @@ def _load(
     for i, (column, wanted) in enumerate(message.blocks):
         value = loaded
         if count > 1:
-            value = build.shape_cast(low.part(loaded, ((i, 1), *message_tiling.whole(shape[1:]))), shape[1:])
+            value = build.shape_cast(low.part(loaded, ((i, 1), *message_tiling.full_box(shape[1:]))), shape[1:])
         if transform.transposed and transform.unit < unit:
             value = _separated(value, unit // transform.unit, transform.unit, height)
         value = _trimmed(low, value, message.height, wanted, height, width, transform)
@@ -240,7 +242,7 @@ def _trimmed(
     if (rows, columns) == (height, width):
         return value
     shape = shape_of(value)
-    box = list(message_tiling.whole(shape))
+    box = list(message_tiling.full_box(shape))
     if transform.transposed:
         box[0], box[1] = (0, columns // transform.unit), (0, rows * transform.unit)
     else:
@@ -253,7 +255,7 @@ def _trimmed(
 # Splits `dpas` and `dpas_mx` into one instruction per tile of the result and step of K.
 
 
-@rule(*PRODUCTS)
+@rule(*DPAS_OPS)
 def dpas(low: Legalization, op: ir.Operation) -> None:
     """Split a product. K is the outermost loop of a slab, so that dependent instructions are not adjacent."""
     view: Any = op.opview
@@ -263,7 +265,7 @@ def dpas(low: Legalization, op: ir.Operation) -> None:
     ):  # fmt: skip
         low.keep(op)
         return
-    tiles = list(message_tiling.grid(blocks.bounds))
+    tiles = list(message_tiling.tiles(blocks.bounds))
     wide = [((row, max(rows, blocks.least_rows)), (column, blocks.step_columns)) for (row, rows), (column, _) in tiles]
     sums = [None if view.acc is None else low.padded(view.acc, box) for box in wide]
     held: dict[Any, ir.Value] = {}
@@ -280,13 +282,13 @@ def dpas(low: Legalization, op: ir.Operation) -> None:
 
     def scales(row: tuple[int, int], column: tuple[int, int], k: int) -> dict[str, ir.Value]:
         """The scales of the blocks of K that a step is in."""
-        if op.name != SCALED:
+        if op.name != DPAS_MX:
             return {}
         along = (k // SCALE_BLOCK, -(-blocks.step // SCALE_BLOCK))
         given = {"scale_a": (view.scale_a, (row, along)), "scale_b": (view.scale_b, (along, column))}
         return {name: low.padded(value, box) for name, (value, box) in given.items() if value is not None}
 
-    product = xegpu.dpas_mx if op.name == SCALED else xegpu.dpas
+    product = xegpu.dpas_mx if op.name == DPAS_MX else xegpu.dpas
     slabs = itertools.product(range(0, blocks.depth, blocks.slab_depth), range(0, blocks.columns, blocks.slab_columns))
     for first, left in slabs:
         operands: dict[ir.Value, None] = {}
@@ -317,7 +319,7 @@ def create_tdesc(low: Legalization, op: ir.Operation) -> None:
     """A descriptor for each group of lanes."""
     view: Any = op.opview
 
-    def make(layout: Pieces) -> Iterator[ir.Value]:
+    def make(layout: BlockTiling) -> Iterator[ir.Value]:
         for (lane,), desc in layout:
             offsets, chunk = low.part(view.offsets, ((lane, desc.lanes),)), view.chunk_size_per_lane
             yield xegpu.create_tdesc(view.source, offsets, tdesc=desc, mode=view.mode, chunk_size_per_lane=chunk)
@@ -330,7 +332,7 @@ def update_offset(low: Legalization, op: ir.Operation) -> None:
     """Move the lanes of each piece."""
     view: Any = op.opview
 
-    def make(layout: Pieces) -> Iterator[ir.Value]:
+    def make(layout: BlockTiling) -> Iterator[ir.Value]:
         for ((lane,), desc), piece in zip(layout, low.pieces[view.tdesc, layout]):
             yield xegpu.update_offset(piece, low.part(view.offsets, ((lane, desc.lanes),)), mode=view.mode)
 
@@ -343,7 +345,7 @@ def _pieces(low: Legalization, op: ir.Operation) -> Iterator[tuple[ir.Value, Cal
     for ((lane,), desc), piece in zip(layout, low.pieces[op.opview.tdesc, layout]):
 
         def part(value: ir.Value, lanes: tuple[int, int] = (lane, desc.lanes)) -> ir.Value:
-            return low.part(value, (*whole(shape_of(value)[:-1]), lanes))
+            return low.part(value, (*full_box(shape_of(value)[:-1]), lanes))
 
         yield piece, part
 
@@ -404,7 +406,7 @@ def _combined(op: ir.Operation, parts: Sequence[ir.Value]) -> ir.Value:
     return parts[0]
 
 
-def _is_joined(bounds: Bounds | None, value: ir.Value, dimension: int) -> bool:
+def _is_joined(bounds: Segments | None, value: ir.Value, dimension: int) -> bool:
     """Whether consecutive pieces along a dimension are combined elementwise before they are reduced."""
     if bounds is None or element_of(value) == build.integer_type(1):
         return False
@@ -412,7 +414,7 @@ def _is_joined(bounds: Bounds | None, value: ir.Value, dimension: int) -> bool:
     return len(set(bounds[dimension])) == 1 and len(bounds[dimension]).bit_count() == 1
 
 
-def _bounds(low: Legalization, value: ir.Value, kept: Sequence[int] = ()) -> Bounds | None:
+def _bounds(low: Legalization, value: ir.Value, kept: Sequence[int] = ()) -> Segments | None:
     """The sizes of a vector's pieces; small ones are joined along the `kept` dimensions."""
     if value not in low.tiles:
         return low.plan.bounds(value)
@@ -420,7 +422,7 @@ def _bounds(low: Legalization, value: ir.Value, kept: Sequence[int] = ()) -> Bou
     each = bytes_of(value) * math.prod(pieces[0] for pieces in found)
     most = REDUCED_GRFS * low.plan.target.grf_bytes
     for d in reversed(kept):
-        grown = message_tiling.joined(found[d], max(most // each, 1) * found[d][0])
+        grown = message_tiling.merge_segments(found[d], max(most // each, 1) * found[d][0])
         each, found[d] = each // found[d][0] * grown[0], grown
     return tuple(found)
 
@@ -433,7 +435,7 @@ def reduction(low: Legalization, op: ir.Operation) -> None:
     if bounds is None or not _is_joined(bounds, source, 0):
         low.keep(op)
         return
-    parts = [low.part(source, box) for box in message_tiling.grid(bounds)]
+    parts = [low.part(source, box) for box in message_tiling.tiles(bounds)]
     low.replace(op, build.like(op, [op.results[0].type], [_combined(op, parts), *acc]).results[0])
 
 
@@ -448,7 +450,7 @@ def multi_reduction(low: Legalization, op: ir.Operation) -> None:
         low.keep(op)
         return
     parts = []
-    for box in message_tiling.grid(tuple(bounds[d] for d in kept)):
+    for box in message_tiling.tiles(tuple(bounds[d] for d in kept)):
         group = []
         for line in zip(message_tiling.starts(bounds[first]), bounds[first]):
             place = {**dict(zip(kept, box)), **{d: (0, bounds[d][0]) for d in others}, first: line}

@@ -16,37 +16,37 @@ from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.control_flow import UnionFind, carried
 from xegpu_py.ir.element_movement import VIEWS, is_elementwise, view_of
 from xegpu_py.ir.operation import implements
-from xegpu_py.passes.analysis.block_surfaces import join_descriptors, unknown_makers, whole_uses
+from xegpu_py.passes.analysis.block_surfaces import block_uses, foreign_descriptors, join_descriptors
 from xegpu_py.passes.analysis.ir_queries import bits_of, defining_op, element_of, integers, shape_of
 from xegpu_py.passes.analysis.message_tiling import (
-    Access,
-    Bounds,
+    BlockTiling,
     Message,
-    Pieces,
+    MessageAccess,
+    Segments,
     Transform,
     access_of,
     axes_of,
+    box_shape,
     dpas_blocks,
-    grid,
-    is_line,
+    for_each_matrix,
+    is_1d,
     lanes_of_message,
-    lanes_part,
-    line_layout,
     line_splits,
+    line_tiling,
     load_limits,
+    load_messages,
     message_desc,
     message_steps,
-    messages,
     most_lanes,
-    part_of,
     reshape_splits,
     segments,
-    sizes,
-    spans,
+    split_extent,
     starts,
     store_spans,
-    unit_of,
-    with_lead,
+    sub_block,
+    tiles,
+    transpose_unit,
+    with_lanes,
 )
 from xegpu_py.passes.analysis.target_messages import block_problem
 from xegpu_py.target import Target
@@ -102,11 +102,11 @@ class UnrollShapes(Struct):
 
     target: Target
     ahead: bool = False
-    accesses: dict[ir.Operation, Access] = field(default_factory=dict)
+    accesses: dict[ir.Operation, MessageAccess] = field(default_factory=dict)
     descs: UnionFind[ir.Value] = field(default_factory=UnionFind)
     vectors: UnionFind[ir.Value] = field(default_factory=UnionFind)
     splits: dict[ir.Value, list[set[int]]] = field(default_factory=dict)
-    layouts: dict[ir.Value, dict[Pieces, None]] = field(default_factory=dict)
+    layouts: dict[ir.Value, dict[BlockTiling, None]] = field(default_factory=dict)
     kept: set[ir.Value] = field(default_factory=set)
     given: set[ir.Value] = field(default_factory=set)
     most_rows: dict[ir.Value, int] = field(default_factory=dict)
@@ -114,11 +114,11 @@ class UnrollShapes(Struct):
     products: set[ir.Value] = field(default_factory=set)
     scatters: list[ir.Operation] = field(default_factory=list)
     messages: dict[ir.Value, list[Message] | None] = field(default_factory=dict)
-    assembled: dict[ir.Value, tuple[Bounds, list[ir.Value]]] = field(default_factory=dict)
+    assembled: dict[ir.Value, tuple[Segments, list[ir.Value]]] = field(default_factory=dict)
     unfinished: set[ir.Value] = field(default_factory=set)
-    _bounds: dict[ir.Value, Bounds | None] = field(default_factory=dict)
+    _bounds: dict[ir.Value, Segments | None] = field(default_factory=dict)
 
-    def bounds(self, value: ir.Value) -> Bounds | None:
+    def bounds(self, value: ir.Value) -> Segments | None:
         """The sizes of the pieces of a vector; None if it is not split."""
         root = self.vectors.find(value)
         if root not in self._bounds:
@@ -126,7 +126,7 @@ class UnrollShapes(Struct):
             self._bounds[root] = tuple(map(segments, shape_of(value), splits)) if any(splits) else None
         return self._bounds[root]
 
-    def layouts_of(self, value: ir.Value) -> list[Pieces]:
+    def layouts_of(self, value: ir.Value) -> list[BlockTiling]:
         """The layouts that the uses of a descriptor need."""
         return list(self.layouts.get(self.descs.find(value), {}))
 
@@ -149,7 +149,7 @@ class UnrollShapes(Struct):
         self.splits.pop(root, None)
         self._bounds.pop(root, None)
 
-    def require(self, desc: ir.Value, layout: Pieces | None) -> None:
+    def require(self, desc: ir.Value, layout: BlockTiling | None) -> None:
         """Add a layout that a descriptor is needed in; None if it is needed whole."""
         root = self.descs.find(desc)
         if layout is None:
@@ -166,7 +166,7 @@ def make_plan(func: ir.Operation, ops: Sequence[ir.Operation], target: Target, a
     plan = UnrollShapes(target, ahead)
     for op in ops:
         _join(plan, op)
-    for value in unknown_makers(func, ops):
+    for value in foreign_descriptors(func, ops):
         plan.given.add(plan.descs.find(value))
     for op in ops:
         _limit(plan, op)
@@ -201,7 +201,7 @@ def _assemble(plan: UnrollShapes, op: ir.Operation) -> None:
         value = made.operands[1]
     shape = shape_of(value)
     bounds = tuple(segments(extent, starts) for extent, starts in zip(shape, map(set, zip(*parts))))
-    boxes = {tuple(first for first, _ in box): sizes(box) for box in grid(bounds)}
+    boxes = {tuple(first for first, _ in box): box_shape(box) for box in tiles(bounds)}
     single = all(len(list(v.uses)) == 1 for v in before[1:])
     if made is None or made.name != "ub.poison" or not single or len(parts) < len(before):
         return
@@ -288,12 +288,12 @@ def _limit_dpas(plan: UnrollShapes, view: Any) -> None:
     plan.most_rows[plan.vectors.find(view.rhs)] = found.slab_depth
 
 
-def _limit_block(plan: UnrollShapes, access: Access, value: ir.Value) -> None:
+def _limit_block(plan: UnrollShapes, access: MessageAccess, value: ir.Value) -> None:
     """Split a block that needs several messages at the boundaries of messages."""
     desc, load = access.desc, access.loads
     if bit_width(desc.element) not in (8, 16, 32, 64):
         return
-    if is_line(desc):
+    if is_1d(desc):
         plan.split(value, 0, line_splits(desc))
         return
     limits = plan.target.block2d
@@ -307,7 +307,7 @@ def _limit_block(plan: UnrollShapes, access: Access, value: ir.Value) -> None:
     for d in range(len(desc.shape) - 2):
         plan.split(value, d, range(desc.shape[d]))
     rows, columns = desc.shape[-2:]
-    bits, _ = unit_of(desc, transform, limits)
+    bits, _ = transpose_unit(desc, transform, limits)
     high, wide = load_limits(limits, bits, transform)
     high, wide = high if load else limits.store_height, wide * bits // desc.bits
     plan.split(value, axes.rows, [axes.row_index(r) for r in range(0, rows, high)])
@@ -422,44 +422,44 @@ def _lay_out(plan: UnrollShapes, op: ir.Operation) -> None:
         access.layout = layout_of(plan, access)
         plan.require(access.tdesc, access.layout)
     else:
-        for value in whole_uses(op):
+        for value in block_uses(op):
             plan.require(value, None)
 
 
 # The layouts of descriptors, and the messages of loads, once all splits are known.
 
 
-def layout_of(plan: UnrollShapes, access: Access) -> Pieces | None:
+def layout_of(plan: UnrollShapes, access: MessageAccess) -> BlockTiling | None:
     """The pieces of the block that an op moves; None if the op needs no split."""
     if plan.descs.find(access.tdesc) in plan.given:
         return None
     return _block_layout(plan, access) if implements(access.op, BlockAccess) else _lane_layout(plan, access)
 
 
-def _lane_layout(plan: UnrollShapes, access: Access) -> Pieces | None:
+def _lane_layout(plan: UnrollShapes, access: MessageAccess) -> BlockTiling | None:
     desc = access.desc
     most = lanes_of_message(access.op, plan.target)
     if most == desc.lanes:
         return None
     pieces = (most,) * (desc.lanes // most)
-    return tuple(((lane,), lanes_part(desc, n)) for lane, n in zip(starts(pieces), pieces))
+    return tuple(((lane,), with_lanes(desc, n)) for lane, n in zip(starts(pieces), pieces))
 
 
-def _block_layout(plan: UnrollShapes, access: Access) -> Pieces | None:
+def _block_layout(plan: UnrollShapes, access: MessageAccess) -> BlockTiling | None:
     desc = access.desc
     if bit_width(desc.element) not in (8, 16, 32, 64):
         return None
     if access.value is None:
         return _prefetch_layout(plan, desc)
-    if is_line(desc):
-        return line_layout(desc)
+    if is_1d(desc):
+        return line_tiling(desc)
     if plan.target.block2d is None:
         return None
     layout = _load_layout if access.loads else _store_layout
     return layout(plan, access, access.value)
 
 
-def _load_layout(plan: UnrollShapes, access: Access, value: ir.Value) -> Pieces | None:
+def _load_layout(plan: UnrollShapes, access: MessageAccess, value: ir.Value) -> BlockTiling | None:
     if value not in plan.messages:
         plan.messages[value] = _messages(plan, access, value)
     found, desc = plan.messages[value], access.desc
@@ -467,18 +467,18 @@ def _load_layout(plan: UnrollShapes, access: Access, value: ir.Value) -> Pieces 
         return None
     transform, limits = access.transform, plan.target.block2d
     assert transform and limits
-    return with_lead(desc, [((m.row, m.blocks[0][0]), message_desc(desc, m, transform, limits)) for m in found])
+    return for_each_matrix(desc, [((m.row, m.blocks[0][0]), message_desc(desc, m, transform, limits)) for m in found])
 
 
-def _is_one_message(plan: UnrollShapes, access: Access) -> bool:
+def _is_one_message(plan: UnrollShapes, access: MessageAccess) -> bool:
     """Whether one message does a load of a 2D block, and the vector is split only between parts of its registers."""
     desc = access.desc
-    if is_line(desc) or desc.in_slm or plan.target.block2d is None or len(desc.shape) != 2:
+    if is_1d(desc) or desc.in_slm or plan.target.block2d is None or len(desc.shape) != 2:
         return False
     return access.legal and access.value is not None and _messages(plan, access, access.value) is None
 
 
-def _messages(plan: UnrollShapes, access: Access, value: ir.Value) -> list[Message] | None:
+def _messages(plan: UnrollShapes, access: MessageAccess, value: ir.Value) -> list[Message] | None:
     """The messages of a load of a 2D block; None if the load needs no split."""
     desc, transform, shape = access.desc, access.transform, shape_of(value)
     limits = plan.target.block2d
@@ -494,7 +494,7 @@ def _messages(plan: UnrollShapes, access: Access, value: ir.Value) -> list[Messa
     if access.legal and (bounds is None or len(bounds[inner]) == 1) and rows <= most_rows:
         return None
     splits = plan.splits.get(root) or [set() for _ in shape]
-    bits, unit = unit_of(desc, transform, limits)
+    bits, unit = transpose_unit(desc, transform, limits)
     high, wide = load_limits(limits, bits, transform)
     wide *= unit
     # Pieces along the outer dimension are consecutive in registers, so that only splits of the inner one matter.
@@ -502,16 +502,16 @@ def _messages(plan: UnrollShapes, access: Access, value: ir.Value) -> list[Messa
     pieces: list[int] = []
     for block in range(desc.attr.array_length):
         first = 0 if axes.array is not None else block * columns
-        pieces += spans(columns, {c - first for c in across if first < c < first + columns}, wide)
+        pieces += split_extent(columns, {c - first for c in across if first < c < first + columns}, wide)
     if not transform.transposed:
         high = min(high, most_rows)
     down = axes.rows_at(splits[axes.rows]) if transform.transposed else set[int]()
-    lines = spans(rows, down, high)
+    lines = split_extent(rows, down, high)
     widest = plan.most_columns.get(root, columns * desc.attr.array_length)
-    return messages(desc, lines, tuple(pieces), transform, plan.target, widest)
+    return load_messages(desc, lines, tuple(pieces), transform, plan.target, widest)
 
 
-def _store_layout(plan: UnrollShapes, access: Access, value: ir.Value) -> Pieces | None:
+def _store_layout(plan: UnrollShapes, access: MessageAccess, value: ir.Value) -> BlockTiling | None:
     desc, bounds, shape = access.desc, plan.bounds(value), shape_of(value)
     rows, columns = desc.shape[-2:]
     axes = axes_of(desc, shape, Transform())
@@ -532,13 +532,13 @@ def _store_layout(plan: UnrollShapes, access: Access, value: ir.Value) -> Pieces
     for block in range(count):
         for row, height in zip(starts(high), high):
             for column, width in zip(starts(wide), wide):
-                found.append(((row, block * columns + column), part_of(desc, height, width)))
-    return with_lead(desc, found)
+                found.append(((row, block * columns + column), sub_block(desc, height, width)))
+    return for_each_matrix(desc, found)
 
 
-def _prefetch_layout(plan: UnrollShapes, desc: TensorDesc) -> Pieces | None:
-    if is_line(desc):
-        return line_layout(desc)
+def _prefetch_layout(plan: UnrollShapes, desc: TensorDesc) -> BlockTiling | None:
+    if is_1d(desc):
+        return line_tiling(desc)
     limits = plan.target.block2d
     if limits is None:
         return None
@@ -546,13 +546,13 @@ def _prefetch_layout(plan: UnrollShapes, desc: TensorDesc) -> Pieces | None:
     flat = all(n == 1 for n in desc.shape[:-2])
     if flat and block_problem(BlockShape(desc.bits, desc.attr.array_length, columns, rows), plan.target) is None:
         return None
-    wide = spans(columns * desc.attr.array_length, set(), limits.row_bytes * 8 // desc.bits)
-    high = spans(rows, set(), limits.load_height)
+    wide = split_extent(columns * desc.attr.array_length, set(), limits.row_bytes * 8 // desc.bits)
+    high = split_extent(rows, set(), limits.load_height)
     least = max(32 // desc.bits, 1)
-    return with_lead(
+    return for_each_matrix(
         desc,
         [
-            ((row, column), part_of(desc, height, -(-width // least) * least))
+            ((row, column), sub_block(desc, height, -(-width // least) * least))
             for row, height in zip(starts(high), high)
             for column, width in zip(starts(wide), wide)
         ],
