@@ -15,7 +15,7 @@ from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.analysis.ir_queries import arguments_of, block_of, defining_op, target_for, tile_kernels
 from xegpu_py.passes.rewriting.builders import add, carrying, clone_with_operands, index, known, multiply
 from xegpu_py.passes.rewriting.rewriter import is_tile
-from xegpu_py.target import Block2DLimits, Target
+from xegpu_py.target import FARTHEST_PREFETCH, Block2DLimits, Target
 
 
 @register_pass("xetile-prefetch")
@@ -51,8 +51,9 @@ class XeTilePrefetch(Pass):
     target: str = ""
 
     def run(self, op: ir.Operation) -> None:
-        if self.distance < 1:
-            self.fail(op, f"cannot prefetch {self.distance} iterations ahead: distance must be at least 1")
+        if not 1 <= self.distance <= FARTHEST_PREFETCH:
+            bounds = f"distance must be at least 1 and at most {FARTHEST_PREFETCH}"
+            self.fail(op, f"cannot prefetch {self.distance} iterations ahead: {bounds}")
         for func in tile_kernels(op):
             prefetching = Prefetching(self.distance, target_for(func, self.target))
             for loop in [inner for inner in walk(func) if inner.name == "scf.for"]:

@@ -229,6 +229,10 @@ TARGETS = {
 }
 """The targets by name."""
 
+FARTHEST_PREFETCH = 64
+"""The largest number of iterations by which loops prefetch. Each one adds code before the loop, and what is fetched
+much earlier is no longer in the caches."""
+
 DEFAULT = "pvcxt"
 """The default target."""
 

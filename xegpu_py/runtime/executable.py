@@ -17,7 +17,7 @@ from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.numerics.formats import ARRAYS, STORAGE, dtype_named, element_bits
 from xegpu_py.numerics.systolic import Systolic
 from xegpu_py.runtime.host_arrays import packed_shape
-from xegpu_py.target import DEFAULT, GRID_LIMIT, Block2DLimits
+from xegpu_py.target import DEFAULT, FARTHEST_PREFETCH, GRID_LIMIT, Block2DLimits
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.program import Input, Program, extent
 
@@ -111,6 +111,8 @@ class Options(Struct, frozen=True):
         _refuse_unknown_checks(self.check)
         if self.schedules < 0 or (self.schedules and "races" not in self.check):
             raise ValueError(f"'schedules' must be a number of orders for the check races, but got {self.schedules!r}")
+        if not 0 <= self.prefetch <= FARTHEST_PREFETCH:
+            raise ValueError(f"'prefetch' must be 0 to {FARTHEST_PREFETCH}, but got {self.prefetch}")
         if self.engine == REFERENCE:
             refuse_checks(REFERENCE, self.check)
             return

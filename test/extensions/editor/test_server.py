@@ -11,6 +11,7 @@ import pytest
 import pytest_lsp
 from lsprotocol import types as lsp
 from markdown import ROOT
+from pygls.exceptions import JsonRpcException
 from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
 
 from xegpu_py.extensions.editor.document import TOKEN_KINDS
@@ -290,3 +291,43 @@ def test_without_pygls_it_says_what_to_install():
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert ran.returncode == 1 and "install xegpu-py with the extra 'lsp'" in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+def tokens_of(client, document):
+    return client.text_document_semantic_tokens_full_async(lsp.SemanticTokensParams(document))
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_file_of_one_long_line_takes_time_in_proportion_to_its_length(client):
+    text = "module { %é = " * 3000
+    document = opened(client, text)
+    start = time.monotonic()
+    position = lsp.Position(0, len(text))
+    completions = await client.text_document_completion_async(lsp.CompletionParams(document, position))
+    assert completions[0].text_edit.range == lsp.Range(position, position)
+    # It took a minute when each token counted the characters of its line.
+    tokens = (await tokens_of(client, document)).data
+    assert time.monotonic() - start < 15
+    assert list(tokens[:10]) == [0, 0, 6, TOKEN_KINDS.index("keyword"), 0, 0, 9, 2, TOKEN_KINDS.index("variable"), 0]
+    assert list(tokens[10:13]) == [0, 5, 6]
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_halves_of_characters_are_replaced(client):
+    document = opened(client, "// \ud800\nmodule {\n  func.func @f() { return }\n}\n")
+    assert list(await diagnostics(client, document)) == []
+    symbols = await client.text_document_document_symbol_async(lsp.DocumentSymbolParams(document))
+    assert [s.name for s in symbols] == ["f"]
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("uri", ["file:///etc/passwd", "file:///nonexistent", "None", "http://example.org/x"])
+async def test_files_that_are_not_open_are_not_read(client, uri):
+    message = f"the file '{uri}' is not open"
+    position = lsp.Position(0, 0)
+    with pytest.raises(JsonRpcException, match=message):
+        await client.workspace_execute_command_async(
+            lsp.ExecuteCommandParams("xegpu.showLowered", [uri, {"line": 0, "character": 0}])
+        )
+    with pytest.raises(JsonRpcException, match=message):
+        await client.text_document_hover_async(lsp.HoverParams(lsp.TextDocumentIdentifier(uri), position))

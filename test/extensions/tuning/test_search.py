@@ -1,6 +1,7 @@
 """Searches: spaces, journals, states of trials, limits. Workers and their children are real processes."""
 
 import os
+import re
 import signal
 import time
 
@@ -46,6 +47,32 @@ def test_constraints_exclude_and_are_named():
 def test_illegal_declarations(parameters, constraints, message):
     with pytest.raises(ValueError, match=message):
         Space(parameters, constraints)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("9**9**9 > n", "computes a number of more than 4096 bits"),
+        ("n << 10**12 > 1", "computes a number of more than 4096 bits"),
+        ("2**2047 * 2**2049 > n", "computes a number of more than 4096 bits"),
+        ("'a' * 10**9 == n", "multiplies, shifts or raises other values than numbers"),
+        ("[0] * 10**9 == n", "multiplies, shifts or raises other values than numbers"),
+        ("'%999999999d' % n == 'a'", "multiplies, shifts or raises other values than numbers"),
+        ("n < 'a'", "'<' not supported between instances of 'int' and 'str'"),
+    ],
+)
+def test_expressions_take_bounded_time(text, message):
+    sentence = re.escape(f"constraint '{text}' has no value for {{'n': 1}}: {message}")
+    with pytest.raises(ValueError, match=sentence):
+        list(Space({"n": [1]}, [text]))
+
+
+def test_expressions_at_the_bounds():
+    # The largest number has 4096 bits, and floats that overflow fulfil no constraint.
+    assert len(list(Space({"n": [1]}, ["2**1023 * 2**1024 > n", "n << 4094 > 1", "3 % 2.0 == n"]))) == 1
+    assert list(Space({"n": [1]}, ["2.0**99999 > n"])) == []
+    with pytest.raises(ValueError, match="is no expression: "):
+        Space({"n": [1]}, ["-" * 100_000 + "n"])
 
 
 def test_a_space_file_that_is_no_toml_has_one_located_error(tmp_path):

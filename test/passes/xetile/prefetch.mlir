@@ -2,6 +2,10 @@
 // RUN: xegpu-opt %s --xetile-to-xegpu-pipeline='prefetch-distance=2' --split-input-file | FileCheck %s --check-prefix=XEGPU
 // RUN: not xegpu-opt %s --xetile-prefetch='distance=0' --split-input-file 2>&1 | FileCheck %s --check-prefix=ZERO
 // ZERO: error: 'builtin.module' op cannot prefetch 0 iterations ahead: distance must be at least 1
+// RUN: not xegpu-opt %s --xetile-prefetch='distance=65' --split-input-file 2>&1 | FileCheck %s --check-prefix=FAR
+// FAR: error: 'builtin.module' op cannot prefetch 65 iterations ahead: distance must be at least 1 and at most 64
+// RUN: xegpu-opt %s --xetile-prefetch='distance=64' --split-input-file | FileCheck %s --check-prefix=LAST
+// LAST-LABEL: gpu.func @loop
 
 // Two tiles are prefetched before the loop, and one in each iteration.
 

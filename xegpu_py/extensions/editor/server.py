@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 import tempfile
 from pathlib import Path
 from urllib.parse import unquote, urlparse
@@ -19,6 +20,9 @@ from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
 
 SHOW_LOWERED = "xegpu.showLowered"
 """The command that lowers the kernel at a position. Arguments: a URI and a position. Result: vISA assembly."""
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half of a character of UTF-16, which no text in UTF-8 has. A client sends it escaped in JSON."""
 
 _DELAY = 0.1
 """A file is checked after this many seconds without a change."""
@@ -53,16 +57,19 @@ class Server(LanguageServer):
 
     def __init__(self, version: str) -> None:
         super().__init__("xegpu-lsp", version, text_document_sync_kind=lsp.TextDocumentSyncKind.Incremental)
-        self._documents: dict[str, tuple[int | None, Document]] = {}
+        self._documents: dict[str, tuple[int | None, str, Document]] = {}
         self._waiting: dict[str, asyncio.Task[None]] = {}
 
     def document(self, uri: str) -> Document:
-        """The current version of a file."""
-        text = self.workspace.get_text_document(uri)
+        """The current version of a file; see `text`."""
+        text = self.text(uri)
         known = self._documents.get(uri)
-        if known is None or known[0] != text.version or known[1].source.text != text.source:
-            known = self._documents[uri] = (text.version, Document.of(text.source, unquote(urlparse(uri).path)))
-        return known[1]
+        if known is None or known[:2] != (text.version, text.source):
+            document = Document.of(
+                _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text.source), unquote(urlparse(uri).path)
+            )
+            known = self._documents[uri] = (text.version, text.source, document)
+        return known[2]
 
     def close(self, uri: str) -> None:
         """Forget a file."""
@@ -71,9 +78,11 @@ class Server(LanguageServer):
 
     def check(self, uri: str) -> None:
         """Send a file's diagnostics."""
+        if uri not in self.workspace.text_documents:
+            return  # it was closed meanwhile
         document = self.document(uri)
         found = [self.diagnostic(uri, document, d) for d in document.diagnostics]
-        version = self.workspace.get_text_document(uri).version
+        version = self.text(uri).version
         self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found, version))
 
     def check_soon(self, uri: str) -> None:
@@ -88,8 +97,18 @@ class Server(LanguageServer):
         self._waiting[uri] = asyncio.ensure_future(wait())
 
     def text(self, uri: str) -> TextDocument:
-        """The file's text, which converts positions to the client's units."""
+        """The file's text, which converts positions to the client's units.
+
+        Raises:
+            JsonRpcInvalidParams: if the client has not opened it: no request reads other files.
+        """
+        if uri not in self.workspace.text_documents:
+            raise JsonRpcInvalidParams(f"the file '{uri}' is not open")
         return self.workspace.get_text_document(uri)
+
+    def units(self, uri: str, text: str) -> int:
+        """The length of a text in the client's units."""
+        return len(text) if text.isascii() else int(self.text(uri).position_codec.client_num_units(text))
 
     def range(self, uri: str, start: int, end: int) -> lsp.Range:
         """The range between two offsets."""
@@ -97,9 +116,9 @@ class Server(LanguageServer):
 
     def position(self, uri: str, offset: int) -> lsp.Position:
         """The position of an offset."""
-        where = self.document(uri).source.position(offset)
-        text = self.text(uri)
-        return text.position_codec.position_to_client_units(text.lines, lsp.Position(where.line - 1, where.column - 1))
+        source = self.document(uri).source
+        where = source.position(offset)
+        return lsp.Position(where.line - 1, self.units(uri, source.text[offset - where.column + 1 : offset]))
 
     def offset(self, uri: str, position: lsp.Position) -> int:
         """The offset of a position."""
@@ -128,15 +147,16 @@ class Server(LanguageServer):
 
     def tokens(self, uri: str) -> list[int]:
         """The file's tokens, five numbers each: lines and characters since the last one, length, type, modifiers."""
-        source, units = self.document(uri).source, self.text(uri).position_codec.client_num_units
+        source = self.document(uri).source
         numbers = {kind: n for n, kind in enumerate(TOKEN_KINDS)}
-        found, line, column = [], 0, 0
+        found, line, last = [], 0, 0
         for offset, text, kind in self.document(uri).tokens():
             where = source.position(offset)
-            start = units(source.text[offset - where.column + 1 : offset])
             new = where.line - 1 - line
-            found += [new, start if new else start - column, units(text), numbers[kind], 0]
-            line, column = where.line - 1, start
+            # Counted from the last token: a file can be one long line.
+            start = offset - where.column + 1 if new else last
+            found += [new, self.units(uri, source.text[start:offset]), self.units(uri, text), numbers[kind], 0]
+            line, last = where.line - 1, offset
         return found
 
     def occurrences(self, uri: str, position: lsp.Position) -> list[lsp.Range]:
@@ -218,10 +238,12 @@ def make(version: str) -> Server:
         return [lsp.FoldingRange(first, last - 1) for first, last in lines if last > first + 1]
 
     @server.feature(lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, lsp.SemanticTokensLegend([*TOKEN_KINDS], []))
+    @server.thread()
     def tokens(params: lsp.SemanticTokensParams) -> lsp.SemanticTokens:
         return lsp.SemanticTokens(server.tokens(params.text_document.uri))
 
-    # Kernels are lowered for their registers, and the server answers other requests meanwhile.
+    # Kernels are lowered for their registers, and the server answers other requests meanwhile, as for tokens and
+    # completions.
     @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
     @server.thread()
     def hints(params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
@@ -241,6 +263,7 @@ def make(version: str) -> Server:
     @server.feature(
         lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=[".", "%", "@", "{", "=", "<", "!", "#"])
     )
+    @server.thread()
     def completion(params: lsp.CompletionParams) -> list[lsp.CompletionItem]:
         uri = params.text_document.uri
         offset = server.offset(uri, params.position)
@@ -248,13 +271,14 @@ def make(version: str) -> Server:
         start = offset
         while start and (text[start - 1].isalnum() or text[start - 1] in "_.$%@^!#-"):
             start -= 1
+        place = server.range(uri, start, offset)
         return [
             lsp.CompletionItem(
                 c.text,
                 kind=_COMPLETIONS[c.kind],
                 detail=c.detail,
                 documentation=lsp.MarkupContent(lsp.MarkupKind.Markdown, c.doc) if c.doc else None,
-                text_edit=lsp.TextEdit(server.range(uri, start, offset), c.text),
+                text_edit=lsp.TextEdit(place, c.text),
             )
             for c in server.document(uri).completions(offset)
         ]

@@ -6,6 +6,8 @@ import ast
 import inspect
 import itertools
 import math
+import numbers
+import operator
 import sys
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,6 +32,43 @@ Configuration = dict[str, Any]
 
 _FUNCTIONS: dict[str, Any] = {"min": min, "max": max, "abs": abs, "cdiv": lambda a, b: -(-a // b)}
 """What expressions of constraints may call."""
+
+_BITS = 4096
+"""The size of the largest integer that an expression may compute: `9**9**9` would take all time and memory."""
+
+
+def _bounded(left: Any, right: Any, operation: Callable[[Any, Any], Any], bits: Callable[[Any, Any], float]) -> Any:
+    """The result of an operation on numbers, whose size is known before.
+
+    Raises:
+        ValueError: if an operand is no number, or the result has more than `_BITS` bits.
+    """
+    if not (isinstance(left, numbers.Number) and isinstance(right, numbers.Number)):
+        raise ValueError("multiplies, shifts or raises other values than numbers")
+    if isinstance(left, int) and isinstance(right, int) and bits(left, right) > _BITS:
+        raise ValueError(f"computes a number of more than {_BITS} bits")
+    return operation(left, right)
+
+
+_BOUNDED: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Pow: lambda a, b: _bounded(a, b, operator.pow, lambda a, b: abs(a).bit_length() * abs(b)),
+    ast.LShift: lambda a, b: _bounded(a, b, operator.lshift, lambda a, b: a.bit_length() + b),
+    ast.Mult: lambda a, b: _bounded(a, b, operator.mul, lambda a, b: a.bit_length() + b.bit_length()),
+    ast.Mod: lambda a, b: _bounded(a, b, operator.mod, lambda a, b: 0),
+}
+"""The operations whose result can be much larger than their operands. `%` is also the formatting of strings."""
+
+
+class _Bounded(ast.NodeTransformer):
+    """Replaces these operations by calls of their bounded forms."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if type(node.op) not in _BOUNDED:
+            return node
+        function = ast.Name(f"<{type(node.op).__name__}>", ast.Load())
+        return ast.copy_location(ast.Call(function, [node.left, node.right], []), node)
+
 
 _ALLOWED = (
     ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.USub, ast.BinOp, ast.operator, ast.Compare,
@@ -132,8 +171,8 @@ def expression(
     """
     try:
         tree = ast.parse(text, mode="eval")
-    except SyntaxError as e:
-        raise ValueError(f"{what} '{text}' is no expression: {e.msg}") from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
+        raise ValueError(f"{what} '{text}' is no expression: {getattr(e, 'msg', e)}") from None
     for node in ast.walk(tree):
         if not isinstance(node, _ALLOWED) or (isinstance(node, ast.Call) and not isinstance(node.func, ast.Name)):
             raise ValueError(f"{what} '{text}' has '{ast.unparse(node)}', which a {what} may not have")
@@ -141,18 +180,28 @@ def expression(
     for name in sorted(names - _FUNCTIONS.keys()):
         if name not in known:
             raise ValueError(f"{what} '{text}' names '{name}', which is neither a parameter nor a constant")
-    code: CodeType = compile(tree, f"<{what}>", "eval")
-    return frozenset(n for n in names if n in known), lambda values: eval(code, {**_FUNCTIONS, **values})
+    code: CodeType = compile(ast.fix_missing_locations(_Bounded().visit(tree)), f"<{what}>", "eval")
+    bounded = {f"<{operation.__name__}>": function for operation, function in _BOUNDED.items()}
+    functions = {"__builtins__": {}, **_FUNCTIONS, **bounded}
+
+    def value(values: Mapping[str, Any]) -> Any:
+        try:
+            return eval(code, {**functions, **values})
+        except (TypeError, ValueError) as e:
+            used = {name: value for name, value in values.items() if name in names}
+            raise ValueError(f"{what} '{text}' has no value for {used}: {e}") from None
+
+    return frozenset(n for n in names if n in known), value
 
 
 def _expression(text: str, known: Mapping[str, Any]) -> Constraint:
-    """A constraint that is an expression. One that divides by zero does not hold."""
+    """A constraint that is an expression. One that divides by zero or exceeds the floats does not hold."""
     names, value = expression(text, known, "constraint")
 
     def holds(values: Mapping[str, Any]) -> bool:
         try:
             return bool(value(values))
-        except ZeroDivisionError:
+        except ArithmeticError:
             return False
 
     return Constraint(text, names, holds)
