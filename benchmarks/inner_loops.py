@@ -16,7 +16,7 @@ from pathlib import Path
 from support.fma_peak import loop
 
 from xegpu_py.engines.jit.dpas_functions import Shape, multiplier
-from xegpu_py.engines.jit.host import KNOWN, Host, host_named
+from xegpu_py.engines.jit.host import KNOWN, Host, host_by_name
 from xegpu_py.engines.jit.llvm import compiled
 from xegpu_py.engines.jit.native_code import _LEVEL, _PASSES
 
@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("cpus", nargs="*", metavar="CPU", help="of " + ", ".join(KNOWN))
     least = 1.0
     for name in parser.parse_args().cpus or CPUS:
-        host = host_named(name)
+        host = host_by_name(name)
         text = multiplier("multiply", SHAPE, COLUMNS, LINKS, host)
         own = flops_of_a_cycle(text, host)
         peak = max(flops_of_a_cycle(text, host, alone=True), flops_of_a_cycle(loop(host), host))

@@ -69,7 +69,7 @@ def digest(data: str | bytes) -> str:
 
 def native_texts(kernel: Any) -> dict[str, str]:
     """The LLVM IR of a kernel for each of `HOSTS`. No public name gives it: this alone follows moves of modules."""
-    from xegpu_py.engines.jit.host import host_named
+    from xegpu_py.engines.jit.host import host_by_name
     from xegpu_py.engines.jit.thread_function import functions_of_program
     from xegpu_py.visa.dataflow import flow_of
 
@@ -78,7 +78,7 @@ def native_texts(kernel: Any) -> dict[str, str]:
     program, divergent = kernel.program, flow_of(kernel.program).divergent
     model = kernel.options.model
     return {
-        column: "\n".join(functions_of_program(program, layout, model, host_named(name), divergent, False))
+        column: "\n".join(functions_of_program(program, layout, model, host_by_name(name), divergent, False))
         for column, name in HOSTS.items()
     }
 

@@ -1,4 +1,4 @@
-"""What a kernel may access, and which faults are reported: bounds and races."""
+"""Memory of a kernel and its faults: accesses out of bounds, and races."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class AccessFault(Exception):
 
     Attributes:
         index: the flat index of the address among the addresses of the request.
-        reason: what is wrong, as a clause: "reads 4 bytes at 0x10, ...".
+        reason: the fault as a clause: "reads 4 bytes at 0x10, ...".
     """
 
     def __init__(self, index: int, reason: str) -> None:
@@ -54,19 +54,19 @@ class Memory(Protocol):
     def ranges(self) -> list[tuple[int, int, int]]:
         """The address and size of each allocation, and the difference between its host address and its address."""
 
-    def locate(self, addresses: Array, size: int, verb: str, needed: Array | None = None) -> Array:
+    def locate(self, addresses: Array, size: int, verb: str, required_bytes: Array | None = None) -> Array:
         """Offsets into `data` of addresses; the `size` bytes at each address must be in one allocation.
 
         Args:
             addresses: uint64, any shape.
             verb: the kind of access for the message, such as "reads".
-            needed: the number of bytes at each address that must be in an allocation, if not all `size` bytes.
+            required_bytes: the number of bytes at each address that must be in an allocation, if not all `size` bytes.
 
         Raises:
             AccessFault: for the first address that is in no allocation.
         """
 
-    def place(self, offset: int) -> str:
+    def byte_name(self, offset: int) -> str:
         """The name of a byte of `data`: "byte 4 of '%A'"."""
 
     def surface(self, bases: Array, extents: Array, verb: str) -> Array:
@@ -100,9 +100,9 @@ class LocalMemory(Struct):
             AccessFault: for the first address at which the memory has fewer than `size` bytes.
         """
         wide = addresses.astype(np.int64)
-        bad = (wide < 0) | (wide + size > self.bytes)
-        if bad.any():
-            index = int(np.argmax(bad.ravel()))
+        out_of_bounds = (wide < 0) | (wide + size > self.bytes)
+        if out_of_bounds.any():
+            index = int(np.argmax(out_of_bounds.ravel()))
             at = int(wide.ravel()[index])
             raise AccessFault(
                 index, f"{verb} {size} bytes at {at:#x} of the shared local memory, which has {self.bytes} bytes"
@@ -114,7 +114,7 @@ class RuntimeFault(Exception):
     """Running a kernel failed.
 
     Attributes:
-        message: what is wrong.
+        message: the error.
         notes: the place of the failure: kernel, workgroup, thread, lane, instruction.
         position: the instruction's position in its source.
         elsewhere: a note on another instruction, and the position of that instruction in the source.
@@ -165,7 +165,7 @@ class RaceFault(Exception):
         thread, other: the numbers in the launch of the threads of the current and of the earlier access.
         earlier: the instruction of the earlier access.
         slm: whether the place is in shared local memory; otherwise it is in global memory.
-        place: the offset in that memory of a byte that both access.
+        offset: the offset in that memory of a byte that both access.
         unfenced: whether there is a barrier between the accesses, but no fence before the barrier.
     """
 
@@ -173,7 +173,7 @@ class RaceFault(Exception):
     other: int
     earlier: Instruction
     slm: bool
-    place: int
+    offset: int
     unfenced: bool
 
 
@@ -191,9 +191,9 @@ class _Events:
             self.fields = np.concatenate([self.fields, np.zeros_like(self.fields)], axis=1)
         for field, column in zip(self.fields, columns):
             field[self.count : self.count + size] = column
-        first = self.count
+        first_event = self.count
         self.count += size
-        return first
+        return first_event
 
 
 class Races:
@@ -216,7 +216,7 @@ class Races:
         self._instructions: list[Instruction] = []
         self._numbers: dict[int, int] = {}
         self._events = _Events()
-        self._now = 0
+        self._time = 0
         self._latest = {UGM: _nothing(memory_bytes, self._granules[UGM])}
         # For each thread of the launch and memory of atomics: the time up to which its accesses of each clock are
         # released, and the time up to which it has acquired what others released.
@@ -238,21 +238,21 @@ class Races:
 
     def signalled(self, rows: Array, barrier: Array, phases: Array) -> None:
         """Record that threads of the batch have signalled barriers, which completes `phases`."""
-        groups, own = np.divmod(rows, self._group_size)
-        self._clocks[0, rows, own] = self._now
+        groups, thread_in_group = np.divmod(rows, self._group_size)
+        self._clocks[0, rows, thread_in_group] = self._time
         acquired = self._acquired[:, self._first() + rows, None]
         known = np.concatenate([self._clocks[:, rows], acquired], axis=2)
         np.maximum.at(self._gathering, (groups, barrier), known.transpose(1, 0, 2))
-        done = phases > self._phases
-        self._complete[done] = self._gathering[done]
+        complete = phases > self._phases
+        self._complete[complete] = self._gathering[complete]
         self._phases = phases.copy()
 
     def passed(self, rows: Array, barrier: Array) -> None:
         """Record that threads of the batch have passed their waits."""
-        known = self._complete[rows // self._group_size, barrier].transpose(1, 0, 2)
-        self._clocks[:, rows] = np.maximum(self._clocks[:, rows], known[:, :, :-1])
+        completed_phases = self._complete[rows // self._group_size, barrier].transpose(1, 0, 2)
+        self._clocks[:, rows] = np.maximum(self._clocks[:, rows], completed_phases[:, :, :-1])
         threads = self._first() + rows
-        self._acquired[:, threads] = np.maximum(self._acquired[:, threads], known[:, :, -1])
+        self._acquired[:, threads] = np.maximum(self._acquired[:, threads], completed_phases[:, :, -1])
 
     def fence(self, rows: Array, slm: bool, wide: bool) -> None:
         """Record that threads of the batch have fenced a memory.
@@ -261,7 +261,7 @@ class Races:
             wide: whether the fence orders accesses for other workgroups too.
         """
         memory = SLM if slm else UGM
-        self._clocks[memory, rows, rows % self._group_size] = self._now
+        self._clocks[memory, rows, rows % self._group_size] = self._time
         for fenced in self._fenced[: 1 + wide, memory]:
             # What other threads did before a barrier is fenced too.
             np.maximum.at(fenced, self._known_to(rows), self._clocks[memory, rows])
@@ -292,39 +292,39 @@ class Races:
         """
         if not len(rows):
             return
-        memory, kind = SLM if slm else UGM, _KINDS[INSTRUCTIONS[inst.name].category]
-        self._now += 1
+        memory, access_kind = SLM if slm else UGM, _KINDS[INSTRUCTIONS[inst.name].category]
+        self._time += 1
         granule = self._granules[memory]
-        places, which = self._places(offsets, size, granule)
-        if kind == _ATOMIC:
-            self._synchronize(rows[which], places, memory)
+        granules, access_index = self._granules_of(offsets, size, granule)
+        if access_kind == _ATOMIC:
+            self._synchronize(rows[access_index], granules, memory)
         threads, numbers = np.unique(rows, return_inverse=True)
-        clock = 0 if kind == _READ else memory
-        first = self._events.add(self._first() + threads, clock, self._now, self._number(inst))
-        found, who = first + numbers.ravel()[which], rows[which]
+        clock = 0 if access_kind == _READ else memory
+        first_event = self._events.add(self._first() + threads, clock, self._time, self._number(inst))
+        events, threads_of_granules = first_event + numbers.ravel()[access_index], rows[access_index]
         latest = self._latest[memory]
         if values is not None:
-            at = places[:, None] * granule + np.arange(granule)
-            new = values[which[:, None], at - offsets[which][:, None]]
-            changes = (data[at] != new).any(axis=1)
-            self._compare(latest[0][places[changes]], who[changes], places[changes], memory)
-        for slot in _OPPONENTS[kind]:
-            self._compare(latest[slot][places], who, places, memory)
+            at = granules[:, None] * granule + np.arange(granule)
+            stored_bytes = values[access_index[:, None], at - offsets[access_index][:, None]]
+            changes = (data[at] != stored_bytes).any(axis=1)
+            self._compare(latest[0][granules[changes]], threads_of_granules[changes], granules[changes], memory)
+        for slot in _OPPONENTS[access_kind]:
+            self._compare(latest[slot][granules], threads_of_granules, granules, memory)
         if values is not None:
-            latest[1:, places] = -1
-            latest[0][places] = found
-            differs = (new != new[_last(places)]).any(axis=1)
-            self._compare(latest[0][places[differs]], who[differs], places[differs], memory)
+            latest[1:, granules] = -1
+            latest[0][granules] = events
+            differs = (stored_bytes != stored_bytes[_last_equal(granules)]).any(axis=1)
+            self._compare(latest[0][granules[differs]], threads_of_granules[differs], granules[differs], memory)
         else:
-            self._keep(latest[_SLOTS[kind]], places, found, who)
+            self._keep(latest[_SLOTS[access_kind]], granules, events, threads_of_granules)
 
-    def _places(self, offsets: Array, size: int, granule: int) -> tuple[Array, Array]:
+    def _granules_of(self, offsets: Array, size: int, granule: int) -> tuple[Array, Array]:
         """The granules of accesses, and for each granule its access."""
         starts, ends = -(-offsets // granule), (offsets + size) // granule
         spread = starts[:, None] + np.arange(-(-size // granule))
         inside = spread < ends[:, None]
-        which = np.broadcast_to(np.arange(len(offsets))[:, None], spread.shape)
-        return spread[inside], which[inside]
+        access_index = np.broadcast_to(np.arange(len(offsets))[:, None], spread.shape)
+        return spread[inside], access_index[inside]
 
     def _number(self, inst: Instruction) -> int:
         number = self._numbers.get(id(inst))
@@ -342,70 +342,73 @@ class Races:
         start = self._first() + rows - rows % self._group_size
         return start[:, None] + np.arange(self._group_size)
 
-    def _synchronize(self, who: Array, places: Array, memory: int) -> None:
-        """Acquire what other threads released by their latest atomics of the same places, and release."""
-        # Simultaneous atomics of one place come in the order of their threads.
-        order = np.lexsort((who, places))
-        mine, at = self._first() + who[order], places[order]
-        after = np.flatnonzero((at[1:] == at[:-1]) & (mine[1:] != mine[:-1])) + 1
-        np.maximum.at(self._acquired[memory], mine[after], self._now)
+    def _synchronize(self, rows_of_atomics: Array, granules: Array, memory: int) -> None:
+        """Acquire what other threads released by their latest atomics of the same granules, and release."""
+        # Simultaneous atomics of one granule come in the order of their threads.
+        order = np.lexsort((rows_of_atomics, granules))
+        thread_numbers, at = self._first() + rows_of_atomics[order], granules[order]
+        successors = np.flatnonzero((at[1:] == at[:-1]) & (thread_numbers[1:] != thread_numbers[:-1])) + 1
+        np.maximum.at(self._acquired[memory], thread_numbers[successors], self._time)
         for slot in self._latest[memory][_SLOTS[_ATOMIC]]:
             thread, _, when, _ = self._events.fields[:, slot[at]]
-            other = (slot[at] >= 0) & (thread != mine)
-            np.maximum.at(self._acquired[memory], mine[other], when[other])
-        rows = np.unique(who)
+            by_other = (slot[at] >= 0) & (thread != thread_numbers)
+            np.maximum.at(self._acquired[memory], thread_numbers[by_other], when[by_other])
+        rows = np.unique(rows_of_atomics)
         threads = self._known_to(rows)
         wide = self._fenced[int(memory == UGM)]
         for clock, released in enumerate(self._released[memory]):
             known = self._clocks[clock, rows]
             np.maximum.at(released, threads, known if clock == 0 else np.minimum(known, wide[clock, threads]))
-        self._released[memory, 0, self._first() + rows] = self._now
+        self._released[memory, 0, self._first() + rows] = self._time
 
-    def _compare(self, old: Array, who: Array, places: Array, memory: int) -> None:
-        """Compare accesses by threads `who` of the batch with earlier ones of the same granules, -1 for none."""
-        found = np.flatnonzero(old >= 0)
-        if not len(found):
+    def _compare(self, old_events: Array, threads: Array, granules: Array, memory: int) -> None:
+        """Compare accesses by threads `threads` of the batch with earlier ones of the same granules, -1 for none."""
+        indices = np.flatnonzero(old_events >= 0)
+        if not len(indices):
             return
-        who = who[found]
-        thread, clock, when, inst = self._events.fields[:, old[found]]
-        mine = who + self._first()
-        (group, own), here = np.divmod(thread, self._group_size), mine // self._group_size
-        together = group == here
-        ordered = (thread == mine) | (together & (self._clocks[clock, who, own] >= when))
-        for atomics, counts in ((UGM, True), (SLM, together)):
-            released = np.minimum(self._released[atomics, clock, thread], self._acquired[atomics, mine])
+        threads = threads[indices]
+        thread, clock, when, inst = self._events.fields[:, old_events[indices]]
+        thread_numbers = threads + self._first()
+        (group, other_in_group), group_of_thread = (
+            np.divmod(thread, self._group_size),
+            thread_numbers // self._group_size,
+        )
+        same_group = group == group_of_thread
+        ordered = (thread == thread_numbers) | (same_group & (self._clocks[clock, threads, other_in_group] >= when))
+        for atomics, counts in ((UGM, True), (SLM, same_group)):
+            released = np.minimum(self._released[atomics, clock, thread], self._acquired[atomics, thread_numbers])
             ordered |= counts & (when <= released)
         if ordered.all():
             return
         i = int(np.argmin(ordered))
         raise RaceFault(
-            int(mine[i]),
+            int(thread_numbers[i]),
             int(thread[i]),
             self._instructions[int(inst[i])],
             memory == SLM,
-            int(places[found[i]]) * self._granules[memory],
-            bool(together[i] and self._clocks[0, who[i], own[i]] >= when[i]),
+            int(granules[indices[i]]) * self._granules[memory],
+            bool(same_group[i] and self._clocks[0, threads[i], other_in_group[i]] >= when[i]),
         )
 
-    def _keep(self, latest: Array, places: Array, found: Array, who: Array) -> None:
+    def _keep(self, latest: Array, granules: Array, events: Array, threads: Array) -> None:
         """Record accesses; each granule keeps the latest of two threads."""
-        one, two = latest
-        before, older = one[places], two[places]
+        latest_event, other_event = latest
+        latest_before, older_event = latest_event[granules], other_event[granules]
         # Of simultaneous accesses of one granule the first and the last are kept.
-        two[places[::-1]] = found[::-1]
-        one[places] = found
-        single = two[places] == one[places]
-        same = self._events.fields[0, before] == who + self._first()
-        rest = np.where((before >= 0) & ~same, before, older)
-        two[places[single]] = rest[single]
+        other_event[granules[::-1]] = events[::-1]
+        latest_event[granules] = events
+        single = other_event[granules] == latest_event[granules]
+        same = self._events.fields[0, latest_before] == threads + self._first()
+        replaced = np.where((latest_before >= 0) & ~same, latest_before, older_event)
+        other_event[granules[single]] = replaced[single]
 
 
-def _last(places: Array) -> Array:
-    """For each granule the index of the last equal one."""
-    _, which = np.unique(places, return_inverse=True)
-    last = np.zeros(len(places), np.int64)
-    last[which] = np.arange(len(places))
-    return last[which]
+def _last_equal(granules: Array) -> Array:
+    """Return, for each granule, the index of the last equal granule."""
+    _, group_index = np.unique(granules, return_inverse=True)
+    last_index = np.zeros(len(granules), np.int64)
+    last_index[group_index] = np.arange(len(granules))
+    return last_index[group_index]
 
 
 def _nothing(size: int, granule: int) -> Array:

@@ -16,8 +16,8 @@ from xegpu_py.engines.operands import (
     DelayedStores,
     Layout,
     Rows,
-    data_places,
-    indirect_places,
+    data_offsets,
+    indirect_offsets,
     masker,
     new_batch,
 )
@@ -99,8 +99,8 @@ class Interpreter(Struct, dict=True):
 
     def _prepare(self, at: int) -> tuple[Step | None, Next | None]:
         """The step of an instruction, or for control flow its `Next`, built on demand: native code needs few."""
-        found = self._prepared.get(at)
-        if found is None:
+        cached_step = self._prepared.get(at)
+        if cached_step is None:
             inst = self.program.instructions[at]
             decide = CONTROL[inst.name](inst, self.program, self.layout) if inst.name in CONTROL else None
             step = None if decide else self._step(inst)
@@ -109,8 +109,8 @@ class Interpreter(Struct, dict=True):
                 step = step and watched_step(step, inst, self.layout)
             if step and inst.indirect:
                 step = bounded_step(step, inst, self.layout)
-            found = self._prepared[at] = (step, decide)
-        return found
+            cached_step = self._prepared[at] = (step, decide)
+        return cached_step
 
     @cached_property
     def _steps(self) -> list[Step | None]:
@@ -144,13 +144,13 @@ class Interpreter(Struct, dict=True):
                 if self.order is not None:
                     self._run_some(batch, runnable, self.order, name_thread)
                     continue
-                places = batch.pc[runnable]
-                at = int(places.min())
-                runs = runs + 1 if (places != at).any() else 0
+                counters = batch.pc[runnable]
+                at = int(counters.min())
+                runs = runs + 1 if (counters != at).any() else 0
                 if runs > patience:
                     # The threads farthest behind may poll memory that others write.
-                    each = np.unique(places)
-                    at = int(each[favours % len(each)])
+                    distinct_counters = np.unique(counters)
+                    at = int(distinct_counters[favours % len(distinct_counters)])
                     runs, patience, favours = 0, max(patience // 2, 1), favours + 1
                 self._run_group(batch, runnable, at, name_thread)
 
@@ -165,47 +165,49 @@ class Interpreter(Struct, dict=True):
     ) -> None:
         """Run some threads that are at one instruction until they have executed a message."""
         at = int(order.choice(batch.pc[runnable]))
-        here = np.flatnonzero(runnable & (batch.pc == at))
+        threads = np.flatnonzero(runnable & (batch.pc == at))
         some = np.zeros(batch.threads, bool)
-        chosen = order.choice(here, 1 if batch.delayed else order.integers(1, len(here) + 1), replace=False)
-        some[chosen] = True
+        selected_threads = order.choice(
+            threads, 1 if batch.delayed else order.integers(1, len(threads) + 1), replace=False
+        )
+        some[selected_threads] = True
         if batch.delayed:
-            batch.delayed.thread = int(chosen[0])
+            batch.delayed.thread = int(selected_threads[0])
         self._run_group(batch, some, at, name_thread, int(self._pauses[np.searchsorted(self._pauses, at, "right")]))
 
     def _run_group(
         self, batch: Batch, runnable: Array, at: int, name_thread: Callable[[int], str], pause: int = ENDED
     ) -> None:
         """Run the threads that are at an instruction until they diverge, converge with others or reach `pause`."""
-        chosen = runnable & (batch.pc == at)
-        rows = np.nonzero(chosen)[0]
-        whole: Rows = slice(None) if len(rows) == batch.threads else rows
+        selected_threads = runnable & (batch.pc == at)
+        rows = np.nonzero(selected_threads)[0]
+        batch_rows: Rows = slice(None) if len(rows) == batch.threads else rows
         stop = min(int(batch.pc[runnable & (batch.pc > at)].min(initial=ENDED)), pause)
         active = None
         if batch.lane_pc is not None:
             lanes = batch.lane_pc[rows, self._divergent]
-            here = lanes == at
-            stop = min(stop, int(lanes[~here].min(initial=ENDED)))
-            if not here.all():
+            enabled_lanes = lanes == at
+            stop = min(stop, int(lanes[~enabled_lanes].min(initial=ENDED)))
+            if not enabled_lanes.all():
                 active = np.ones((len(rows), LANES), bool)
-                active[:, self._divergent] = here
+                active[:, self._divergent] = enabled_lanes
         steps, observer = self._steps, self.observer
         while at != stop:
-            place = at % self._frame
-            step = steps[place]
+            index = at % self._frame
+            step = steps[index]
             try:
                 if step is None:
                     to = self._decide(batch, rows, at, active)
                 else:
-                    step(batch, whole, active)
+                    step(batch, batch_rows, active)
             except AccessFault as fault:
-                raise self.access_fault(fault, place, rows, name_thread) from None
+                raise self.access_fault(fault, index, rows, name_thread) from None
             except UnwrittenFault as fault:
-                raise self.unwritten_fault(fault, place, rows, name_thread) from None
+                raise self.unwritten_fault(fault, index, rows, name_thread) from None
             except RaceFault as fault:
-                raise self._race_fault(fault, place, batch) from None
+                raise self._race_fault(fault, index, batch) from None
             if observer:
-                observer.ran(place, batch, rows)
+                observer.ran(index, batch, rows)
             if step is not None:
                 at += 1
                 continue
@@ -241,8 +243,8 @@ class Interpreter(Struct, dict=True):
         assert function
         to = function(batch, rows, at, active)
         decisive = to if to.ndim == 1 else to[:, self._divergent]
-        first = int(decisive.flat[0])
-        return first if first not in (STAY, ENDED) and (decisive == first).all() else to
+        next_pc = int(decisive.flat[0])
+        return next_pc if next_pc not in (STAY, ENDED) and (decisive == next_pc).all() else to
 
     def _move(self, batch: Batch, rows: Array, active: Array | None, at: int) -> None:
         if batch.lane_pc is None:
@@ -252,19 +254,19 @@ class Interpreter(Struct, dict=True):
 
     def _diverge(self, batch: Batch, rows: Array, active: Array | None, to: Array, at: int) -> None:
         """Set the program counters of threads, or of their enabled lanes."""
-        stays = to == STAY
+        waiting = to == STAY
         if batch.lane_pc is None:
-            batch.waiting[rows] = stays
-            batch.pc[rows] = np.where(stays, at, to)
+            batch.waiting[rows] = waiting
+            batch.pc[rows] = np.where(waiting, at, to)
             return
         lanes = batch.lane_pc[rows]
         wide = np.broadcast_to(
-            np.where(stays, at, to) if to.ndim == 2 else np.where(stays, at, to)[:, None], lanes.shape
+            np.where(waiting, at, to) if to.ndim == 2 else np.where(waiting, at, to)[:, None], lanes.shape
         )
         lanes = wide if active is None else np.where(active, wide, lanes)
         batch.lane_pc[rows] = lanes
         batch.pc[rows] = lanes[:, self._divergent].min(axis=1)
-        batch.waiting[rows] = stays.any(axis=1) if to.ndim == 2 else stays
+        batch.waiting[rows] = waiting.any(axis=1) if to.ndim == 2 else waiting
 
     def _fault(self, message: str, at: int, notes: list[str]) -> RuntimeFault:
         inst = self.program.instructions[at].written
@@ -283,9 +285,9 @@ class Interpreter(Struct, dict=True):
         where = f"in {name}"
         if lanes > 1:
             where += f", lane {inst.first_lane + lane}"
-        found = self._fault(fault.reason, at, [where])
-        found.thread = name
-        return found
+        error = self._fault(fault.reason, at, [where])
+        error.thread = name
+        return error
 
     def unwritten_fault(
         self, fault: UnwrittenFault, at: int, rows: Array, name_thread: Callable[[int], str]
@@ -296,10 +298,10 @@ class Interpreter(Struct, dict=True):
 
     def _race_fault(self, fault: RaceFault, at: int, batch: Batch) -> RuntimeFault:
         assert batch.races
-        mine, other = (batch.races.name_thread(thread) for thread in (fault.thread, fault.other))
-        place = batch.memory.place(fault.place)
+        thread_name, other_name = (batch.races.name_thread(thread) for thread in (fault.thread, fault.other))
+        byte_name = batch.memory.byte_name(fault.offset)
         if fault.slm:
-            place = f"byte {fault.place % batch.slm.bytes} of the shared local memory"
+            byte_name = f"byte {fault.offset % batch.slm.bytes} of the shared local memory"
         verb, past = (
             {"load": verbs[0], "store": verbs[1], "atomic": verbs[2]}[INSTRUCTIONS[inst.name].category]
             for inst, verbs in (
@@ -307,17 +309,17 @@ class Interpreter(Struct, dict=True):
                 (fault.earlier, ("read", "written", "changed")),
             )
         )
-        found = self._fault(f"{verb} {place}, which another thread has {past}, and nothing orders the two", at, [])
-        found.notes = [f"in {mine}", *found.notes]
+        error = self._fault(f"{verb} {byte_name}, which another thread has {past}, and nothing orders the two", at, [])
+        error.notes = [f"in {thread_name}", *error.notes]
         if fault.unfenced:
             memory = "slm" if fault.slm else "ugm"
-            found.notes.append(
+            error.notes.append(
                 f"a barrier orders writes of {memory} only behind a fence (lsc_fence.{memory}, xegpu.fence)"
             )
-        earlier = fault.earlier.written
-        text = f"'{earlier.name}' in {other}: {write_statement(earlier, self.program.modern)}"
-        found.elsewhere = (text, earlier.where)
-        return found
+        earlier_text = fault.earlier.written
+        text = f"'{earlier_text.name}' in {other_name}: {write_statement(earlier_text, self.program.modern)}"
+        error.elsewhere = (text, earlier_text.where)
+        return error
 
     def deadlock(self, batch: Batch, name_thread: Callable[[int], str]) -> RuntimeFault:
         """The error for a batch whose threads all wait or have ended."""
@@ -325,12 +327,12 @@ class Interpreter(Struct, dict=True):
         notes = []
         for counter in np.unique(batch.pc[stuck]):
             threads, at = stuck[batch.pc[stuck] == counter], int(counter) % self._frame
-            more = f" and {len(threads) - 1} more" if len(threads) > 1 else ""
+            others = f" and {len(threads) - 1} more" if len(threads) > 1 else ""
             text = write_statement(self.program.instructions[at], self.program.modern)
-            notes.append(f"{name_thread(int(threads[0]))}{more} wait{'s' * (not more)} at instruction {at}: {text}")
-        ended = int(((batch.pc >= ENDED) & np.isin(batch.groups, batch.groups[stuck])).sum())
-        if ended:
-            notes.append(f"{ended} threads of these workgroups have ended")
+            notes.append(f"{name_thread(int(threads[0]))}{others} wait{'s' * (not others)} at instruction {at}: {text}")
+        ended_count = int(((batch.pc >= ENDED) & np.isin(batch.groups, batch.groups[stuck])).sum())
+        if ended_count:
+            notes.append(f"{ended_count} threads of these workgroups have ended")
         at = int(batch.pc[stuck].min()) % self._frame
         return RuntimeFault(
             f"deadlock: {len(stuck)} threads of kernel '{self.program.name}' wait for signals that never come",
@@ -409,8 +411,8 @@ def _evaluate(
     if isinstance(result, Predicate):
         return tuple(int(b) for b in batch.flags[0, predicates[result], : inst.exec_size])
     width = result.format.bytes
-    found = batch.regs[0, offsets[result] : offsets[result] + inst.exec_size * width].view(f"u{width}")
-    return tuple(int(b) for b in found)
+    result_bits = batch.regs[0, offsets[result] : offsets[result] + inst.exec_size * width].view(f"u{width}")
+    return tuple(int(b) for b in result_bits)
 
 
 # Detection of accesses by address variables that are outside of the variables whose addresses these hold.
@@ -422,31 +424,31 @@ def bounded_step(step: Step, inst: Instruction, layout: Layout) -> Step:
     Raises:
         AccessFault: when the step runs, if a lane that acts has an element that is not within one of the variables.
     """
-    mask, places = masker(inst, layout), [indirect_places(o, inst.exec_size, layout) for o in inst.indirect]
+    mask, lane_offsets = masker(inst, layout), [indirect_offsets(o, inst.exec_size, layout) for o in inst.indirect]
 
     def bounded(batch: Batch, rows: Rows, active: Array | None) -> None:
         acting = mask(batch, rows, active)
-        for operand, found in zip(inst.indirect, places):
-            at, size = found(batch, rows), operand.format.bytes
+        for operand, element_offsets in zip(inst.indirect, lane_offsets):
+            at, size = element_offsets(batch, rows), operand.format.bytes
             outside = np.ones(at.shape, bool) if acting is None else np.broadcast_to(acting, at.shape)
             for base in operand.bases:
                 start = layout.offset(base)
                 outside = outside & ((at < start) | (at + size > start + base.bytes))
             if outside.any():
                 index = int(np.argmax(outside))
-                base, behind = nearest_base(operand, int(at.flat[index]), layout)
+                base, distance = nearest_base(operand, int(at.flat[index]), layout)
                 verb = "writes" if operand is inst["dst"] else "reads"
-                where = f"byte {behind} of register variable '{base.name}', which has {base.bytes} bytes"
+                where = f"byte {distance} of register variable '{base.name}', which has {base.bytes} bytes"
                 raise AccessFault(index, f"{verb} {size} bytes at {where}")
         step(batch, rows, active)
 
     return bounded
 
 
-def nearest_base(operand: Indirect, place: int, layout: Layout) -> tuple[Variable, int]:
+def nearest_base(operand: Indirect, register_offset: int, layout: Layout) -> tuple[Variable, int]:
     """The variable of an indirect operand that a place of the register file is nearest to, and its byte there."""
-    found = [(base, place - layout.offset(base)) for base in operand.bases]
-    return min(found, key=lambda one: max(-one[1], one[1] - one[0].bytes))
+    distances = [(base, register_offset - layout.offset(base)) for base in operand.bases]
+    return min(distances, key=lambda candidate: max(-candidate[1], candidate[1] - candidate[0].bytes))
 
 
 # Detection of reads of unwritten registers, lane by lane.
@@ -470,17 +472,17 @@ class OperandBytes(Struct, frozen=True, dict=True):
     """Positions in the register file of an operand's bytes, [lanes, bytes]; one lane for scalar operands."""
 
     var: Variable
-    places: Array
+    byte_offsets: Array
 
     @cached_property
     def span(self) -> slice:
         """The positions from the first byte to the last."""
-        return slice(int(self.places.min()), int(self.places.max()) + 1)
+        return slice(int(self.byte_offsets.min()), int(self.byte_offsets.max()) + 1)
 
     @cached_property
     def is_dense(self) -> bool:
         """Whether the operand has all bytes of the span."""
-        return bool(np.unique(self.places).size == self.span.stop - self.span.start)
+        return bool(np.unique(self.byte_offsets).size == self.span.stop - self.span.start)
 
 
 def watched_step(step: Step, inst: Instruction, layout: Layout) -> Step:
@@ -491,33 +493,33 @@ def watched_step(step: Step, inst: Instruction, layout: Layout) -> Step:
     """
     reads, writes = operand_bytes(inst, "read", layout), operand_bytes(inst, "write", layout)
     mask = masker(inst, layout)
-    found = [(named, indirect_places(named, inst.exec_size, layout)) for named in inst.indirect]
+    indirect_operands = [(indirect, indirect_offsets(indirect, inst.exec_size, layout)) for indirect in inst.indirect]
 
     def watching(batch: Batch, rows: Rows, active: Array | None) -> None:
         acting = mask(batch, rows, active)
         _look(batch, rows, acting, reads, layout)
         assert batch.written is not None
-        for named, places in found:
-            at = places(batch, rows)[:, :, None] + np.arange(named.format.bytes)
+        for indirect, element_offsets in indirect_operands:
+            at = element_offsets(batch, rows)[:, :, None] + np.arange(indirect.format.bytes)
             lanes = np.ones(at.shape[:2], bool) if acting is None else np.broadcast_to(acting, at.shape[:2])
             thread, lane = np.nonzero(lanes)
-            own = np.arange(batch.threads)[rows][thread][:, None], at[thread, lane]
-            if named is inst["dst"]:
-                batch.written[own] = True
-            elif not batch.written[own].all():
-                first, byte = np.argwhere(~batch.written[own])[0]
-                base, behind = nearest_base(named, int(own[1][first, byte]), layout)
-                raise UnwrittenFault(int(thread[first]), behind, base)
+            thread_bytes = np.arange(batch.threads)[rows][thread][:, None], at[thread, lane]
+            if indirect is inst["dst"]:
+                batch.written[thread_bytes] = True
+            elif not batch.written[thread_bytes].all():
+                lane_index, byte = np.argwhere(~batch.written[thread_bytes])[0]
+                base, distance = nearest_base(indirect, int(thread_bytes[1][lane_index, byte]), layout)
+                raise UnwrittenFault(int(thread[lane_index]), distance, base)
         step(batch, rows, active)
         for operand in writes:
-            count = len(operand.places)
+            count = len(operand.byte_offsets)
             lanes = np.ones((1, count), bool) if acting is None else _lanes(acting, count)
             if operand.is_dense and lanes.all():
                 batch.written[rows, operand.span] = True
             else:
                 threads = np.arange(batch.threads)[rows]
                 thread, lane = np.nonzero(np.broadcast_to(lanes, (len(threads), count)))
-                batch.written[threads[thread][:, None], operand.places[lane]] = True
+                batch.written[threads[thread][:, None], operand.byte_offsets[lane]] = True
 
     return watching
 
@@ -538,13 +540,13 @@ def _look(batch: Batch, rows: Rows, acting: Array | None, reads: list[OperandByt
         assert batch.written is not None
         if batch.written[rows, operand.span].all():
             continue
-        missing = ~batch.written[rows][:, operand.places]
+        unwritten = ~batch.written[rows][:, operand.byte_offsets]
         if acting is not None:
-            missing &= _lanes(acting, len(operand.places))[:, :, None]
-        if missing.any():
-            thread, lane, byte = (int(i) for i in np.argwhere(missing)[0])
-            place = int(operand.places[lane, byte])
-            raise UnwrittenFault(thread, place - layout.offset(operand.var), operand.var)
+            unwritten &= _lanes(acting, len(operand.byte_offsets))[:, :, None]
+        if unwritten.any():
+            thread, lane, byte = (int(i) for i in np.argwhere(unwritten)[0])
+            register_byte = int(operand.byte_offsets[lane, byte])
+            raise UnwrittenFault(thread, register_byte - layout.offset(operand.var), operand.var)
 
 
 def operand_bytes(inst: Instruction, use: str, layout: Layout) -> list[OperandBytes]:
@@ -554,7 +556,7 @@ def operand_bytes(inst: Instruction, use: str, layout: Layout) -> list[OperandBy
         use: "read" or "write".
     """
     slots = [s for s in INSTRUCTIONS[inst.name].slots if s.use == use]
-    return [b for b in (_bytes(s, inst, layout) for s in slots) if b and b.places.size]
+    return [b for b in (_bytes(s, inst, layout) for s in slots) if b and b.byte_offsets.size]
 
 
 def _lanes(acting: Array, count: int) -> Array:
@@ -578,14 +580,16 @@ def _bytes(slot: OperandSpec, inst: Instruction, layout: Layout) -> OperandBytes
         return OperandBytes(var, start + np.arange(total).reshape(inst.exec_size, -1))
     if "data" in inst.values:
         shape: DataShape = inst["data"]
-        moved = shape.register_bytes if slot.use == "write" else shape.memory_bytes
-        places = data_places(shape, inst.exec_size, layout.target.grf_bytes)[:, :, None] + np.arange(moved)
-        return OperandBytes(var, start + places.reshape(len(places), -1))
+        element_bytes = shape.register_bytes if slot.use == "write" else shape.memory_bytes
+        byte_offsets = data_offsets(shape, inst.exec_size, layout.target.grf_bytes)[:, :, None] + np.arange(
+            element_bytes
+        )
+        return OperandBytes(var, start + byte_offsets.reshape(len(byte_offsets), -1))
     if "block" in inst.values and slot.use == "read":
         # Padding of rows and the rest of the last register are not written.
         block: BlockShape = inst["block"]
         lines, columns, _ = block.register_shape()
         row = np.arange(block.width * block.size // 8)
-        places = np.arange(lines)[:, None] * (columns * block.size // 8) + row
-        return OperandBytes(var, start + places.reshape(1, -1))
+        byte_offsets = np.arange(lines)[:, None] * (columns * block.size // 8) + row
+        return OperandBytes(var, start + byte_offsets.reshape(1, -1))
     return OperandBytes(var, start + np.arange(total)[None, :])

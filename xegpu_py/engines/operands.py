@@ -80,9 +80,9 @@ class Layout(Struct, frozen=True):
 
     def offset(self, var: Variable) -> int:
         """Byte offset of a variable in the register file."""
-        root, inner = var.root
+        root, alias_offset = var.root
         if root.name in HEADER:
-            return BUILTIN_OFFSETS[root.name] + inner
+            return BUILTIN_OFFSETS[root.name] + alias_offset
         return self.allocation.offset(var)
 
 
@@ -97,8 +97,8 @@ def _columns(elements: list[int], base: int) -> slice | Array:
 
 
 def _take(view: Array, rows: Rows, columns: slice | Array) -> Array:
-    both = isinstance(columns, slice) or isinstance(rows, slice)
-    return view[rows, columns] if both else view[rows[:, None], columns]
+    are_slices = isinstance(columns, slice) or isinstance(rows, slice)
+    return view[rows, columns] if are_slices else view[rows[:, None], columns]
 
 
 def reader(operand: Region | Immediate | Indirect | AddressOf, exec_size: int, layout: Layout) -> Read:
@@ -119,23 +119,26 @@ def reader(operand: Region | Immediate | Indirect | AddressOf, exec_size: int, l
     return lambda batch, rows: _take(batch.views[name], rows, columns)
 
 
-def indirect_places(operand: Indirect, exec_size: int, layout: Layout) -> Read:
+def indirect_offsets(operand: Indirect, exec_size: int, layout: Layout) -> Read:
     """The places in the register file of an indirect operand's elements, int64[threads, lanes]."""
     size = TYPES["ud"].bytes
-    first, count = layout.offset(operand.var) // size + operand.col, operand.addresses(exec_size)
-    which, behind = (np.array(n) for n in zip(*operand.elements(exec_size)))
-    offsets = behind + operand.plus
+    first_address, address_count = layout.offset(operand.var) // size + operand.col, operand.addresses(exec_size)
+    address_index, displacements = (np.array(n) for n in zip(*operand.elements(exec_size)))
+    offsets = displacements + operand.plus
 
-    return lambda batch, rows: batch.views["ud"][rows, first : first + count].astype(np.int64)[:, which] + offsets
+    return lambda batch, rows: (
+        batch.views["ud"][rows, first_address : first_address + address_count].astype(np.int64)[:, address_index]
+        + offsets
+    )
 
 
 def _indirect_reader(operand: Indirect, exec_size: int, layout: Layout) -> Read:
-    places, fmt = indirect_places(operand, exec_size, layout), operand.format
+    element_offsets, fmt = indirect_offsets(operand, exec_size, layout), operand.format
     columns = np.arange(fmt.bytes)
 
     def read(batch: Batch, rows: Rows) -> Array:
-        # What lanes that do not act would read may lie anywhere.
-        at = np.clip(places(batch, rows), 0, batch.regs.shape[1] - fmt.bytes)
+        # Disabled lanes may have any address.
+        at = np.clip(element_offsets(batch, rows), 0, batch.regs.shape[1] - fmt.bytes)
         threads = np.arange(batch.threads)[rows][:, None, None]
         return batch.regs[threads, at[:, :, None] + columns].view(fmt.dtype)[:, :, 0]
 
@@ -161,16 +164,18 @@ def writer(operand: Destination | Indirect, exec_size: int, layout: Layout) -> W
 
 
 def _indirect_writer(operand: Indirect, exec_size: int, layout: Layout) -> Write:
-    places, columns = indirect_places(operand, exec_size, layout), np.arange(operand.format.bytes)
+    element_offsets, columns = indirect_offsets(operand, exec_size, layout), np.arange(operand.format.bytes)
 
     def write(batch: Batch, rows: Rows, values: Array, mask: Array | None) -> None:
-        at, threads = places(batch, rows), np.arange(batch.threads)[rows]
+        at, threads = element_offsets(batch, rows), np.arange(batch.threads)[rows]
         acting = np.ones(at.shape, bool) if mask is None else np.broadcast_to(mask, at.shape)
         data = np.ascontiguousarray(np.broadcast_to(values, at.shape)).view(np.uint8).reshape(*at.shape, -1)
-        # Of lanes that write one place the last one wins.
+        # The last lane wins if several write one element.
         for lane in range(exec_size):
-            own = acting[:, lane]
-            batch.regs[threads[own][:, None], at[own, lane][:, None] + columns] = data[own, lane]
+            acting_threads = acting[:, lane]
+            batch.regs[threads[acting_threads][:, None], at[acting_threads, lane][:, None] + columns] = data[
+                acting_threads, lane
+            ]
 
     return write
 
@@ -195,13 +200,13 @@ def raw_writer(operand: Raw, layout: Layout) -> Callable[..., None]:
     start = layout.offset(operand.var) + operand.offset
 
     def write(batch: Batch, rows: Rows, values: Array, mask: Array | None = None) -> None:
-        place = slice(start, start + values.shape[1])
-        batch.regs[rows, place] = values if mask is None else np.where(mask, values, batch.regs[rows, place])
+        byte_range = slice(start, start + values.shape[1])
+        batch.regs[rows, byte_range] = values if mask is None else np.where(mask, values, batch.regs[rows, byte_range])
 
     return write
 
 
-def data_places(shape: DataShape, lanes: int, grf_bytes: int) -> Array:
+def data_offsets(shape: DataShape, lanes: int, grf_bytes: int) -> Array:
     """The byte offsets of each lane's elements in a message's data operand, [lanes, elements].
 
     The first elements of all lanes come first, then the second elements, and so on; each group begins at a register. In
@@ -215,15 +220,15 @@ def data_places(shape: DataShape, lanes: int, grf_bytes: int) -> Array:
 
 def masker(inst: Instruction, layout: Layout) -> Mask:
     """The lanes in which an instruction acts: those that its predicate sets and, without NoMask, that are enabled."""
-    first, count, spec = inst.first_lane, inst.exec_size, INSTRUCTIONS[inst.name]
-    chosen = flag_reader(inst, layout) if inst.guard and not spec.selects else None
+    first_lane, lane_count, spec = inst.first_lane, inst.exec_size, INSTRUCTIONS[inst.name]
+    read_predicate = flag_reader(inst, layout) if inst.guard and not spec.selects else None
     no_mask = inst.no_mask or not spec.exec_sizes
 
     def mask(batch: Batch, rows: Rows, active: Array | None) -> Array | None:
-        enabled = None if no_mask or active is None else active[:, first : first + count]
-        if chosen is None:
+        enabled = None if no_mask or active is None else active[:, first_lane : first_lane + lane_count]
+        if read_predicate is None:
             return enabled
-        bits = chosen(batch, rows)
+        bits = read_predicate(batch, rows)
         return bits if enabled is None else bits & enabled
 
     return mask
@@ -234,19 +239,19 @@ def flag_reader(inst: Instruction, layout: Layout) -> Read:
     guard = inst.guard
     assert guard
     index = layout.predicates[guard.var]
-    first, count, size = inst.first_lane, inst.exec_size, guard.var.count
+    first_lane, lane_count, size = inst.first_lane, inst.exec_size, guard.var.count
     uniform = INSTRUCTIONS[inst.name].goes_together(inst)
 
     def read(batch: Batch, rows: Rows) -> Array:
         if guard.control:
             bits = batch.flags[rows, index, :size]
-            joined = (np.any if guard.control == "any" else np.all)(bits, axis=1)
-            found = np.repeat(joined[:, None], count, axis=1)
+            any_or_all = (np.any if guard.control == "any" else np.all)(bits, axis=1)
+            lane_bits = np.repeat(any_or_all[:, None], lane_count, axis=1)
         elif uniform:
-            found = batch.flags[rows, index, :1]
+            lane_bits = batch.flags[rows, index, :1]
         else:
-            found = batch.flags[rows, index, first : first + count]
-        return ~found if guard.inverted else found
+            lane_bits = batch.flags[rows, index, first_lane : first_lane + lane_count]
+        return ~lane_bits if guard.inverted else lane_bits
 
     return read
 
@@ -291,18 +296,18 @@ class Barriers(Struct):
         """Count one signal of each thread, in the workgroups `groups`; return whether a phase became complete."""
         complete = False
         np.add.at(self.arrived, (groups, barrier), 1)
-        for group, number, wanted in {(int(g), int(b), int(e)) for g, b, e in zip(groups, barrier, expected)}:
-            while wanted and self.arrived[group, number] >= wanted:
-                self.arrived[group, number] -= wanted
+        for group, number, signal_count in {(int(g), int(b), int(e)) for g, b, e in zip(groups, barrier, expected)}:
+            while signal_count and self.arrived[group, number] >= signal_count:
+                self.arrived[group, number] -= signal_count
                 self.phases[group, number] += 1
                 complete = True
         return complete
 
     def ready(self, rows: Array, groups: Array, barrier: Array) -> Array:
         """The threads whose waits are satisfied; their phases are advanced."""
-        free = np.asarray(self.phases[groups, barrier] > self.passed[rows, barrier])
-        self.passed[rows[free], barrier[free]] += 1
-        return free
+        satisfied = np.asarray(self.phases[groups, barrier] > self.passed[rows, barrier])
+        self.passed[rows[satisfied], barrier[satisfied]] += 1
+        return satisfied
 
 
 class DelayedStores(Struct):
@@ -320,37 +325,41 @@ class DelayedStores(Struct):
     thread: int = 0
     pending: dict[int, list[tuple[bool, Array, Array, Array]]] = field(default_factory=dict)
 
-    def add(self, slm: bool, memory: Array, places: Array, values: Array) -> None:
+    def add(self, slm: bool, memory: Array, byte_offsets: Array, values: Array) -> None:
         """Delay a store of the running thread: bytes uint8[n] at places int64[n] of a memory."""
-        self.pending.setdefault(self.thread, []).append((slm, memory, places, values))
+        self.pending.setdefault(self.thread, []).append((slm, memory, byte_offsets, values))
 
-    def read(self, slm: bool, memory: Array, places: Array) -> Array:
+    def read(self, slm: bool, memory: Array, byte_offsets: Array) -> Array:
         """The bytes at places of a memory that the running thread sees, uint8 of the places' shape."""
-        before = []
-        for _, _, own, values in (e for e in self.pending.get(self.thread, ()) if e[0] == slm):
-            before.append((own, memory[own]))
-            memory[own] = values
-        found: Array = memory[places]
-        for own, values in reversed(before):
-            memory[own] = values
-        return found
+        older_stores = []
+        for _, _, store_offsets, values in (e for e in self.pending.get(self.thread, ()) if e[0] == slm):
+            older_stores.append((store_offsets, memory[store_offsets]))
+            memory[store_offsets] = values
+        visible_bytes: Array = memory[byte_offsets]
+        for store_offsets, values in reversed(older_stores):
+            memory[store_offsets] = values
+        return visible_bytes
 
-    def release(self, slm: bool, places: Array | None = None) -> None:
+    def release(self, slm: bool, byte_offsets: Array | None = None) -> None:
         """Make the running thread's stores to a memory visible: all of them, or those to some places."""
-        kept = []
-        for own_slm, memory, own, values in self.pending.pop(self.thread, []):
-            chosen = np.full(len(own), own_slm == slm) if places is None or own_slm != slm else np.isin(own, places)
-            memory[own[chosen]] = values[chosen]
-            if not chosen.all():
-                kept.append((own_slm, memory, own[~chosen], values[~chosen]))
-        if kept:
-            self.pending[self.thread] = kept
+        pending_stores = []
+        for own_slm, memory, store_offsets, values in self.pending.pop(self.thread, []):
+            is_released = (
+                np.full(len(store_offsets), own_slm == slm)
+                if byte_offsets is None or own_slm != slm
+                else np.isin(store_offsets, byte_offsets)
+            )
+            memory[store_offsets[is_released]] = values[is_released]
+            if not is_released.all():
+                pending_stores.append((own_slm, memory, store_offsets[~is_released], values[~is_released]))
+        if pending_stores:
+            self.pending[self.thread] = pending_stores
 
     def end(self) -> None:
         """Make all stores visible."""
         for stores in self.pending.values():
-            for _, memory, places, values in stores:
-                memory[places] = values
+            for _, memory, byte_offsets, values in stores:
+                memory[byte_offsets] = values
         self.pending.clear()
 
 
@@ -522,9 +531,9 @@ def execution_bits(inst: Instruction, sources: Sequence[str]) -> int:
 def span(name: str, modifier: str = "") -> Span:
     """The minimum and maximum of an integer source."""
     info = np.iinfo(TYPES[name].dtype)
-    ends = [int(info.min), int(info.max)]
+    limits = [int(info.min), int(info.max)]
     if "abs" in modifier:
-        ends = [0, max(map(abs, ends))]
+        limits = [0, max(map(abs, limits))]
     if modifier.startswith("-"):
-        ends = [-e for e in ends]
-    return min(ends), max(ends)
+        limits = [-e for e in limits]
+    return min(limits), max(limits)

@@ -134,7 +134,7 @@ class DeviceMemory:
             raise AccessFault(index, f"{verb} {size} bytes at {self._describe(int(addresses.ravel()[index]), size)}")
         return offsets
 
-    def place(self, offset: int) -> str:
+    def byte_name(self, offset: int) -> str:
         """See `engines.memory.Memory`."""
         buffer = self.buffers[int(np.searchsorted(self._bounds[0], offset, "right")) - 1]
         return f"byte {offset - (buffer.address - BASE)} of '{buffer.name}'"

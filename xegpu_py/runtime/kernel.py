@@ -19,8 +19,8 @@ from xegpu_py.dialects.xegpu.types import UNIT_STRIDES
 from xegpu_py.drawing import html
 from xegpu_py.engines.faults import Races, RuntimeFault
 from xegpu_py.engines.interpreter import Interpreter
-from xegpu_py.engines.jit.checks import MOST_KEPT, RaceSuspected, Shadow
-from xegpu_py.engines.jit.engine import Jit, Launch
+from xegpu_py.engines.jit.checks import MAX_REUSED_BYTES, RaceSuspected, Shadow
+from xegpu_py.engines.jit.engine import Jit, NativeLaunch
 from xegpu_py.engines.jit.llvm import LLVMError
 from xegpu_py.engines.jit.native_code import processors
 from xegpu_py.engines.operands import BUILTIN_OFFSETS, Batch, Layout, new_batch
@@ -566,7 +566,7 @@ class Kernel:
     def jit(self) -> Jit:
         """The program as native code."""
         cache = Cache(folder_of(self.options.cache))
-        return Jit(self.runnable, self.layout, self.options.model, alone=False, cache=cache)
+        return Jit(self.runnable, self.layout, self.options.model, single_thread=False, cache=cache)
 
     def _run_native(self, launch: Prepared) -> Statistics:
         """Run native code. If its race check fails, the interpreter runs the launch again, to report the race."""
@@ -589,7 +589,7 @@ class Kernel:
                     raise
                 memory.assign(interpreted)
                 return done
-            if shadow.bytes <= MOST_KEPT:
+            if shadow.bytes <= MAX_REUSED_BYTES:
                 self._shadow = shadow
             unrecorded = shadow.unrecorded()
             if not unrecorded:
@@ -603,7 +603,7 @@ class Kernel:
         registers = np.zeros(self.jit.frame.registers, np.uint8)
         self._fill(registers, given)
         written = self._given(len(registers)) if self.layout.watch else None
-        launch = Launch(
+        launch = NativeLaunch(
             size.grid,
             size.block[:2],
             group_size,

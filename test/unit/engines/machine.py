@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from visa.programs import BASES, PREDICATES, general, program_of
 
 from xegpu_py.engines.interpreter import Interpreter
-from xegpu_py.engines.jit.engine import Jit, Launch, _ThreadTeam, dwords, packed, unpacked
+from xegpu_py.engines.jit.engine import Jit, NativeLaunch, _ThreadTeam, dwords, packed, unpacked
 from xegpu_py.engines.jit.native_launch_struct import TRAFFIC, Status
 from xegpu_py.engines.operands import ENDED, Batch, Layout, new_batch
 from xegpu_py.runtime.device_memory import DeviceMemory
@@ -156,7 +156,7 @@ def run_batch(jit: Jit, batch: Batch) -> None:
     """
     frame, size = jit.frame, batch.group_size
     groups = batch.threads // size
-    team = _ThreadTeam(jit, Launch((groups, 1, 1), (1, 1), size, 1, np.zeros(0, np.uint8), batch.memory, str), 1)
+    team = _ThreadTeam(jit, NativeLaunch((groups, 1, 1), (1, 1), size, 1, np.zeros(0, np.uint8), batch.memory, str), 1)
     worker = team.workers[0]
     for group in range(groups):
         rows, slot = slice(group * size, (group + 1) * size), worker.own

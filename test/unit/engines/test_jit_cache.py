@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from xegpu_py import cache as disk
 from xegpu_py.cache import NO_CACHE, Cache, digest, folder_of, package_state
 from xegpu_py.engines.jit import native_code
-from xegpu_py.engines.jit.host import Host, host_named, native_host
+from xegpu_py.engines.jit.host import Host, host_by_name, native_host
 from xegpu_py.engines.jit.thread_function import functions_of_program
 from xegpu_py.runtime.kernel import Kernel
 
@@ -188,7 +188,7 @@ def test_the_text_changes_with_program_target_and_options() -> None:
     def text(assembly: str, keep: bool = False, host: str = "haswell", **options: object) -> str:
         launcher = Kernel.from_assembly(assembly, **options)
         own = launcher._interpreter
-        return "".join(functions_of_program(own.program, own.layout, own.model, host_named(host), False, keep))
+        return "".join(functions_of_program(own.program, own.layout, own.model, host_by_name(host), False, keep))
 
     unsigned = product.replace("bf.bf", "u8.u8").replace("type=f num", "type=d num")
     texts = [

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import xegpu_py
-from xegpu_py.engines.jit.host import VARIABLE, host_named
+from xegpu_py.engines.jit.host import VARIABLE, host_by_name
 from xegpu_py.engines.jit.native_launch_struct import TABLES
 from xegpu_py.engines.jit.rules import elementary
 from xegpu_py.runtime.kernel import Kernel
@@ -80,7 +80,7 @@ def test_many_numbers(name: str) -> None:
     run(rows(name), values)
 
 
-HERE = [name for name in ("x86-64", "haswell", "skylake-avx512", "neoverse-n1") if host_named(name).runs_here]
+HERE = [name for name in ("x86-64", "haswell", "skylake-avx512", "neoverse-n1") if host_by_name(name).runs_here]
 """Hosts that compute powers in f64, and by tables of 8 and of 16 roots."""
 
 

@@ -16,7 +16,7 @@ from visa.programs import general, random_instruction
 from xegpu_py.engines import jit
 from xegpu_py.engines.interpreter import Interpreter
 from xegpu_py.engines.jit import native_code
-from xegpu_py.engines.jit.host import KNOWN, VARIABLE, Host, Tile, host_named, native_host
+from xegpu_py.engines.jit.host import KNOWN, VARIABLE, Host, Tile, host_by_name, native_host
 from xegpu_py.engines.jit.ir_text import PTR, Value, vector
 from xegpu_py.engines.jit.llvm import compiled
 from xegpu_py.engines.jit.thread_function import functions_of_program
@@ -28,14 +28,14 @@ from .machine import Machine, State, varied
 from .test_jit import REGISTERS, chain, compare
 
 ANY = TARGETS["any"]
-HERE = [name for name in KNOWN if host_named(name).runs_here]
-ARM = [name for name in KNOWN if host_named(name).is_arm]
+HERE = [name for name in KNOWN if host_by_name(name).runs_here]
+ARM = [name for name in KNOWN if host_by_name(name).is_arm]
 PROGRAMS = examples(200)
 
 
 @pytest.fixture(params=HERE)
 def host(request: pytest.FixtureRequest) -> Host:
-    return host_named(request.param)
+    return host_by_name(request.param)
 
 
 def program(seed: int) -> tuple[list[Instruction], Machine, random.Random]:
@@ -92,7 +92,7 @@ def test_products_that_depend_on_each_other(host: Host, seed: int) -> None:
 @pytest.mark.parametrize("name", ARM)
 def test_other_machines(name: str) -> None:
     """Code that this machine cannot run is only compiled: as many programs, several in a module, and products."""
-    host, found = host_named(name), []
+    host, found = host_by_name(name), []
     rng = random.Random(name)
     for seed in range(0, PROGRAMS, 25):
         instructions, machine, _ = program(seed)
@@ -144,7 +144,7 @@ def test_features_of_the_table_are_llvms() -> None:
         "avx512vl": ("v8f32", "call <8 x float> @llvm.rint.v8f32(<8 x float> %a)", "vrndscaleps"),
     }
     for name, (_, features) in KNOWN.items():
-        host = host_named(name)
+        host = host_by_name(name)
         if host.is_arm:
             continue
         for feature, (_, call, mnemonic) in probes.items():
@@ -170,7 +170,7 @@ def test_one_lane_is_stored_alone(how: str, lanes: int, bits: int) -> None:
     """Under AVX-512, LLVM 22 stores as much as the numbers had before they were truncated."""
     wide, truth = 2 * bits, ", ".join(f"i1 {str(i == 1).lower()}" for i in range(lanes))
     for name in KNOWN:
-        host = host_named(name)
+        host = host_by_name(name)
         if host.is_arm:
             continue
         code = host.function("f", [PTR, vector(lanes, f"i{wide}")])
@@ -194,16 +194,16 @@ def test_one_lane_is_stored_alone(how: str, lanes: int, bits: int) -> None:
 
 def test_tiles_fit_the_registers() -> None:
     """Accumulators, one row of B, and A."""
-    tiles = {name: host_named(name).tile(8, 64 // host_named(name).lanes(4)) for name in KNOWN}
+    tiles = {name: host_by_name(name).tile(8, 64 // host_by_name(name).lanes(4)) for name in KNOWN}
     assert tiles["haswell"] == tiles["znver3"] == Tile(4, 3)
     assert tiles["skylake-avx512"] == tiles["sapphirerapids"] == Tile(4, 4)
     assert tiles["neoverse-n1"] == tiles["apple-m1"] == Tile(8, 2)
     # A product of words that is not yet added occupies a register.
-    assert host_named("haswell").tile(8, 8, temporaries=1) == Tile(4, 2)
+    assert host_by_name("haswell").tile(8, 8, temporaries=1) == Tile(4, 2)
     # Loops: all but two rows have as many sums at once as fit.
-    assert host_named("haswell").tile(32, 8) == Tile(3, 4)
+    assert host_by_name("haswell").tile(32, 8) == Tile(3, 4)
     for name, tile in tiles.items():
-        own = host_named(name)
+        own = host_by_name(name)
         of_a = tile.rows if own.multiplies_by_lane else 1
         assert tile.rows * tile.vectors + tile.vectors + of_a <= own.vector_registers, name
         # Enough sums at once to hide the latency of additions on two units.

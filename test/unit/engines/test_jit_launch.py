@@ -283,7 +283,7 @@ def test_registers_that_a_program_writes_first_are_not_cleared() -> None:
     first, later = "    add (M1_NM, 1) S(0,0)<1> T(0,0)<0;1,0> 1:ud\n", "    mov (M1_NM, 1) T(0,0)<1> 2:ud\n"
     for body, some in ((later + first, True), (first + later, False)):
         jit = kernel(body + thread_number(1) + ADDRESS + STORE, engine="jit").jit
-        assert (jit.given < jit.frame.registers) == some
+        assert (jit.input_bytes < jit.frame.registers) == some
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from xegpu_py.engines.jit import thread_function
-from xegpu_py.engines.jit.host import VARIABLE, chosen_host, host_named
+from xegpu_py.engines.jit.host import VARIABLE, chosen_host, host_by_name
 from xegpu_py.engines.jit.thread_function import functions_of_program
 from xegpu_py.runtime.kernel import Kernel
 
@@ -78,7 +78,7 @@ def test_what_only_dpas_reads(kind: str) -> None:
             run(body, {"A", "B"})
 
 
-@pytest.mark.skipif(not host_named("haswell").runs_here, reason="the machine does not run this code")
+@pytest.mark.skipif(not host_by_name("haswell").runs_here, reason="the machine does not run this code")
 @pytest.mark.parametrize("kinds", ["s8.s8", "s8.u8", "u8.s8"])
 def test_bytes_as_words(kinds: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hosts that multiply words load bytes as words."""

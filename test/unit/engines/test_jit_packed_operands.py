@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from xegpu_py.engines.jit import engine, packed_operand_cache
-from xegpu_py.engines.jit.host import VARIABLE, chosen_host, host_named, native_host
+from xegpu_py.engines.jit.host import VARIABLE, chosen_host, host_by_name, native_host
 from xegpu_py.engines.jit.thread_function import functions_of_program
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.runtime.kernel import Kernel
@@ -142,7 +142,7 @@ def test_other_allocations_do_not_matter(hashes: str, monkeypatch: pytest.Monkey
     kernel(*arrays(), block=8)
     (worker,) = kernel.jit._spare
     assert worker._panels is not None
-    assert worker._panels.made == sum(map(packed_operand_cache.panel_stride, (8 * 16 * 4, 16 * 16 * 4)))
+    assert worker._panels.total_bytes == sum(map(packed_operand_cache.panel_stride, (8 * 16 * 4, 16 * 16 * 4)))
 
 
 def place_of(grid: tuple[int, ...], block: int) -> str:
@@ -175,13 +175,13 @@ def test_workgroups_run_together(
 ) -> None:
     """Those that are beside each other in x and y, of which each thread stores where its own place says."""
     found = []
-    own = engine.Jit._together
+    own = engine.Jit._side_by_side
 
-    def spy(jit: engine.Jit, launch: engine.Launch, workers: int) -> engine.Launch:
+    def spy(jit: engine.Jit, launch: engine.NativeLaunch, workers: int) -> engine.NativeLaunch:
         found.append(own(jit, launch, workers))
         return found[-1]
 
-    monkeypatch.setattr(engine.Jit, "_together", spy)
+    monkeypatch.setattr(engine.Jit, "_side_by_side", spy)
     rows = 8 * math.prod(grid) * block
     body = HEAD + SET + CLEAR + LOADS + PRODUCT + inner + place_of(grid, block)
     body += f"""\
@@ -231,7 +231,7 @@ def test_products_of_loops_wait(count: int, threads: int) -> None:
     assert "@flush_" in run(loop(count), threads)
 
 
-@pytest.mark.skipif(not host_named("haswell").runs_here, reason="the machine does not run this code")
+@pytest.mark.skipif(not host_by_name("haswell").runs_here, reason="the machine does not run this code")
 @pytest.mark.parametrize("kinds", ["s8.s8", "u8.s8", "u8.u8"])
 def test_bytes_wait_as_words(kinds: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On hosts that multiply words, panels of bytes hold words, which are added to integer sums in the same way."""
@@ -419,7 +419,7 @@ def test_products_whose_nans_nothing_sees(seen: bool) -> None:
 @pytest.mark.parametrize("host", ["native", "haswell"])
 def test_one_nan_among_sums(host: str, body: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Infinity times zero, which CPUs make a NaN of other bits, is found in each place of a result."""
-    if host != "native" and not host_named(host).runs_here:
+    if host != "native" and not host_by_name(host).runs_here:
         pytest.skip("the machine does not run this code")
     monkeypatch.setenv(VARIABLE, host)
     kernel = compiled(body, engine="jit")

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import xegpu_py
-from xegpu_py.engines.operands import data_places
+from xegpu_py.engines.operands import data_offsets
 from xegpu_py.ir.diagnostics import Source
 from xegpu_py.passes.visa_optimize.code_motion import forward_results
 from xegpu_py.target import TARGETS
@@ -209,5 +209,5 @@ def test_messages_of_few_lanes_take_the_registers_that_the_finalizer_encodes(tar
 
 def test_elements_of_few_lanes_begin_at_registers():
     """Two f64 for each of 4 lanes: a message of dg2 has room for 8 lanes."""
-    assert data_places(DataShape("d64", 2), 4, 32).tolist() == [[0, 64], [8, 72], [16, 80], [24, 88]]
-    assert data_places(DataShape("d32", 2), 4, 32).tolist() == [[0, 32], [4, 36], [8, 40], [12, 44]]
+    assert data_offsets(DataShape("d64", 2), 4, 32).tolist() == [[0, 64], [8, 72], [16, 80], [24, 88]]
+    assert data_offsets(DataShape("d32", 2), 4, 32).tolist() == [[0, 32], [4, 36], [8, 40], [12, 44]]

@@ -44,14 +44,14 @@ KINDS = {"load": 0, "store": 1, "atomic": 2}
 
 _ENTRY = 8
 
-_AHEAD = 7
+_ENTRIES_READ_AHEAD = 7
 """Entries behind those of an access that native code reads too."""
 
 _LOCKS = 4096
 
 _LINE = 64
 
-MOST_KEPT = 1 << 28
+MAX_REUSED_BYTES = 1 << 28
 """The size in bytes of the largest shadow whose memory is kept for the next launch."""
 
 _MOST_THREADS = 1 << 31
@@ -61,7 +61,7 @@ NULL = Value("null", PTR)
 
 
 class RaceSuspected(Exception):
-    """Two accesses may race; the interpreter has to decide."""
+    """A suspected race of two accesses, which the interpreter decides."""
 
 
 def emit_notes(
@@ -71,7 +71,7 @@ def emit_notes(
     lanes: tuple[Value, Value, Value],
     size: int,
     values: Value | None,
-    first: Value | None = None,
+    first_host_address: Value | None = None,
 ) -> Value:
     """Record the accesses of a message's lanes. Returns an i1: whether nothing races with them.
 
@@ -80,44 +80,64 @@ def emit_notes(
         lanes: addresses and the host's addresses, i64 each, and the lanes that act as bits of an i32.
         size: bytes of each access.
         values: for a store, a pointer to the consecutive values of the lanes.
-        first: a pointer to the first lane's place, if those of all lanes are known to lie side by side.
+        first_host_address: a pointer to the first lane's place, if those of all lanes are known to lie side by side.
     """
     addresses, hosts, bits = lanes
-    context, each = code.arguments[0], code.const(size, "i64")
-    words = [code.const(number, "i32") for number in (int(memory == "slm"), KINDS[category])]
-    if first:
+    context, access_bytes = code.arguments[0], code.const(size, "i64")
+    memory_and_kind = [code.const(number, "i32") for number in (int(memory == "slm"), KINDS[category])]
+    if first_host_address:
         start = code.extract(addresses, 0)
-        return code.call("race_note_beside", context, start, first, bits, each, values or NULL, *words, result="i1")
-    kept = [code.alloca(8 * addresses.lanes, 64) for _ in range(2)]
-    for place, found in zip(kept, (addresses, hosts)):
-        code.store(found, place, 8)
+        return code.call(
+            "race_note_beside",
+            context,
+            start,
+            first_host_address,
+            bits,
+            access_bytes,
+            values or NULL,
+            *memory_and_kind,
+            result="i1",
+        )
+    lane_arrays = [code.alloca(8 * addresses.lanes, 64) for _ in range(2)]
+    for lane_array, lane_addresses in zip(lane_arrays, (addresses, hosts)):
+        code.store(lane_addresses, lane_array, 8)
     count = code.const(addresses.lanes, "i64")
-    return code.call("race_note_lanes", context, *kept, count, bits, each, values or NULL, *words, result="i1")
+    return code.call(
+        "race_note_lanes",
+        context,
+        *lane_arrays,
+        count,
+        bits,
+        access_bytes,
+        values or NULL,
+        *memory_and_kind,
+        result="i1",
+    )
 
 
-def emit_values(code: Code, source: Value, places: list[list[int]], size: int) -> Value:
+def emit_values(code: Code, source: Value, element_offsets: list[list[int]], size: int) -> Value:
     """A pointer to the values of a store's lanes, one behind the other.
 
     Args:
         source: a pointer to the operand.
-        places: the offsets of each lane's elements in the operand; see `data_places`.
+        element_offsets: the offsets of each lane's elements in the operand; see `data_offsets`.
         size: bytes of an element in memory.
     """
-    lanes, elements, first = len(places), len(places[0]), places[0][0]
-    lane_step = places[1][0] - first if lanes > 1 else elements * size
-    step = places[0][1] - first if elements > 1 else size
+    lanes, elements, first_offset = len(element_offsets), len(element_offsets[0]), element_offsets[0][0]
+    lane_step = element_offsets[1][0] - first_offset if lanes > 1 else elements * size
+    step = element_offsets[0][1] - first_offset if elements > 1 else size
     if (lane_step, step) == (elements * size, size):
-        return code.at(source, first)
-    found = code.alloca(lanes * elements * size, 64)
+        return code.at(source, first_offset)
+    packed_values = code.alloca(lanes * elements * size, 64)
     numbers = [code.const(n, "i64") for n in (lanes, lane_step, elements, step, size)]
-    code.call("race_gather", found, code.at(source, first), *numbers)
-    return found
+    code.call("race_gather", packed_values, code.at(source, first_offset), *numbers)
+    return packed_values
 
 
 def clock_bytes(threads: int, barriers: int) -> tuple[int, int]:
     """Bytes of a workgroup's clocks that are zero when it begins, and of all of them; see `race_clocks.ll`."""
-    cleared = 16 + 4 * threads + 12 * threads * (threads + barriers)
-    return cleared, cleared + 48 * barriers * threads
+    zeroed_bytes = 16 + 4 * threads + 12 * threads * (threads + barriers)
+    return zeroed_bytes, zeroed_bytes + 48 * barriers * threads
 
 
 class LocalShadow:
@@ -128,7 +148,7 @@ class LocalShadow:
         self._cleared, size = clock_bytes(threads, barriers)
         self.clocks = aligned(size)
         self.entries = -(-max(program.slm_bytes, 1) // granule_bytes(program, True))
-        self.shadow = np.zeros(3 * self.entries + _AHEAD, np.int64)
+        self.shadow = np.zeros(3 * self.entries + _ENTRIES_READ_AHEAD, np.int64)
 
     def use(self, context: Context) -> None:
         """Select it for native code."""
@@ -152,7 +172,7 @@ class Shadow:
         threads: int,
         workers: int,
         recorded: Collection[int] = (),
-        before: Shadow | None = None,
+        earlier_shadow: Shadow | None = None,
     ) -> None:
         """Create the shadow; the operating system provides only the memory that is used.
 
@@ -161,7 +181,7 @@ class Shadow:
             threads: hardware threads of the launch.
             workers: threads of the operating system.
             recorded: the numbers of the allocations whose loads are recorded.
-            before: the shadow of an earlier launch, whose memory is used again.
+            earlier_shadow: the shadow of an earlier launch, whose memory is used again.
 
         Raises:
             RuntimeFault: if the machine has less memory, or there are too many threads.
@@ -181,13 +201,13 @@ class Shadow:
         self._entries = -(-memory_bytes // self._granules[0])
         self._tables = 3 if "ugm" in atomics else 2
         size = _ENTRY * self._entries * self._tables
-        there = physical_memory()
-        if size + memory_bytes > there:
+        machine_bytes = physical_memory()
+        if size + memory_bytes > machine_bytes:
             raise RuntimeFault(
                 f"the check 'races' of kernel '{program.name}' needs {size} bytes of shadow memory",
                 [
                     f"that is {size // max(self._entries, 1)} bytes for each {self._granules[0]} of the {memory_bytes} "
-                    f"bytes of its arrays; the machine has {there} bytes"
+                    f"bytes of its arrays; the machine has {machine_bytes} bytes"
                 ],
                 program.where,
             )
@@ -198,9 +218,11 @@ class Shadow:
                 program.where,
             )
         self.bytes = size
-        kept = before._cleared() if before and before.bytes >= size else None
-        self._shadow = np.zeros(size // _ENTRY + _AHEAD, np.int64) if kept is None else kept
-        self._copies: dict[int, Array] = before._copies if before else {}
+        reused_shadow = earlier_shadow._zeroed() if earlier_shadow and earlier_shadow.bytes >= size else None
+        self._shadow = (
+            np.zeros(size // _ENTRY + _ENTRIES_READ_AHEAD, np.int64) if reused_shadow is None else reused_shadow
+        )
+        self._copies: dict[int, Array] = earlier_shadow._copies if earlier_shadow else {}
         self._locks = np.zeros(_LOCKS * _LINE, np.uint8) if workers > 1 else None
 
     def use(self, context: Context) -> None:
@@ -219,26 +241,26 @@ class Shadow:
         """Copy an allocation, unless another worker has."""
         with self._lock:
             if not self.seen[number, 1]:
-                now, copy = self._bytes(number), self._copies.get(number)
-                if copy is None or copy.size != now.size:
-                    copy = self._copies[number] = np.empty_like(now)
-                copy[:] = now
+                allocation_bytes, copy = self._bytes(number), self._copies.get(number)
+                if copy is None or copy.size != allocation_bytes.size:
+                    copy = self._copies[number] = np.empty_like(allocation_bytes)
+                copy[:] = allocation_bytes
                 self.seen[number, 1] = 1
         return 1
 
-    def _cleared(self) -> Array:
+    def _zeroed(self) -> Array:
         """The memory of the shadow. It is zero again where the launch has written it: clearing it takes less time than
         new memory, which the operating system clears.
         """
         tables = self._shadow[: self._tables * self._entries].reshape(self._tables, self._entries)
         for number, (address, size, _) in enumerate(self._ranges):
-            first, end = address - self._base, address - self._base + size
-            own = tables[:, first // self._granules[0] : -(-end // self._granules[0])]
-            _, changed, recorded, _ = self.seen[number]
-            if changed:
-                own[::2] = 0
-            if recorded:
-                own[1] = 0
+            start, end = address - self._base, address - self._base + size
+            shadow_rows = tables[:, start // self._granules[0] : -(-end // self._granules[0])]
+            _, is_changed, is_recorded, _ = self.seen[number]
+            if is_changed:
+                shadow_rows[::2] = 0
+            if is_recorded:
+                shadow_rows[1] = 0
         return self._shadow
 
     def _bytes(self, number: int) -> Array:
@@ -252,8 +274,8 @@ class Shadow:
 
     def unrecorded(self) -> set[int]:
         """The allocations that were changed, and whose loads should have been recorded."""
-        loaded, changed, recorded, _ = self.seen.T
-        return {int(number) for number in np.flatnonzero(loaded & changed & (recorded ^ 1))}
+        loaded_allocations, changed_allocations, recorded, _ = self.seen.T
+        return {int(number) for number in np.flatnonzero(loaded_allocations & changed_allocations & (recorded ^ 1))}
 
 
 def physical_memory() -> int:
@@ -263,7 +285,6 @@ def physical_memory() -> int:
 
 @lru_cache
 def _yield() -> int:
-    """The address of the system's function that lets other threads run."""
     return ctypes.cast(ctypes.CDLL(None).sched_yield, ctypes.c_void_p).value or 0
 
 
@@ -272,10 +293,10 @@ def _yield() -> int:
 # Each byte of a thread's registers has a shadow byte, which is nonzero once the register byte is written. An
 # instruction that reads an unwritten byte stops the thread. Its semantic function then reports the error.
 
-_AT_ONCE = 64
+_CHECKED_BYTES = 64
 """The maximum number of bytes that are checked together."""
 
-_WIDEST = 256
+_CHECKED_EXTENT = 256
 """The maximum extent of these bytes in the register file, in bytes."""
 
 
@@ -286,82 +307,88 @@ def emit_checks(emitter: Emitter, inst: Instruction, at: int) -> None:
     if not reads and not writes and not inst.indirect:
         return
     bits = emitter.acting(inst)
-    missing: list[Value] = []
+    unwritten_bytes: list[Value] = []
     for operand in reads:
-        for places, lanes in _parts(operand):
-            found = code.icmp("eq", _fetched(emitter, places), 0)
+        for byte_offsets, lanes in _byte_batches(operand):
+            is_unwritten = code.icmp("eq", _fetched(emitter, byte_offsets), 0)
             if bits is not None:
-                found = code.and_(found, _mask(code, bits, inst, lanes, len(operand.places)))
-            missing.append(code.any(found))
-    for named in inst.indirect:
+                is_unwritten = code.and_(is_unwritten, _mask(code, bits, inst, lanes, len(operand.byte_offsets)))
+            unwritten_bytes.append(code.any(is_unwritten))
+    for indirect in inst.indirect:
         mask = None if bits is None else code.bits_to_mask(bits, inst.exec_size)
-        written = code.const(-1, vector(inst.exec_size, f"i{named.format.bits}"))
-        if named is inst["dst"]:
-            emitter.write_indirect(named, written, mask, emitter.frame.written)
+        all_written = code.const(-1, vector(inst.exec_size, f"i{indirect.format.bits}"))
+        if indirect is inst["dst"]:
+            emitter.write_indirect(indirect, all_written, mask, emitter.frame.written)
             continue
-        found = code.icmp("ne", emitter.read_indirect(named, inst.exec_size, emitter.frame.written), written)
-        missing.append(code.any(found if mask is None else code.and_(found, mask)))
-    if missing:
-        wrong = missing[0]
-        for other in missing[1:]:
-            wrong = code.or_(wrong, other)
-        emitter.require(code.not_(wrong), at)
+        is_unwritten = code.icmp(
+            "ne", emitter.read_indirect(indirect, inst.exec_size, emitter.frame.written), all_written
+        )
+        unwritten_bytes.append(code.any(is_unwritten if mask is None else code.and_(is_unwritten, mask)))
+    if unwritten_bytes:
+        any_unwritten = unwritten_bytes[0]
+        for further in unwritten_bytes[1:]:
+            any_unwritten = code.or_(any_unwritten, further)
+        emitter.require(code.not_(any_unwritten), at)
     for operand in writes:
-        for places, lanes in _parts(operand):
-            mask = None if bits is None else _mask(code, bits, inst, lanes, len(operand.places))
-            _note(emitter, places, mask)
+        for byte_offsets, lanes in _byte_batches(operand):
+            mask = None if bits is None else _mask(code, bits, inst, lanes, len(operand.byte_offsets))
+            _note(emitter, byte_offsets, mask)
 
 
-def _parts(operand: OperandBytes) -> Iterator[tuple[list[int], list[int]]]:
+def _byte_batches(operand: OperandBytes) -> Iterator[tuple[list[int], list[int]]]:
     """The bytes of an operand in parts that are checked together: places in the registers, and the lane of each."""
-    each = sorted({(int(place), lane) for lane, row in enumerate(operand.places) for place in row})
-    part: list[tuple[int, int]] = []
-    for place, lane in each:
-        if part and (len(part) == _AT_ONCE or place - part[0][0] >= _WIDEST):
-            yield [p for p, _ in part], [n for _, n in part]
-            part = []
-        part.append((place, lane))
-    if part:
-        yield [p for p, _ in part], [n for _, n in part]
+    byte_lanes = sorted(
+        {(int(byte_offset), lane) for lane, row in enumerate(operand.byte_offsets) for byte_offset in row}
+    )
+    batch_of_bytes: list[tuple[int, int]] = []
+    for byte_offset, lane in byte_lanes:
+        if batch_of_bytes and (
+            len(batch_of_bytes) == _CHECKED_BYTES or byte_offset - batch_of_bytes[0][0] >= _CHECKED_EXTENT
+        ):
+            yield [p for p, _ in batch_of_bytes], [n for _, n in batch_of_bytes]
+            batch_of_bytes = []
+        batch_of_bytes.append((byte_offset, lane))
+    if batch_of_bytes:
+        yield [p for p, _ in batch_of_bytes], [n for _, n in batch_of_bytes]
 
 
 def _mask(code: Code, bits: Value, inst: Instruction, lanes: Sequence[int], count: int) -> Value:
     """Whether the lane of each byte acts, i1 each. An operand without lanes is accessed if any lane acts."""
     if count == 1:
         return code.splat(code.icmp("ne", bits, 0), len(lanes))
-    own = code.bits_to_mask(bits, inst.exec_size)
-    return code.shuffle(own, own, list(lanes))
+    lane_mask = code.bits_to_mask(bits, inst.exec_size)
+    return code.shuffle(lane_mask, lane_mask, list(lanes))
 
 
-def _span(places: Sequence[int]) -> tuple[int, str]:
+def _span(byte_offsets: Sequence[int]) -> tuple[int, str]:
     """The first place, and the type of a vector of all bytes from there to the last place."""
-    return places[0], vector(places[-1] - places[0] + 1, "i8")
+    return byte_offsets[0], vector(byte_offsets[-1] - byte_offsets[0] + 1, "i8")
 
 
-def _fetched(emitter: Emitter, places: Sequence[int]) -> Value:
+def _fetched(emitter: Emitter, byte_offsets: Sequence[int]) -> Value:
     """The shadow bytes of registers, whose places are in increasing order."""
-    code, (first, kind) = emitter.code, _span(places)
-    whole = code.fetch(emitter.thread, emitter.frame.written + first, kind)
-    if whole.lanes == len(places):
-        return whole
-    return code.shuffle(whole, whole, [place - first for place in places])
+    code, (first_offset, bytes_type) = emitter.code, _span(byte_offsets)
+    shadow_bytes = code.fetch(emitter.thread, emitter.frame.written + first_offset, bytes_type)
+    if shadow_bytes.lanes == len(byte_offsets):
+        return shadow_bytes
+    return code.shuffle(shadow_bytes, shadow_bytes, [byte_offset - first_offset for byte_offset in byte_offsets])
 
 
-def _note(emitter: Emitter, places: Sequence[int], mask: Value | None) -> None:
+def _note(emitter: Emitter, byte_offsets: Sequence[int], mask: Value | None) -> None:
     """Record that bytes of registers are written: those that a mask selects, or all."""
-    code, (first, kind) = emitter.code, _span(places)
-    at, where = emitter.frame.written + first, [-1] * (places[-1] - first + 1)
-    for index, place in enumerate(places):
-        where[place - first] = index
+    code, (first_offset, bytes_type) = emitter.code, _span(byte_offsets)
+    at, where = emitter.frame.written + first_offset, [-1] * (byte_offsets[-1] - first_offset + 1)
+    for index, byte_offset in enumerate(byte_offsets):
+        where[byte_offset - first_offset] = index
     if mask is None and -1 not in where:
-        code.put(code.const(0xFF, kind), emitter.thread, at)
+        code.put(code.const(0xFF, bytes_type), emitter.thread, at)
         return
-    before = code.fetch(emitter.thread, at, kind)
-    # For each byte: whether it is one of the places, and if so, whether the mask selects it.
-    one = code.const(1, vector(len(places), "i1")) if mask is None else mask
-    picks = [index if index >= 0 else len(places) for index in where]
-    chosen = code.shuffle(one, code.const(0, one.type), picks)
-    code.put(code.select(chosen, code.const(0xFF, kind), before), emitter.thread, at)
+    shadow_bytes = code.fetch(emitter.thread, at, bytes_type)
+    # Select the bytes that are written and that the mask selects.
+    lane_selects = code.const(1, vector(len(byte_offsets), "i1")) if mask is None else mask
+    picks = [index if index >= 0 else len(byte_offsets) for index in where]
+    is_marked = code.shuffle(lane_selects, code.const(0, lane_selects.type), picks)
+    code.put(code.select(is_marked, code.const(0xFF, bytes_type), shadow_bytes), emitter.thread, at)
 
 
 # The log of messages: what native code records of each, from which it is counted what a kernel does.
@@ -369,7 +396,7 @@ def _note(emitter: Emitter, places: Sequence[int], mask: Value | None) -> None:
 _HEAD = 4
 """The words of a record that say which thread made it, and when."""
 
-_LOGGED = 1 << 20
+_RECORDED_LANES = 1 << 20
 """The number of lanes, and of rows of blocks, that are recorded before the records are taken."""
 
 
@@ -379,7 +406,7 @@ class Records(Struct):
     Attributes:
         values: int64[records], the lanes that acted, as bits; of a barrier its number, of a block where it begins.
         clocks: int64[records], how many instructions the thread had executed at the end of the instruction's block.
-        places: int64[records, 3], the position of the workgroup in x, y and z.
+        workgroups: int64[records, 3], the position of the workgroup in x, y and z.
         threads: int64[records], the number of the thread in the workgroup.
         operands: int64[records, n], the addresses of lanes, or base, width, height, pitch, x and y of a block, the
             extents from one on.
@@ -387,7 +414,7 @@ class Records(Struct):
 
     values: Array
     clocks: Array
-    places: Array
+    workgroups: Array
     threads: Array
     operands: Array
 
@@ -409,16 +436,19 @@ class Log:
         """
         count = len(program.instructions)
         self.lanes, self.path, self._receive = np.zeros(count, np.int64), path, receive
-        each: dict[int, tuple[int, int]] = {}
+        record_shapes: dict[int, tuple[int, int]] = {}
         for at, inst in enumerate(program.instructions):
             spec = INSTRUCTIONS[inst.name]
             if spec.is_message:
                 block = inst.values.get("block")
-                each[at] = (6, block.height) if block else (inst.exec_size, inst.exec_size)
+                record_shapes[at] = (6, block.height) if block else (inst.exec_size, inst.exec_size)
             elif spec.barrier in ("wait", "both"):
-                each[at] = (0, 1)
-        most = max(_LOGGED // max(sum(size for _, size in each.values()), 1), 16)
-        self._records = {at: np.empty((most, _HEAD + words), np.int64) for at, (words, _) in each.items()}
+                record_shapes[at] = (0, 1)
+        record_limit = max(_RECORDED_LANES // max(sum(size for _, size in record_shapes.values()), 1), 16)
+        self._records = {
+            at: np.empty((record_limit, _HEAD + operand_words), np.int64)
+            for at, (operand_words, _) in record_shapes.items()
+        }
         self._records[count] = np.empty((path, _HEAD), np.int64)
         self._entries = np.zeros((count + 1, 2), np.int64)
         self._empty()
@@ -434,17 +464,19 @@ class Log:
 
     def take(self) -> None:
         """Take all records."""
-        taken = {}
+        records_by_instruction = {}
         for at, records in self._records.items():
-            found = records[: len(records) - int(self._entries[at, 1])]
-            if len(found):
-                whole = np.ascontiguousarray(found[:, 2:_HEAD]).view(np.int32).astype(np.int64)
-                taken[at] = Records(found[:, 0], found[:, 1], whole[:, :3], whole[:, 3], found[:, _HEAD:])
+            used_records = records[: len(records) - int(self._entries[at, 1])]
+            if len(used_records):
+                thread_ids = np.ascontiguousarray(used_records[:, 2:_HEAD]).view(np.int32).astype(np.int64)
+                records_by_instruction[at] = Records(
+                    used_records[:, 0], used_records[:, 1], thread_ids[:, :3], thread_ids[:, 3], used_records[:, _HEAD:]
+                )
         self._empty()
-        self._receive(taken)
+        self._receive(records_by_instruction)
 
 
-def emit_record(code: Code, number: int, words: int, value: Value) -> Value:
+def emit_record(code: Code, number: int, operand_words: int, value: Value) -> Value:
     """Begin a record of an instruction, and give a pointer to the words that come behind its head."""
-    numbers = code.const(number, "i64"), code.const(8 * (_HEAD + words), "i64")
+    numbers = code.const(number, "i64"), code.const(8 * (_HEAD + operand_words), "i64")
     return code.call("log_record", *code.arguments[:2], *numbers, value, result=PTR)

@@ -137,15 +137,15 @@ def as_float(code: Code, pattern: Value, fmt: Format) -> Value:
 class Extent:
     """The range of the exponents of a matrix's elements. It determines whether sums of their products are exact.
 
-    It is stored behind the matrix as two i32: the greatest exponent field of elements as f32, and the least of those
-    that are not zero, or one less; 511 if all are zero.
+    It is stored after the matrix as two i32: the greatest and the least exponent field of the nonzero elements as
+        f32. The least may be one less; 511 if all are zero.
     """
 
     BYTES = 64
 
     def __init__(self, code: Code) -> None:
         self._code = code
-        self._found: dict[int, tuple[Value, Value]] = {}
+        self._extremes: dict[int, tuple[Value, Value]] = {}
 
     def note(self, numbers: Value, shape: Shape) -> Value:
         """Update the range with elements. Returns the elements in the type in which they are multiplied."""
@@ -158,32 +158,36 @@ class Extent:
         magnitude = code.mask(code.cast("bitcast", numbers, "i32"), 0x7FFFFFFF)
         # Zero becomes the greatest number.
         less = code.sub(magnitude, 1)
-        if before := self._found.get(numbers.lanes):
-            magnitude = code.intrinsic("umax", before[0], magnitude)
-            less = code.intrinsic("umin", before[1], less)
-        self._found[numbers.lanes] = magnitude, less
+        if extremes := self._extremes.get(numbers.lanes):
+            magnitude = code.intrinsic("umax", extremes[0], magnitude)
+            less = code.intrinsic("umin", extremes[1], less)
+        self._extremes[numbers.lanes] = magnitude, less
         return code.cast("fpext", numbers, "f64")
 
-    def store(self, place: Value) -> None:
+    def store(self, pointer: Value) -> None:
         """Store the range."""
         code = self._code
-        ends: list[Value] = []
-        for found in self._found.values():
-            both = [code.intrinsic(f"vector.reduce.u{n}", v, kind="i32") for n, v in zip(("max", "min"), found)]
-            ends = [code.intrinsic(f"u{n}", *x) for n, x in zip(("max", "min"), zip(ends, both))] if ends else both
-        for i, end in enumerate(ends):
-            code.store(code.lshr(end, 23), code.at(place, 4 * i), 4)
+        extremes: list[Value] = []
+        for max_and_min in self._extremes.values():
+            reduced = [code.intrinsic(f"vector.reduce.u{n}", v, ty="i32") for n, v in zip(("max", "min"), max_and_min)]
+            extremes = (
+                [code.intrinsic(f"u{n}", *x) for n, x in zip(("max", "min"), zip(extremes, reduced))]
+                if extremes
+                else reduced
+            )
+        for i, extreme in enumerate(extremes):
+            code.store(code.lshr(extreme, 23), code.at(pointer, 4 * i), 4)
 
 
-def _fields(code: Code, words: Value, fmt: Format) -> list[Value]:
+def _fields(code: Code, dwords: Value, fmt: Format) -> list[Value]:
     """The elements below a byte's width that words hold, from the lowest bit on, as i32 or f32."""
-    width = int(words.element[1:])
-    found = []
+    width = int(dwords.element[1:])
+    fields = []
     for start in range(0, width, fmt.bits):
-        raised = code.shl(words, width - start - fmt.bits)
+        raised = code.shl(dwords, width - start - fmt.bits)
         lowered = code.ashr(raised, width - fmt.bits) if fmt.kind == "s" else code.lshr(raised, width - fmt.bits)
-        found.append(as_float(code, lowered, fmt))
-    return found
+        fields.append(as_float(code, lowered, fmt))
+    return fields
 
 
 def widen_a(name: str, shape: Shape, count: int, host: Host) -> str:
@@ -191,32 +195,32 @@ def widen_a(name: str, shape: Shape, count: int, host: Host) -> str:
     code, fmt = host.function(name, [PTR, PTR]), PRECISIONS[shape.A]
     to, source = code.arguments
     extent = Extent(code)
-    done = 0
-    while done < count:
-        lanes = min(host.lanes(4), count - done)
-        at = code.at(source, done * fmt.bits // 8)
+    element_count = 0
+    while element_count < count:
+        lanes = min(host.lanes(4), count - element_count)
+        at = code.at(source, element_count * fmt.bits // 8)
         if fmt.bits >= 8:
             numbers = as_float(code, code.load(at, vector(lanes, f"i{fmt.bits}")), fmt)
         else:
-            held = max(lanes * fmt.bits // 8, 1)
-            lanes = min(lanes, held * 8 // fmt.bits)
-            numbers = _interleaved(code, _fields(code, code.load(at, vector(held, "i8")), fmt))
+            dword_lanes = max(lanes * fmt.bits // 8, 1)
+            lanes = min(lanes, dword_lanes * 8 // fmt.bits)
+            numbers = _interleaved(code, _fields(code, code.load(at, vector(dword_lanes, "i8")), fmt))
             if numbers.lanes > lanes:
                 numbers = code.shuffle(numbers, numbers, list(range(lanes)))
         if shape.dot == 2:
             numbers = code.resize(numbers, 16, False)
-        code.store(extent.note(numbers, shape), code.at(to, done * shape.size))
-        done += lanes
+        code.store(extent.note(numbers, shape), code.at(to, element_count * shape.size))
+        element_count += lanes
     extent.store(code.at(to, count * shape.size))
     code.ret()
     return code.text()
 
 
-def _interleaved(code: Code, parts: list[Value]) -> Value:
+def _interleaved(code: Code, vectors: list[Value]) -> Value:
     """The first elements of all parts, then the second, and so on."""
-    if len(parts) == 1:
-        return parts[0]
-    even, odd = _interleaved(code, parts[::2]), _interleaved(code, parts[1::2])
+    if len(vectors) == 1:
+        return vectors[0]
+    even, odd = _interleaved(code, vectors[::2]), _interleaved(code, vectors[1::2])
     return code.shuffle(even, odd, [i // 2 + even.lanes * (i % 2) for i in range(2 * even.lanes)])
 
 
@@ -227,44 +231,44 @@ def widen_b(name: str, shape: Shape, host: Host) -> str:
     extent = Extent(code)
     channel = max(fmt.bits, 32)
     per, columns = channel // fmt.bits, shape.columns
-    for first in range(0, shape.depth, per):
-        words = code.load(code.at(source, first // per * columns * channel // 8), vector(columns, f"i{channel}"))
-        rows = rows_of(code, words, fmt)[: shape.depth - first]
+    for first_k in range(0, shape.depth, per):
+        dwords = code.load(code.at(source, first_k // per * columns * channel // 8), vector(columns, f"i{channel}"))
+        rows = rows_of(code, dwords, fmt)[: shape.depth - first_k]
         if shape.dot == 2:
             rows = words_of(code, rows)
         for i, row in enumerate(rows):
-            code.store(extent.note(row, shape), code.at(to, (first // shape.dot + i) * shape.b_row))
+            code.store(extent.note(row, shape), code.at(to, (first_k // shape.dot + i) * shape.b_row))
     extent.store(code.at(to, shape.steps * shape.b_row))
     code.ret()
     return code.text()
 
 
-def rows_of(code: Code, words: Value, fmt: Format) -> list[Value]:
+def rows_of(code: Code, dwords: Value, fmt: Format) -> list[Value]:
     """The rows of B whose elements lie in channels: of each column the first, then the second, and so on."""
-    channel = bits_of(words.type)
+    channel = bits_of(dwords.type)
     if fmt.bits == channel:
-        return [as_float(code, words, fmt)]
+        return [as_float(code, dwords, fmt)]
     if fmt.name == "bf":
-        high = code.mask(words, 0xFFFF0000)
-        return [code.cast("bitcast", v, "f32") for v in (code.shl(words, 16), high)]
+        high = code.mask(dwords, 0xFFFF0000)
+        return [code.cast("bitcast", v, "f32") for v in (code.shl(dwords, 16), high)]
     if fmt.bits < 8:
-        return _fields(code, words, fmt)
-    shifted = [code.lshr(words, i * fmt.bits) if i else words for i in range(channel // fmt.bits)]
+        return _fields(code, dwords, fmt)
+    shifted = [code.lshr(dwords, i * fmt.bits) if i else dwords for i in range(channel // fmt.bits)]
     return [as_float(code, code.resize(v, fmt.bits, False), fmt) for v in shifted]
 
 
 def words_of(code: Code, rows: Sequence[Value]) -> list[Value]:
-    """Two rows of small integers at a time as words of one row."""
+    """Pack pairs of rows of small integers as words of one row."""
     return [code.or_(code.mask(low, 0xFFFF), code.shl(high, 16)) for low, high in zip(rows[::2], rows[1::2])]
 
 
-def accumulator(code: Code, shape: Shape, pointer: Value, row: int, first: int, lanes: int) -> Value:
+def accumulator(code: Code, shape: Shape, pointer: Value, row: int, first_column: int, lanes: int) -> Value:
     """Some columns of a row of the accumulator: f64 or i32 if that is its type, else f32."""
     if not shape.acc:
         return code.const(0, vector(lanes, "f32" if shape.terms > 1 else shape.work))
     fmt = TYPES[shape.acc]
-    place = code.at(pointer, (row * shape.columns + first) * fmt.bytes)
-    pattern = code.load(place, vector(lanes, f"i{fmt.bits}"))
+    row_pointer = code.at(pointer, (row * shape.columns + first_column) * fmt.bytes)
+    pattern = code.load(row_pointer, vector(lanes, f"i{fmt.bits}"))
     return widen(code, pattern, fmt) if fmt.is_float else pattern
 
 
@@ -273,21 +277,21 @@ class Sums(Struct, frozen=True):
 
     Attributes:
         rows: the rows of the result.
-        places: the chain and the first column of each vector.
+        columns: the chain and the first column of each vector.
         slots: the stack slot of each accumulator, by row and vector. LLVM promotes the slots to registers.
         kind: the type of each accumulator.
     """
 
     rows: range
-    places: Sequence[tuple[int, int]]
+    columns: Sequence[tuple[int, int]]
     slots: Sequence[Sequence[Value]]
     kind: str
 
     def each(self) -> Iterator[tuple[int, int, int, Value]]:
         """The row, chain, first column and slot of each accumulator."""
         for row, slots in zip(self.rows, self.slots):
-            for (chain, first), slot in zip(self.places, slots):
-                yield row, chain, first, slot
+            for (chain, first_column), slot in zip(self.columns, slots):
+                yield row, chain, first_column, slot
 
 
 def tiled(code: Code, shape: Shape, count: int, host: Host, stacked: int = 1) -> Iterator[Sums]:
@@ -298,14 +302,14 @@ def tiled(code: Code, shape: Shape, count: int, host: Host, stacked: int = 1) ->
         stacked: how many such rows of chains there are, one below the other.
     """
     lanes, rows = shape.lanes(host), stacked * shape.rows
-    vectors = [(chain, first) for chain in range(count) for first in range(0, shape.columns, lanes)]
+    vectors = [(chain, first_column) for chain in range(count) for first_column in range(0, shape.columns, lanes)]
     tile = host.tile(rows, len(vectors), temporaries=1 if shape.dot == 2 else 0)
     slots = [[code.alloca(lanes * shape.unit, 64) for _ in range(tile.vectors)] for _ in range(tile.rows)]
     # Columns of B stay in the first-level cache while all rows are multiplied with them.
-    for part in even_parts(len(vectors), tile.vectors):
-        places = vectors[part.start : part.stop]
+    for column_range in even_parts(len(vectors), tile.vectors):
+        tile_columns = vectors[column_range.start : column_range.stop]
         for own_rows in even_parts(rows, tile.rows):
-            yield Sums(own_rows, places, slots, vector(lanes, shape.work))
+            yield Sums(own_rows, tile_columns, slots, vector(lanes, shape.work))
 
 
 def add_products(
@@ -318,41 +322,43 @@ def add_products(
         b: one matrix for each chain of a row.
     """
     lanes = shape.lanes(host)
-    kind = vector(lanes, shape.work)
-    taken = len(sums.rows) * len(sums.places) + min(len(sums.rows), len(sums.places)) + 1
-    scarce = shape.dot > 1 or taken >= host.vector_registers
+    vector_type = vector(lanes, shape.work)
+    registers_used = len(sums.rows) * len(sums.columns) + min(len(sums.rows), len(sums.columns)) + 1
+    scarce = shape.dot > 1 or registers_used >= host.vector_registers
     few = scarce and shape.terms == 1 and not host.multiplies_by_lane
     step = min(_UNROLLED_IN_ALL if few else _UNROLLED, shape.steps)
     by_lane = host.multiplies_by_lane and step > 1
 
     def steps(index: Value) -> None:
-        first = code.mul(index, step)
-        totals = [[code.load(slot, kind, 64) for slot, _ in zip(slots, sums.places)] for slots in sums.slots]
-        along = code.mul(first, shape.unit)
-        a_at = {n: code.at(a[n], along) for n in sorted({row // shape.rows for row in sums.rows})}
-        moved = code.mul(first, shape.b_row)
-        b_at = [code.at(b[chain], code.add(moved, at * shape.unit)) for chain, at in sums.places]
+        first_k = code.mul(index, step)
+        totals = [[code.load(slot, vector_type, 64) for slot, _ in zip(slots, sums.columns)] for slots in sums.slots]
+        a_offset = code.mul(first_k, shape.unit)
+        a_at = {n: code.at(a[n], a_offset) for n in sorted({row // shape.rows for row in sums.rows})}
+        b_offset = code.mul(first_k, shape.b_row)
+        b_at = [code.at(b[chain], code.add(b_offset, at * shape.unit)) for chain, at in sums.columns]
         row_bytes = shape.steps * shape.unit
-        places = [code.at(a_at[row // shape.rows], row % shape.rows * row_bytes) for row in sums.rows]
-        whole = [code.load(place, vector(step, shape.work)) for place in places] if by_lane else []
+        row_pointers = [code.at(a_at[row // shape.rows], row % shape.rows * row_bytes) for row in sums.rows]
+        a_vectors = (
+            [code.load(row_pointer, vector(step, shape.work)) for row_pointer in row_pointers] if by_lane else []
+        )
 
         def of_a(r: int, k: int) -> Value:
             if by_lane:
-                return code.shuffle(whole[r], whole[r], [k] * lanes)
-            return code.splat(code.load(code.at(places[r], k * shape.unit), shape.work), lanes)
+                return code.shuffle(a_vectors[r], a_vectors[r], [k] * lanes)
+            return code.splat(code.load(code.at(row_pointers[r], k * shape.unit), shape.work), lanes)
 
         def of_b(pointer: Value, k: int) -> Value:
-            return code.load(code.at(pointer, k * shape.b_row), kind)
+            return code.load(code.at(pointer, k * shape.b_row), vector_type)
 
         for k in range(step):
             # LLVM keeps this order. The smaller of A and B is loaded first, and stays in registers.
-            if len(places) >= len(b_at):
+            if len(row_pointers) >= len(b_at):
                 rows = [of_b(p, k) for p in b_at]
-                for r in range(len(places)):
+                for r in range(len(row_pointers)):
                     wide = of_a(r, k)
                     totals[r] = [_fused(code, shape, wide, row, total) for row, total in zip(rows, totals[r])]
             else:
-                wides = [of_a(r, k) for r in range(len(places))]
+                wides = [of_a(r, k) for r in range(len(row_pointers))]
                 for v, p in enumerate(b_at):
                     row = of_b(p, k)
                     for r, wide in enumerate(wides):
@@ -364,33 +370,36 @@ def add_products(
     code.repeat(code.const(shape.steps // step, "i64"), steps)
 
 
-def multiplier(name: str, shape: Shape, count: int, kept: tuple[bool, ...], host: Host) -> str:
+def multiplier(name: str, shape: Shape, count: int, result_mask: tuple[bool, ...], host: Host) -> str:
     """The function that multiplies: each product is added in increasing k with one rounding.
 
-    It takes pointers: to each chain's accumulator, to its results that are kept, to A of each link, to B of each link
-    of each chain, and, of bytes that need it, to the correction of each link of each chain.
+    Its arguments are pointers: the accumulator of each chain, its results in registers, A of each link, and B of
+        each link of each chain. Bytes may need one more for each B: its correction.
     """
-    links, results = len(kept), sum(kept)
+    links, results = len(result_mask), sum(result_mask)
     corrections = count * links if shape.corrected else 0
     code = host.function(name, [PTR] * (count + count * results + links + count * links + corrections))
-    acc, rest = code.arguments[:count], code.arguments[count:]
-    dst, rest = rest[: count * results], rest[count * results :]
-    a, b, correction = rest[:links], rest[links : links + count * links], rest[links + count * links :]
-    kind = vector(shape.lanes(host), shape.work)
+    acc, pointers = code.arguments[:count], code.arguments[count:]
+    dst, pointers = pointers[: count * results], pointers[count * results :]
+    a, b, correction = pointers[:links], pointers[links : links + count * links], pointers[links + count * links :]
+    vector_type = vector(shape.lanes(host), shape.work)
     for sums in tiled(code, shape, count, host):
-        for row, chain, first, slot in sums.each():
-            code.store(accumulator(code, shape, acc[chain], row, first, lanes_of(kind)), slot, 64)
-        stored = 0
+        for row, chain, first_column, slot in sums.each():
+            code.store(accumulator(code, shape, acc[chain], row, first_column, lanes_of(vector_type)), slot, 64)
+        result_count = 0
         for link in range(links):
-            for _, chain, first, slot in sums.each() if corrections else ():
-                wrong = code.load(code.at(correction[chain * links + link], first * shape.unit), kind)
-                code.store(code.sub(code.load(slot, kind, 64), wrong), slot, 64)
+            for _, chain, first_column, slot in sums.each() if corrections else ():
+                excess = code.load(code.at(correction[chain * links + link], first_column * shape.unit), vector_type)
+                code.store(code.sub(code.load(slot, vector_type, 64), excess), slot, 64)
             add_products(code, shape, sums, a[link : link + 1], b[link::links], host)
-            if not kept[link]:
+            if not result_mask[link]:
                 continue
-            own = [(dst[chain * results + stored], row, first, slot) for row, chain, first, slot in sums.each()]
-            _store_sums(code, shape, sums.kind, own)
-            stored += 1
+            results_of_link = [
+                (dst[chain * results + result_count], row, first_column, slot)
+                for row, chain, first_column, slot in sums.each()
+            ]
+            _store_sums(code, shape, sums.kind, results_of_link)
+            result_count += 1
     code.ret()
     return code.text()
 
@@ -408,13 +417,15 @@ def queue_multiplier(name: str, shape: Shape, sums_at: Sequence[Sequence[int]], 
     ctx, thread, queue, entries = code.arguments
     prefetches = Prefetches(code, ctx)
     stacked, count = len(sums_at), len(sums_at[0])
-    acc = [[code.at(thread, place) for place in row] for row in sums_at]
+    acc = [[code.at(thread, panel) for panel in row] for row in sums_at]
     tiles = list(tiled(code, shape, count, host, stacked))
     for number, sums in enumerate(tiles):
-        for at, chain, first, slot in sums.each():
-            row, inner = divmod(at, shape.rows)
-            own = accumulator(code, shape, acc[row][chain], inner, first, lanes_of(sums.kind))
-            code.store(own, slot, 64)
+        for at, chain, first_column, slot in sums.each():
+            row, row_in_matrix = divmod(at, shape.rows)
+            accumulator_value = accumulator(
+                code, shape, acc[row][chain], row_in_matrix, first_column, lanes_of(sums.kind)
+            )
+            code.store(accumulator_value, slot, 64)
 
         def step(index: Value, sums: Sums = sums, number: int = number) -> None:
             if number % max(len(tiles) // _PREFETCHING, 1) == 0:
@@ -426,44 +437,51 @@ def queue_multiplier(name: str, shape: Shape, sums_at: Sequence[Sequence[int]], 
             add_products(code, shape, sums, a, b, host)
 
         code.repeat(entries, step)
-        ends = [(acc[at // shape.rows][chain], at % shape.rows, first, slot) for at, chain, first, slot in sums.each()]
-        _store_sums(code, shape, sums.kind, ends)
+        results = [
+            (acc[at // shape.rows][chain], at % shape.rows, first_column, slot)
+            for at, chain, first_column, slot in sums.each()
+        ]
+        _store_sums(code, shape, sums.kind, results)
     prefetches.end()
     code.ret()
     return code.text()
 
 
-def _store_sums(code: Code, shape: Shape, kind: str, places: Sequence[tuple[Value, int, int, Value]]) -> None:
+def _store_sums(
+    code: Code, shape: Shape, element_type: str, destinations: Sequence[tuple[Value, int, int, Value]]
+) -> None:
     """Store the sums of a tile.
 
     Two sums at a time are compared with each other, which finds NaNs. Only if there is one, each sum is compared with
     itself, and its NaNs are replaced.
 
     Args:
-        kind: the type of each sum.
-        places: for each sum the result's address, its row and first column there, and the sum's slot.
+        element_type: the type of each sum.
+        columns: for each sum the result's address, its row and first column there, and the sum's slot.
     """
     fmt, any_nan = TYPES[shape.dst], shape.any_nan
-    slots = [slot for *_, slot in places]
+    slots = [slot for *_, slot in destinations]
     if fmt.name == "f" and shape.work == "f32" and not any_nan and len(slots) > 1:
-        totals = [code.load(slot, kind, 64) for slot in slots]
-        found = [code.fcmp("uno", a, b) for a, b in zip(totals[::2], [*totals[1::2], totals[0]])]
-        with code.when(code.any(reduce(code.or_, found))):
+        totals = [code.load(slot, element_type, 64) for slot in slots]
+        nan_flags = [code.fcmp("uno", a, b) for a, b in zip(totals[::2], [*totals[1::2], totals[0]])]
+        with code.when(code.any(reduce(code.or_, nan_flags))):
             for total, slot in zip(totals, slots):
-                code.store(code.select(code.fcmp("uno", total, total), code.const(fmt.nan, kind), total), slot, 64)
+                code.store(
+                    code.select(code.fcmp("uno", total, total), code.const(fmt.nan, element_type), total), slot, 64
+                )
         any_nan = True
-    for dst, row, first, slot in places:
-        total = code.load(slot, kind, 64)
+    for dst, row, first_column, slot in destinations:
+        total = code.load(slot, element_type, 64)
         pattern = narrow(code, total, fmt, any_nan=any_nan) if fmt.is_float else total
-        code.store(pattern, code.at(dst, (row * shape.columns + first) * fmt.bytes))
+        code.store(pattern, code.at(dst, (row * shape.columns + first_column) * fmt.bytes))
 
 
 def _fused(code: Code, shape: Shape, a: Value, b: Value, total: Value) -> Value:
     if shape.dot == 4:
         return _dot_bytes(code, shape, a, b, total)
     if shape.dot == 2:
-        kind = vector(2 * total.lanes, "i16")
-        return code.add(total, _dot_words(code, code.recast(a, kind), code.recast(b, kind), total.type))
+        words_type = vector(2 * total.lanes, "i16")
+        return code.add(total, _dot_words(code, code.recast(a, words_type), code.recast(b, words_type), total.type))
     if a.element == "i32":
         return code.add(code.mul(a, b), total)
     return code.intrinsic("fma", a, b, total)
@@ -471,21 +489,21 @@ def _fused(code: Code, shape: Shape, a: Value, b: Value, total: Value) -> Value:
 
 def _dot_bytes(code: Code, shape: Shape, a: Value, b: Value, total: Value) -> Value:
     """Add the products of four unsigned bytes and four signed bytes in each lane."""
-    kind = vector(4 * total.lanes, "i8")
+    bytes_type = vector(4 * total.lanes, "i8")
     # A of the same kind as B has been moved by 128 to the other kind.
-    first, second = (b, a) if shape.W[0] == "u" else (a, b)
+    unsigned_bytes, signed_bytes = (b, a) if shape.W[0] == "u" else (a, b)
     return code.call(
         intrinsic_of("dot_bytes", total.lanes),
         total,
-        code.recast(first, kind),
-        code.recast(second, kind),
+        code.recast(unsigned_bytes, bytes_type),
+        code.recast(signed_bytes, bytes_type),
         result=total.type,
     )
 
 
-def _dot_words(code: Code, a: Value, b: Value, kind: str) -> Value:
+def _dot_words(code: Code, a: Value, b: Value, words_type: str) -> Value:
     """The sums of the products of two signed words in each lane."""
-    return code.call(intrinsic_of("dot_words", a.lanes // 2), a, b, result=kind)
+    return code.call(intrinsic_of("dot_words", a.lanes // 2), a, b, result=words_type)
 
 
 def move_a(name: str, size: int, host: Host) -> str:
@@ -493,8 +511,8 @@ def move_a(name: str, size: int, host: Host) -> str:
     code = host.function(name, [PTR, PTR])
     to, source = code.arguments
     for start in range(0, size, host.vector_bytes):
-        kind = vector(min(host.vector_bytes, size - start), "i8")
-        value = code.load(code.at(source, start), kind)
+        bytes_type = vector(min(host.vector_bytes, size - start), "i8")
+        value = code.load(code.at(source, start), bytes_type)
         code.store(code.xor(value, 0x80), code.at(to, start))
     code.ret()
     return code.text()
@@ -503,14 +521,14 @@ def move_a(name: str, size: int, host: Host) -> str:
 def correct_b(name: str, shape: Shape, host: Host) -> str:
     """The function that computes the excess of products, for each column of B, if `move_a` has added 128 to A."""
     code, lanes = host.function(name, [PTR, PTR]), shape.lanes(host)
-    kind = vector(lanes, "i32")
+    dwords_type = vector(lanes, "i32")
     to, source = code.arguments
-    for first in range(0, shape.columns, lanes):
-        total, moved = code.const(0, kind), code.const(0x80808080, kind)
+    for first_column in range(0, shape.columns, lanes):
+        total, shifted_bytes = code.const(0, dwords_type), code.const(0x80808080, dwords_type)
         for step in range(shape.steps):
-            row = code.load(code.at(source, step * shape.b_row + first * shape.unit), kind)
-            total = _dot_bytes(code, shape, moved, row, total)
-        code.store(total, code.at(to, first * shape.unit))
+            row = code.load(code.at(source, step * shape.b_row + first_column * shape.unit), dwords_type)
+            total = _dot_bytes(code, shape, shifted_bytes, row, total)
+        code.store(total, code.at(to, first_column * shape.unit))
     code.ret()
     return code.text()
 
@@ -538,20 +556,20 @@ def summer(name: str, shape: Shape, host: Host) -> str:
     """
     code = host.function(name, [PTR] * 4, "i1")
     acc, dst, a, b = code.arguments
-    before = [accumulator(code, shape, acc, r, 0, shape.columns) for r in range(shape.rows)]
+    accumulators = [accumulator(code, shape, acc, r, 0, shape.columns) for r in range(shape.rows)]
     careful = code.label()
-    code.go_on_if(_all_exact(code, shape, before, a, b), careful)
+    code.go_on_if(_all_exact(code, shape, accumulators, a, b), careful)
     if shape.terms == shape.depth:
         _write(code, shape, _exact_sums(code, shape, acc, a, b, host), dst)
     elif shape.dst == "f":
         # No sum is NaN.
-        _in_stages(code, shape, shape.terms, before, a, b, dst, host)
+        _in_stages(code, shape, shape.terms, accumulators, a, b, dst, host)
     else:
-        held = code.alloca(shape.rows * shape.columns * 4, 64)
-        _write(code, shape, _in_stages(code, shape, shape.terms, before, a, b, held, host), dst)
+        row_sums = code.alloca(shape.rows * shape.columns * 4, 64)
+        _write(code, shape, _in_stages(code, shape, shape.terms, accumulators, a, b, row_sums, host), dst)
     code.ret(code.const(1, "i1"))
     code.begin(careful)
-    sums, fine = _sums_with_errors(code, shape, before, a, b)
+    sums, fine = _sums_with_errors(code, shape, accumulators, a, b)
     out = code.label()
     code.go_on_if(fine, out)
     _write(code, shape, sums, dst)
@@ -561,15 +579,15 @@ def summer(name: str, shape: Shape, host: Host) -> str:
     return code.text()
 
 
-def _write(code: Code, shape: Shape, places: list[Value], dst: Value) -> None:
+def _write(code: Code, shape: Shape, row_pointers: list[Value], dst: Value) -> None:
     """Write the rows of the result, which are f32 in memory."""
     fmt = TYPES[shape.dst]
-    for r, place in enumerate(places):
-        total = code.load(place, vector(shape.columns, "f32"), 4)
+    for r, row_pointer in enumerate(row_pointers):
+        total = code.load(row_pointer, vector(shape.columns, "f32"), 4)
         code.store(narrow(code, total, fmt), code.at(dst, r * shape.columns * fmt.bytes))
 
 
-def _all_exact(code: Code, shape: Shape, before: list[Value], a: Value, b: Value) -> Value:
+def _all_exact(code: Code, shape: Shape, accumulators: list[Value], a: Value, b: Value) -> Value:
     """Whether no sum of the accumulator and products needs more bits than f64 has: an i1.
 
     All numbers are then multiples of 2**unit, and the sum of their magnitudes is below 2**(unit + 53). Rounding of
@@ -581,8 +599,8 @@ def _all_exact(code: Code, shape: Shape, before: list[Value], a: Value, b: Value
         [code.load(code.at(p, i), "i32", 4) for i in (0, 4)] for p in (a_end, b_end)
     )
     # 254 is twice the bias of f32.
-    below = 254 + PRECISIONS[shape.A].mantissa + PRECISIONS[shape.W].mantissa
-    unit = code.sub(code.add(a_least, b_least), below)
+    lowest_exponent = 254 + PRECISIONS[shape.A].mantissa + PRECISIONS[shape.W].mantissa
+    unit = code.sub(code.add(a_least, b_least), lowest_exponent)
     unit = code.intrinsic("smin", unit, code.const(_MOST, "i32"))
     fine = code.icmp("sge", unit, code.const(_LEAST, "i32"))
     # Neither infinity nor NaN.
@@ -595,52 +613,52 @@ def _all_exact(code: Code, shape: Shape, before: list[Value], a: Value, b: Value
     bits = code.shl(code.add(unit, 23 + 127), 23)
     rounder = code.splat(code.cast("bitcast", bits, "f32"), shape.columns)
     none = code.const(0, vector(shape.columns, "i32"))
-    greatest = lost = none
-    for row in before:
+    greatest = inexact = none
+    for row in accumulators:
         pattern = code.mask(code.cast("bitcast", row, "i32"), 0x7FFFFFFF)
         magnitude = code.cast("bitcast", pattern, "f32")
-        kept = code.bin("fsub", code.bin("fadd", magnitude, rounder), rounder)
-        differs = code.xor(code.cast("bitcast", kept, "i32"), pattern)
-        lost = code.or_(lost, code.select(code.fcmp("olt", magnitude, rounder), differs, none))
+        rounded_magnitude = code.bin("fsub", code.bin("fadd", magnitude, rounder), rounder)
+        differs = code.xor(code.cast("bitcast", rounded_magnitude, "i32"), pattern)
+        inexact = code.or_(inexact, code.select(code.fcmp("olt", magnitude, rounder), differs, none))
         greatest = code.intrinsic("umax", greatest, pattern)
     limit = code.shl(code.add(unit, share + 127), 23)
     large = code.icmp("uge", greatest, code.splat(limit, shape.columns))
-    return code.and_(fine, code.not_(code.any(code.or_(code.icmp("ne", lost, 0), large))))
+    return code.and_(fine, code.not_(code.any(code.or_(code.icmp("ne", inexact, 0), large))))
 
 
 def _exact_sums(code: Code, shape: Shape, acc: Value, a: Value, b: Value, host: Host) -> list[Value]:
     """Add if all sums are exact in f64; return the addresses of the rows of sums, f32."""
     lanes, row_bytes = shape.lanes(host), 4 * shape.columns
-    found = code.alloca(shape.rows * row_bytes, 64)
+    sum_rows = code.alloca(shape.rows * row_bytes, 64)
     for sums in tiled(code, shape, 1, host):
-        for row, _, first, slot in sums.each():
-            code.store(code.cast("fpext", accumulator(code, shape, acc, row, first, lanes), "f64"), slot, 64)
+        for row, _, first_column, slot in sums.each():
+            code.store(code.cast("fpext", accumulator(code, shape, acc, row, first_column, lanes), "f64"), slot, 64)
         add_products(code, shape, sums, [a], [b], host)
-        for row, _, first, slot in sums.each():
+        for row, _, first_column, slot in sums.each():
             total = code.cast("fptrunc", code.load(slot, vector(lanes, "f64"), 64), "f32")
-            code.store(total, code.at(found, row * row_bytes + 4 * first), 4)
-    return [code.at(found, row * row_bytes) for row in range(shape.rows)]
+            code.store(total, code.at(sum_rows, row * row_bytes + 4 * first_column), 4)
+    return [code.at(sum_rows, row * row_bytes) for row in range(shape.rows)]
 
 
 def in_order(name: str, shape: Shape, host: Host) -> str:
     """The function that adds products of f64 numbers in increasing k, each sum rounded to f32.
 
     It takes pointers to accumulator, result, A and B. Products are exact in f64. Rounding a sum to f64 before it is
-    rounded to f32 changes nothing: if the first rounding is inexact, one term has at most 24 bits and is at least 2^28
+    rounded to f32 changes nothing. If the first rounding is inexact, one term has at most 24 bits and is at least 2^28
     times the other. The sum is then nearer to this term, which is an f32 number, than to any midpoint of two f32
     numbers, before and after the first rounding.
     """
     code = host.function(name, [PTR] * 4)
     acc, dst, a, b = code.arguments
-    before = [accumulator(code, shape, acc, r, 0, shape.columns) for r in range(shape.rows)]
-    held = code.alloca(shape.rows * shape.columns * 4, 64)
-    _write(code, shape, _in_stages(code, shape, 1, before, a, b, held, host), dst)
+    accumulators = [accumulator(code, shape, acc, r, 0, shape.columns) for r in range(shape.rows)]
+    row_sums = code.alloca(shape.rows * shape.columns * 4, 64)
+    _write(code, shape, _in_stages(code, shape, 1, accumulators, a, b, row_sums, host), dst)
     code.ret()
     return code.text()
 
 
 def _in_stages(
-    code: Code, shape: Shape, terms: int, before: list[Value], a: Value, b: Value, held: Value, host: Host
+    code: Code, shape: Shape, terms: int, accumulators: list[Value], a: Value, b: Value, row_sums: Value, host: Host
 ) -> list[Value]:
     """Add if the sums of so many terms are exact in f64, and are then rounded. Intermediate sums are in memory, as f32;
     the addresses of their rows.
@@ -649,78 +667,81 @@ def _in_stages(
     operation, while a conversion between registers is two.
     """
     lanes, row_bytes = shape.lanes(host), 4 * shape.columns
-    kind, single = vector(lanes, "f64"), vector(lanes, "f32")
-    for row, numbers in enumerate(before):
-        code.store(numbers, code.at(held, row * row_bytes), 4)
+    f64_lanes, f32_lanes = vector(lanes, "f64"), vector(lanes, "f32")
+    for row, numbers in enumerate(accumulators):
+        code.store(numbers, code.at(row_sums, row * row_bytes), 4)
     unrolled = next(n for n in (_ROWS_AT_ONCE, 4, 2, 1) if shape.rows % n == 0)
 
     def stage(index: Value) -> None:
-        first = code.mul(index, terms)
-        a_at, b_at = code.at(a, code.mul(first, 8)), code.mul(first, shape.b_row)
+        first_k = code.mul(index, terms)
+        a_at, b_at = code.at(a, code.mul(first_k, 8)), code.mul(first_k, shape.b_row)
         columns = [
-            [code.load(code.at(code.at(b, b_at), t * shape.b_row + 8 * at), kind) for t in range(terms)]
+            [code.load(code.at(code.at(b, b_at), t * shape.b_row + 8 * at), f64_lanes) for t in range(terms)]
             for at in range(0, shape.columns, lanes)
         ]
 
         def rows(index: Value) -> None:
             at = code.mul(index, unrolled * row_bytes)
-            own = code.at(a_at, code.mul(index, unrolled * shape.depth * 8))
+            a_pointer = code.at(a_at, code.mul(index, unrolled * shape.depth * 8))
             for r in range(unrolled):
                 ones = [
-                    code.splat(code.load(code.at(own, 8 * (r * shape.depth + t)), "f64"), lanes) for t in range(terms)
+                    code.splat(code.load(code.at(a_pointer, 8 * (r * shape.depth + t)), "f64"), lanes)
+                    for t in range(terms)
                 ]
                 for number, column in enumerate(columns):
-                    place = code.at(code.at(held, at), r * row_bytes + 4 * lanes * number)
-                    total = code.cast("fpext", code.load(place, single, 4), "f64")
-                    for one, value in zip(ones, column):
-                        total = code.intrinsic("fma", one, value, total)
-                    code.store(code.cast("fptrunc", total, "f32"), place, 4)
+                    sum_pointer = code.at(code.at(row_sums, at), r * row_bytes + 4 * lanes * number)
+                    total = code.cast("fpext", code.load(sum_pointer, f32_lanes, 4), "f64")
+                    for a_element, value in zip(ones, column):
+                        total = code.intrinsic("fma", a_element, value, total)
+                    code.store(code.cast("fptrunc", total, "f32"), sum_pointer, 4)
 
         code.repeat(code.const(shape.rows // unrolled, "i64"), rows)
 
     code.repeat(code.const(shape.depth // terms, "i64"), stage)
-    return [code.at(held, row * row_bytes) for row in range(shape.rows)]
+    return [code.at(row_sums, row * row_bytes) for row in range(shape.rows)]
 
 
-def _sums_with_errors(code: Code, shape: Shape, before: list[Value], a: Value, b: Value) -> tuple[list[Value], Value]:
+def _sums_with_errors(
+    code: Code, shape: Shape, accumulators: list[Value], a: Value, b: Value
+) -> tuple[list[Value], Value]:
     """Add with the errors of sums; return the addresses of the sums, f32, and an i1: whether they are correct."""
-    kind, columns, terms = vector(shape.columns, "f64"), shape.columns, shape.terms
-    held = code.alloca(shape.rows * columns * 4, 64)
+    f64_row, columns, terms = vector(shape.columns, "f64"), shape.columns, shape.terms
+    row_sums = code.alloca(shape.rows * columns * 4, 64)
     unsure = code.alloca(columns, 64)
     none = code.const(0, vector(columns, "i8"))
     code.store(none, unsure)
-    places = [code.at(held, r * columns * 4) for r in range(shape.rows)]
-    for place, row in zip(places, before):
-        code.store(row, place, 4)
+    row_pointers = [code.at(row_sums, r * columns * 4) for r in range(shape.rows)]
+    for row_pointer, row in zip(row_pointers, accumulators):
+        code.store(row, row_pointer, 4)
 
     def stage(index: Value) -> None:
-        first = code.mul(index, terms)
-        a_at, b_at = code.at(a, code.shl(first, 3)), code.at(b, code.mul(first, 8 * columns))
-        rows = [code.load(code.at(b_at, t * columns * 8), kind) for t in range(terms)]
+        first_k = code.mul(index, terms)
+        a_at, b_at = code.at(a, code.shl(first_k, 3)), code.at(b, code.mul(first_k, 8 * columns))
+        rows = [code.load(code.at(b_at, t * columns * 8), f64_row) for t in range(terms)]
 
         def row(number: Value) -> None:
-            place = code.at(held, code.mul(number, 4 * columns))
-            own = code.at(a_at, code.mul(number, 8 * shape.depth))
-            total = code.cast("fpext", code.load(place, vector(columns, "f32"), 4), "f64")
-            errors, bad = code.const(0, kind), code.const(0, vector(columns, "i1"))
+            row_pointer = code.at(row_sums, code.mul(number, 4 * columns))
+            a_pointer = code.at(a_at, code.mul(number, 8 * shape.depth))
+            total = code.cast("fpext", code.load(row_pointer, vector(columns, "f32"), 4), "f64")
+            errors, inexact = code.const(0, f64_row), code.const(0, vector(columns, "i1"))
             for t in range(terms):
-                one = code.splat(code.load(code.at(own, 8 * t), "f64"), columns)
-                total, error = two_sum(code, total, code.bin("fmul", one, rows[t]))
-                errors, rest = two_sum(code, errors, error)
-                bad = code.or_(bad, code.fcmp("one", rest, code.const(0, kind)))
-            exact = code.fcmp("oeq", errors, code.const(0, kind))
-            finite = code.fcmp("oeq", code.bin("fsub", total, total), code.const(0, kind))
+                a_element = code.splat(code.load(code.at(a_pointer, 8 * t), "f64"), columns)
+                total, error = two_sum(code, total, code.bin("fmul", a_element, rows[t]))
+                errors, rounding_error = two_sum(code, errors, error)
+                inexact = code.or_(inexact, code.fcmp("one", rounding_error, code.const(0, f64_row)))
+            exact = code.fcmp("oeq", errors, code.const(0, f64_row))
+            finite = code.fcmp("oeq", code.bin("fsub", total, total), code.const(0, f64_row))
             odd = code.select(code.or_(exact, code.not_(finite)), total, odd_sum(code, total, errors))
             # The errors of infinities and NaNs are ignored.
-            bad = code.and_(bad, finite)
-            noted = code.or_(code.load(unsure, none.type), code.cast("zext", bad, "i8"))
+            inexact = code.and_(inexact, finite)
+            noted = code.or_(code.load(unsure, none.type), code.cast("zext", inexact, "i8"))
             code.store(noted, unsure)
-            code.store(code.cast("fptrunc", odd, "f32"), place, 4)
+            code.store(code.cast("fptrunc", odd, "f32"), row_pointer, 4)
 
         code.repeat(code.const(shape.rows, "i64"), row)
 
     code.repeat(code.const(shape.depth // terms, "i64"), stage)
-    return places, code.not_(code.any(code.icmp("ne", code.load(unsure, none.type), 0)))
+    return row_pointers, code.not_(code.any(code.icmp("ne", code.load(unsure, none.type), 0)))
 
 
 # Products of bytes by instructions that multiply tiles (AMX), which are exact: sums of 32 bits wrap around.
@@ -735,7 +756,7 @@ the next, so that it is loaded while the last one multiplies."""
 _PALETTE = 1
 
 _BYTES_OF_ROWS, _ROWS = 16, 48
-"""Where a configuration has the bytes of each tile's rows, u16 each, and how many rows there are, u8 each."""
+"""Offsets in a tile configuration of the row bytes of each tile, u16, and of its row count, u8."""
 
 
 def configure(name: str, shape: Shape, host: Host) -> str:
@@ -744,7 +765,7 @@ def configure(name: str, shape: Shape, host: Host) -> str:
     The configuration is valid until other code uses the tile registers.
     """
     code = host.function(name, [])
-    place = code.alloca(64, 64)
+    config_pointer = code.alloca(64, 64)
     settings = bytearray(64)
     settings[0] = _PALETTE
     for tile in range(_B[-1] + 1):
@@ -756,20 +777,20 @@ def configure(name: str, shape: Shape, host: Host) -> str:
         settings[_BYTES_OF_ROWS + 2 * tile : _BYTES_OF_ROWS + 2 * tile + 2] = columns.to_bytes(2, "little")
         settings[_ROWS + tile] = rows
     for at in range(0, 64, 8):
-        code.store(code.const(int.from_bytes(settings[at : at + 8], "little"), "i64"), code.at(place, at), 8)
-    code.call("llvm.x86.ldtilecfg", place)
+        code.store(code.const(int.from_bytes(settings[at : at + 8], "little"), "i64"), code.at(config_pointer, at), 8)
+    code.call("llvm.x86.ldtilecfg", config_pointer)
     code.ret()
     return code.text()
 
 
-def tile_multiplier(name: str, shape: Shape, count: int, kept: tuple[bool, ...], host: Host) -> str:
+def tile_multiplier(name: str, shape: Shape, count: int, result_mask: tuple[bool, ...], host: Host) -> str:
     """The function that multiplies up to four chains; see `multiplier` for its arguments."""
     assert count <= _A
-    links, results = len(kept), sum(kept)
+    links, results = len(result_mask), sum(result_mask)
     code = host.function(name, [PTR] * (count + count * results + links + count * links))
-    acc, rest = code.arguments[:count], code.arguments[count:]
-    dst, rest = rest[: count * results], rest[count * results :]
-    a, b = rest[:links], rest[links:]
+    acc, pointers = code.arguments[:count], code.arguments[count:]
+    dst, pointers = pointers[: count * results], pointers[count * results :]
+    a, b = pointers[:links], pointers[links:]
     row = 4 * shape.columns
     for chain in range(count):
         if shape.acc:
@@ -779,12 +800,12 @@ def tile_multiplier(name: str, shape: Shape, count: int, kept: tuple[bool, ...],
     for link in range(links):
         _load(code, _A, a[link], shape.depth)
         for chain in range(count):
-            own = _B[(link * count + chain) % len(_B)]
-            _load(code, own, b[chain * links + link], row)
-            code.call(f"llvm.x86.tdpb{shape.A[0]}{shape.W[0]}d", _tile(chain), _tile(_A), _tile(own))
-            if kept[link]:
-                place = dst[chain * results + sum(kept[:link])]
-                code.call("llvm.x86.tilestored64", _tile(chain), place, code.const(row, "i64"))
+            b_tile = _B[(link * count + chain) % len(_B)]
+            _load(code, b_tile, b[chain * links + link], row)
+            code.call(f"llvm.x86.tdpb{shape.A[0]}{shape.W[0]}d", _tile(chain), _tile(_A), _tile(b_tile))
+            if result_mask[link]:
+                result_pointer = dst[chain * results + sum(result_mask[:link])]
+                code.call("llvm.x86.tilestored64", _tile(chain), result_pointer, code.const(row, "i64"))
     code.ret()
     return code.text()
 
@@ -793,5 +814,5 @@ def _tile(number: int) -> Value:
     return Code.const(number, "i8")
 
 
-def _load(code: Code, tile: int, place: Value, row_bytes: int) -> None:
-    code.call("llvm.x86.tileloadd64", _tile(tile), place, code.const(row_bytes, "i64"))
+def _load(code: Code, tile: int, pointer: Value, row_bytes: int) -> None:
+    code.call("llvm.x86.tileloadd64", _tile(tile), pointer, code.const(row_bytes, "i64"))

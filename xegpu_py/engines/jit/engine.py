@@ -65,13 +65,12 @@ _BRIEF = 2e-4
 """The duration in seconds of a launch below which it uses no other threads: waking them takes half as long."""
 
 QUICK_THREADS = 1024
-"""The number of hardware threads of a program whose code is compiled quickly, without optimization, if no cache on disk
-keeps the code, and threads execute each instruction at most once. README's first kernel is compiled 10 ms faster, and a
-thread takes 50 ns longer.
+"""Launches of at most this number of hardware threads run unoptimized code, if no disk cache keeps the code and the
+program has no loop. README's first kernel is compiled 10 ms faster, and a thread takes 50 ns longer.
 """
 
 
-class Launch(Struct):
+class NativeLaunch(Struct):
     """The arguments of a launch.
 
     Attributes:
@@ -85,7 +84,7 @@ class Launch(Struct):
         written: bool[bytes], which bytes of the registers are written before a thread starts; used only if reads of
             unwritten registers are looked for.
         shadow: the history of accesses of global memory; used only if races are looked for.
-        log: what records messages; used only if they are recorded, by one thread of the operating system.
+        log: the log of messages, or None; with a log one thread of the operating system runs all workgroups.
         across, down: the numbers of adjacent workgroups in x and in y that run together as one workgroup.
         chosen: the numbers of the workgroups that run; None for all.
     """
@@ -122,12 +121,12 @@ class Launch(Struct):
 
     def name(self, group: int, thread: int) -> str:
         """The name of a thread among those that run together."""
-        member, own = divmod(thread, self.group_size)
+        member, thread_in_group = divmod(thread, self.group_size)
         row, column = divmod(member, self.across)
         line, x = divmod(group, self.grid[0] // self.across)
         z, y = divmod(line, self.grid[1] // self.down)
         y, x = y * self.down + row, x * self.across + column
-        return self.name_thread(((z * self.grid[1] + y) * self.grid[0] + x) * self.group_size + own)
+        return self.name_thread(((z * self.grid[1] + y) * self.grid[0] + x) * self.group_size + thread_in_group)
 
 
 class Outcome(Struct):
@@ -165,10 +164,10 @@ class _Mailbox:
     """
 
     def __init__(self, frame: Frame) -> None:
-        shared = aligned(2 * _LINE).view(np.int64)
-        self.next, self.stop = shared[:1], shared[_LINE // 8 :]
+        cache_lines = aligned(2 * _LINE).view(np.int64)
+        self.next, self.stop = cache_lines[:1], cache_lines[_LINE // 8 :]
         self.template = aligned(frame.initial_bytes)
-        self.shared_at, self.template_at = shared.ctypes.data, self.template.ctypes.data
+        self.shared_at, self.template_at = cache_lines.ctypes.data, self.template.ctypes.data
 
 
 class Jit:
@@ -189,7 +188,7 @@ class Jit:
         *,
         divergent: bool | None = None,
         keep: bool = False,
-        alone: bool = True,
+        single_thread: bool = True,
         cache: Cache = NO_CACHE,
         host: Host | None = None,
     ) -> None:
@@ -198,7 +197,7 @@ class Jit:
         Args:
             divergent: whether each lane has its own program counter; by default whether the program has a `goto`.
             keep: whether registers contain all results at the end, also those that the program does not read.
-            alone: whether only this object uses the code; otherwise the process keeps the code for equal programs.
+            single_thread: whether only this object uses the code; else equal programs share it.
             cache: the cache on disk for the code.
             host: the CPU for which code is generated; this machine must be able to run that code. The default is the
                 CPU that the environment names, or else this machine's CPU (see `chosen_host`).
@@ -212,17 +211,17 @@ class Jit:
             host or chosen_host(),
             divergent=divergent,
             keep=keep,
-            alone=alone,
+            single_thread=single_thread,
             cache=cache,
             quick=QUICK_THREADS > 0,
         )
         self._quick_threads = 0
         self.divergent, self.starts = native.divergent, native.starts
         self.panel_bytes, self.step_bytes = native.panel_bytes, native.step_bytes
-        self.given, self.independent = native.given, native.independent
+        self.input_bytes, self.independent = native.input_bytes, native.independent
         self.driver = driver(cache)
-        places = [self.layout.offset(i.var) for i in self.program.inputs if i.kind == "LOCAL_ID"]
-        self.local_ids = np.array(places, np.int64)
+        local_id_offsets = [self.layout.offset(i.var) for i in self.program.inputs if i.kind == "LOCAL_ID"]
+        self.local_ids = np.array(local_id_offsets, np.int64)
         self._lengths = np.diff([*self.starts, len(program.instructions)])
         # Only the tables that the program uses are computed.
         self._tables = [table(n, "hf") if n in native.tables else np.zeros(0, np.uint16) for n in TABLES]
@@ -240,39 +239,44 @@ class Jit:
     def worker(self, number: int) -> _Worker:
         """A worker with its memory, an unused one if possible, since the allocation of memory takes long."""
         try:
-            found = self._spare.pop()
+            spare_worker = self._spare.pop()
         except IndexError:
             return _Worker(self, number)
-        found.context.worker = number
-        return found
+        spare_worker.context.worker = number
+        return spare_worker
 
     def board(self) -> _Mailbox:
         """Shared state for a launch, reused where possible; all of it is zero."""
         try:
-            found = self._boards.pop()
+            spare_board = self._boards.pop()
         except IndexError:
             return _Mailbox(self.frame)
-        found.next[0] = found.stop[0] = 0
-        found.template.fill(0)
-        return found
+        spare_board.next[0] = spare_board.stop[0] = 0
+        spare_board.template.fill(0)
+        return spare_board
 
     def keep(self, workers: Sequence[_Worker], board: _Mailbox) -> None:
         """Keep the workers of a launch and their shared state for the next launch."""
         self._spare.extend(workers)
         self._boards.append(board)
 
-    def _together(self, launch: Launch, workers: int) -> Launch:
+    def _side_by_side(self, launch: NativeLaunch, workers: int) -> NativeLaunch:
         """The launch, in which adjacent workgroups run together if their threads load the same matrices.
 
         Their number is limited by the size of a second-level cache, and by the number of workers, which share the work.
         """
         while self.panel_bytes and self.independent and launch.group_size < _ENOUGH and launch.chosen is None:
-            wider, higher = replace(launch, across=2 * launch.across), replace(launch, down=2 * launch.down)
-            for more in (wider, higher) if launch.across <= launch.down else (higher, wider):
-                fits = more.threads <= _TOGETHER and more.threads * self.frame.bytes <= _TOGETHER_BYTES
-                even = more.grid[0] % more.across == more.grid[1] % more.down == 0
-                if fits and even and (more.groups % workers == 0 or more.groups >= 8 * workers):
-                    launch = more
+            wider_launch, higher_launch = (
+                replace(launch, across=2 * launch.across),
+                replace(launch, down=2 * launch.down),
+            )
+            for candidate in (
+                (wider_launch, higher_launch) if launch.across <= launch.down else (higher_launch, wider_launch)
+            ):
+                fits_cache = candidate.threads <= _TOGETHER and candidate.threads * self.frame.bytes <= _TOGETHER_BYTES
+                even = candidate.grid[0] % candidate.across == candidate.grid[1] % candidate.down == 0
+                if fits_cache and even and (candidate.groups % workers == 0 or candidate.groups >= 8 * workers):
+                    launch = candidate
                     break
             else:
                 break
@@ -287,7 +291,9 @@ class Jit:
         if self._quick_threads > QUICK_THREADS:
             self.thread, self.optimize = optimize(), None
 
-    def run(self, launch: Launch, threads: int | None = None, progress: Callable[[int], None] | None = None) -> Outcome:
+    def run(
+        self, launch: NativeLaunch, threads: int | None = None, progress: Callable[[int], None] | None = None
+    ) -> Outcome:
         """Run workgroups.
 
         Args:
@@ -301,7 +307,7 @@ class Jit:
         """
         self._count(launch.groups * launch.threads)
         workers = threads or processors()
-        launch = self._together(launch, workers)
+        launch = self._side_by_side(launch, workers)
         team = _ThreadTeam(self, launch, max(1, min(workers, launch.groups)))
         self._brief = team.run(progress, self._brief)
         executed, traffic = team.counts()
@@ -314,7 +320,7 @@ class _ThreadTeam(Struct, dict=True):
     """The workers of one launch."""
 
     jit: Jit
-    launch: Launch
+    launch: NativeLaunch
     size: int
     faults: list[tuple[int, BaseException]] = field(default_factory=list)
     stuck: dict[int, Array] = field(default_factory=dict)
@@ -358,17 +364,17 @@ class _ThreadTeam(Struct, dict=True):
         Returns:
             Whether the launch ended before other threads could start.
         """
-        own = self.workers[0]
-        begun = time.perf_counter()
+        own_worker = self.workers[0]
+        start_time = time.perf_counter()
         try:
             if not brief:
                 self._start()
             # This thread returns regularly to check for signals and to show progress.
-            for _ in own.steps(brief and self.size > 1):
+            for _ in own_worker.steps(brief and self.size > 1):
                 if not self.tasks:
                     self._start()
                 self._show(progress)
-            alone = not self.tasks or time.perf_counter() - begun < _BRIEF
+            run_alone = not self.tasks or time.perf_counter() - start_time < _BRIEF
             for task in self.tasks:
                 # No work is left: a task that has not begun is not needed.
                 while not (task.cancel() or task.done()):
@@ -385,9 +391,9 @@ class _ThreadTeam(Struct, dict=True):
             for helper in self.helpers:
                 helper.rest()
         if self.launch.log:
-            own.take()
+            own_worker.take()
         self.end()
-        return alone
+        return run_alone
 
     def _start(self) -> None:
         """Let other threads help."""
@@ -453,7 +459,7 @@ class _Worker:
             block_bytes=frame.bytes,
             initial_bytes=frame.initial_bytes,
             status_offset=frame.status,
-            given=jit.given,
+            given=jit.input_bytes,
             registers=frame.registers,
             local_ids=jit.local_ids.ctypes.data,
             local_id_count=len(jit.local_ids),
@@ -541,14 +547,14 @@ class _Worker:
         context, driver = self.context, self.jit.driver
         while True:
             self.own.use(context)
-            begun, paused = time.perf_counter(), False
+            start_time, paused = time.perf_counter(), False
             for status in self._native(driver.launch, patience):
                 if status == Status.PAUSED:
                     paused = True
                     yield
             # The time tells nothing if the launch ended before the last of these rounds.
             used_up = paused or context.patience <= 0
-            if used_up and patience < _MOST_PATIENCE and time.perf_counter() - begun < _POLL / 10:
+            if used_up and patience < _MOST_PATIENCE and time.perf_counter() - start_time < _POLL / 10:
                 patience *= 2
                 self._patience = min(patience, _MOST_PATIENCE // 4)
             if status == Status.YIELDED:
@@ -572,7 +578,7 @@ class _Worker:
                 return
             yield
             for slot in list(waiting):
-                own, self.slot = self.own, slot
+                own_block, self.slot = self.own, slot
                 slot.use(context)
                 for status in self._native(driver.resume, patience):
                     if status == Status.PAUSED:
@@ -583,7 +589,7 @@ class _Worker:
                     if not self._fine(status) and status != Status.DEADLOCK:
                         return
                     self._spare.append(slot)
-                self.slot = own
+                self.slot = own_block
             context.pause = bool(waiting)
 
     def _fine(self, status: Status) -> bool:
@@ -591,7 +597,7 @@ class _Worker:
         if status == Status.FAULT:
             self.team.fail(self.own.group, self._fault())
         elif status == Status.DEADLOCK:
-            self.team.stuck[self.own.group] = self._places()
+            self.team.stuck[self.own.group] = self._program_counters()
         return status == Status.ENDED
 
     def take(self) -> None:
@@ -650,8 +656,8 @@ class _Worker:
         size = self._frame.bytes
         return self.own.blocks[thread * size : (thread + 1) * size]
 
-    def _word(self, thread: int, place: int) -> int:
-        return int(self._block(thread)[place : place + 4].view(np.int32)[0])
+    def _dword(self, thread: int, offset: int) -> int:
+        return int(self._block(thread)[offset : offset + 4].view(np.int32)[0])
 
     def _name(self, thread: int) -> str:
         return self.launch.name(self.own.group, thread)
@@ -662,8 +668,8 @@ class _Worker:
         if self.context.race:
             return RaceSuspected()
         thread = int(self.context.faulty)
-        at = self._word(thread, self._frame.pc)
-        active = self._word(thread, self._frame.active) if self.jit.divergent else -1
+        at = self._dword(thread, self._frame.pc)
+        active = self._dword(thread, self._frame.active) if self.jit.divergent else -1
         try:
             self._call_semantics(at, self._block(thread).ctypes.data, active)
         except AccessFault as fault:
@@ -672,17 +678,15 @@ class _Worker:
             return self.jit.interpreter.unwritten_fault(fault, at, np.zeros(1, np.int64), lambda _: self._name(thread))
         return RuntimeError(f"native code refused instruction {at}, which the interpreter runs")
 
-    def _places(self) -> Array:
-        """Program counters of the workgroup's threads."""
-
+    def _program_counters(self) -> Array:
         blocks = self.own.blocks.reshape(-1, self._frame.bytes)
         pc, status = (dwords(blocks, p)[:, 0].astype(np.int64) for p in (self._frame.pc, self._frame.status))
         return np.where(status == Status.ENDED, ENDED, pc)
 
 
-def dwords(blocks: Array, place: int, count: int = 1) -> Array:
+def dwords(blocks: Array, offset: int, count: int = 1) -> Array:
     """The dwords of threads' blocks from an offset on, int32[threads, count]."""
-    return blocks[:, place : place + 4 * count].view(np.int32)
+    return blocks[:, offset : offset + 4 * count].view(np.int32)
 
 
 def packed(bits: Array) -> Array:
@@ -690,7 +694,7 @@ def packed(bits: Array) -> Array:
     return np.packbits(bits, axis=-1, bitorder="little").reshape(len(bits), -1)
 
 
-def unpacked(words: Array) -> Array:
+def unpacked(dwords_of_bits: Array) -> Array:
     """Dwords, uint8[threads, 4 * dwords], as bool[threads, dwords, 32]."""
-    found = np.unpackbits(np.ascontiguousarray(words), axis=-1, bitorder="little")
-    return found.astype(bool).reshape(len(words), -1, LANES)
+    bits = np.unpackbits(np.ascontiguousarray(dwords_of_bits), axis=-1, bitorder="little")
+    return bits.astype(bool).reshape(len(dwords_of_bits), -1, LANES)

@@ -57,9 +57,9 @@ _BY_LANES = {
 """LLVM's names of instructions, by the lanes of 32 bits of their results."""
 
 
-def intrinsic_of(kind: str, lanes: int) -> str:
+def intrinsic_of(operation: str, lanes: int) -> str:
     """The intrinsic of x86 for a kind of `_BY_LANES` and so many lanes."""
-    return f"llvm.x86.{_BY_LANES[kind][lanes]}"
+    return f"llvm.x86.{_BY_LANES[operation][lanes]}"
 
 
 class Tile(Struct, frozen=True):
@@ -87,7 +87,7 @@ class Host(Struct, frozen=True):
 
     @property
     def key(self) -> tuple[str, str]:
-        """What code for the CPU depends on, for cache keys."""
+        """The key of the CPU in caches of code."""
         return repr(self.machine), repr(sorted(self.features))
 
     @property
@@ -153,8 +153,8 @@ class Host(Struct, frozen=True):
     @property
     def runs_here(self) -> bool:
         """Whether this machine can run code for the CPU."""
-        own = native_host()
-        return self.is_arm == own.is_arm and self.features <= own.features
+        native = native_host()
+        return self.is_arm == native.is_arm and self.features <= native.features
 
     def lanes(self, element_bytes: int) -> int:
         """Elements of a vector register."""
@@ -165,10 +165,10 @@ class Host(Struct, frozen=True):
 
         Besides the accumulators, the registers hold a row of B and one element of A, or one vector of B and an element
         of each row of A. On hosts that multiply by a lane, they hold a row of B and a vector of each row of A. Among
-        the tiles that fit, the result has the fewest loads for each multiplication of the whole matrix. In this count
-        a load of B counts more than one of A: the following elements of A are in the same cache line, and hosts that
-        multiply by a lane load several at once. Among equal tiles, the result has the fewest loads for each
-        multiplication of the tile.
+        the tiles that fit, the result has the fewest loads for each multiplication of the whole matrix. A load of B
+        counts more than a load of A. The following elements of A are in the same cache line, and hosts that multiply by
+        a lane load several at once. Among equal tiles, the result has the fewest loads for each multiplication of the
+        tile.
 
         If the tile does not divide the rows or vectors, some tiles are smaller; see `even_parts`.
 
@@ -200,10 +200,10 @@ class Host(Struct, frozen=True):
         return min(filter(fits, sizes), key=lambda tile: (loads(tile), own_loads(tile), -tile.rows), default=Tile(1, 1))
 
 
-def even_parts(count: int, most: int) -> list[range]:
-    """The smallest number of parts of about the same size that have at most `most` elements each."""
-    parts = -(-count // most)
-    return [range(count * n // parts, count * (n + 1) // parts) for n in range(parts)]
+def even_parts(count: int, limit: int) -> list[range]:
+    """The smallest number of parts of about the same size that have at most `limit` elements each."""
+    part_count = -(-count // limit)
+    return [range(count * n // part_count, count * (n + 1) // part_count) for n in range(part_count)]
 
 
 @lru_cache
@@ -213,9 +213,9 @@ def native_host() -> Host:
     Raises:
         RuntimeError: if LLVM's library is not found.
     """
-    found = machine()
-    features = frozenset(f[1:] for f in found.tuning.split(",") if f.startswith("+"))
-    return Host(found, features if features >= _TILES and _tiles_allowed() else features - _TILES)
+    detected = machine()
+    features = frozenset(f[1:] for f in detected.tuning.split(",") if f.startswith("+"))
+    return Host(detected, features if features >= _TILES and _tiles_allowed() else features - _TILES)
 
 
 def _tiles_allowed() -> bool:
@@ -229,7 +229,7 @@ def _tiles_allowed() -> bool:
     return bool(ctypes.CDLL(None).syscall(arch_prctl, request_permission, tile_data) == 0)
 
 
-def host_named(name: str) -> Host:
+def host_by_name(name: str) -> Host:
     """A CPU by LLVM's name.
 
     Raises:
@@ -240,15 +240,15 @@ def host_named(name: str) -> Host:
     if name not in KNOWN:
         raise ValueError(f"unknown host CPU '{name}'; there are {', '.join((NATIVE, *KNOWN))}")
     architecture, features = KNOWN[name]
-    own = machine()
+    native = machine()
     if not native_host().multiplies_tiles:
         # The operating system has to permit their use too.
         features -= _TILES
     if (architecture == "x86_64") != (platform.machine().lower() in ("x86_64", "amd64")):
-        return Host(replace(own, cpu=name, tuning="", triple=f"{architecture}-unknown-linux-gnu"), features)
+        return Host(replace(native, cpu=name, tuning="", triple=f"{architecture}-unknown-linux-gnu"), features)
     # Features that only the other CPU has, such as AMD's SSE4a, are left out, since the code has to run here.
-    missing = ",".join(f for f in own.tuning.split(",") if f.startswith("-") and f[1:] not in features)
-    return Host(replace(own, cpu=name, tuning=missing), features)
+    missing_features = ",".join(f for f in native.tuning.split(",") if f.startswith("-") and f[1:] not in features)
+    return Host(replace(native, cpu=name, tuning=missing_features), features)
 
 
 def chosen_host() -> Host:
@@ -257,10 +257,10 @@ def chosen_host() -> Host:
     Raises:
         ValueError: if it is not known here, or this machine does not run its code.
     """
-    found = host_named(os.environ.get(VARIABLE) or NATIVE)
-    if not found.runs_here:
-        raise ValueError(f"{VARIABLE}: this machine does not run code for '{found.machine.cpu}'")
-    return found
+    host = host_by_name(os.environ.get(VARIABLE) or NATIVE)
+    if not host.runs_here:
+        raise ValueError(f"{VARIABLE}: this machine does not run code for '{host.machine.cpu}'")
+    return host
 
 
 # Threads of the operating system that help the caller's thread with a launch, and then wait for the next one.
@@ -268,7 +268,7 @@ def chosen_host() -> Host:
 _idle: list[Helper] = []
 """Helpers that no launch uses."""
 
-_CAN_PLACE = hasattr(os, "sched_setaffinity")
+_CAN_PIN = hasattr(os, "sched_setaffinity")
 """Whether threads can be told which processors to use, as on Linux."""
 
 if hasattr(os, "register_at_fork"):
@@ -285,10 +285,10 @@ class Helper:
         self._id = self._pool.submit(threading.get_native_id).result()
         self._processors: set[int] = set()
 
-    def place(self, processor: int, processors: set[int]) -> None:
+    def pin(self, processor: int, processors: set[int]) -> None:
         """Let the next task begin on one of the processors. It may move to the others.
 
-        Linux often wakes a thread on the processor that wakes it, even if others are idle, and separates the two only
+        Linux often wakes a thread on the processor that wakes it, even if others are idle. It separates the two only
         after some milliseconds: as long as a GEMM of 1024^3 takes.
         """
         # A processor may have gone since the caller asked which there are.
@@ -314,19 +314,19 @@ class Helper:
 
 def take(count: int) -> list[Helper]:
     """Some helpers, each placed on a processor that the caller's thread does not use, as far as there are such."""
-    found = []
+    helpers = []
     for _ in range(count):
         # Another thread may launch at the same time.
         try:
-            found.append(_idle.pop())
+            helpers.append(_idle.pop())
         except IndexError:
-            found.append(Helper())
-    if _CAN_PLACE:
+            helpers.append(Helper())
+    if _CAN_PIN:
         processors = os.sched_getaffinity(0)
-        others = sorted(processors - {_processor()})
-        for at, helper in enumerate(found if others else ()):
-            helper.place(others[at % len(others)], processors)
-    return found
+        processors_left = sorted(processors - {_processor()})
+        for at, helper in enumerate(helpers if processors_left else ()):
+            helper.pin(processors_left[at % len(processors_left)], processors)
+    return helpers
 
 
 def _processor() -> int:

@@ -51,19 +51,19 @@ class Value(NamedTuple):
 
 
 @lru_cache(None)
-def llvm_type(kind: str) -> str:
+def llvm_type(ty: str) -> str:
     """A type in LLVM's text. A vector of one element is a scalar, which LLVM compiles in half the time."""
-    if lanes_of(kind) == 1:
-        return llvm_type(element_of(kind))
-    if kind.startswith("vector<"):
-        return f"<{lanes_of(kind)} x {llvm_type(element_of(kind))}>"
-    return _NAMES.get(kind, kind)
+    if lanes_of(ty) == 1:
+        return llvm_type(element_of(ty))
+    if ty.startswith("vector<"):
+        return f"<{lanes_of(ty)} x {llvm_type(element_of(ty))}>"
+    return _NAMES.get(ty, ty)
 
 
 @lru_cache(None)
-def _suffix(kind: str) -> str:
+def _suffix(ty: str) -> str:
     """A type in the name of an intrinsic."""
-    lanes, element = lanes_of(kind), element_of(kind)
+    lanes, element = lanes_of(ty), element_of(ty)
     return (f"v{lanes}" if lanes > 1 else "") + ("p0" if element == PTR else element)
 
 
@@ -73,27 +73,27 @@ def vector(lanes: int, element: str) -> str:
 
 
 @lru_cache(None)
-def lanes_of(kind: str) -> int:
+def lanes_of(ty: str) -> int:
     """Elements of a type; 0 for a scalar."""
-    return int(kind[7:].partition("x")[0]) if kind.startswith("vector<") else 0
+    return int(ty[7:].partition("x")[0]) if ty.startswith("vector<") else 0
 
 
 @lru_cache(None)
-def element_of(kind: str) -> str:
+def element_of(ty: str) -> str:
     """A vector type's element type; for other types the type itself."""
-    return kind[7:-1].partition("x")[2] if kind.startswith("vector<") else kind
+    return ty[7:-1].partition("x")[2] if ty.startswith("vector<") else ty
 
 
-def bits_of(kind: str) -> int:
+def bits_of(ty: str) -> int:
     """Width of a type's elements in bits."""
-    element = element_of(kind)
+    element = element_of(ty)
     return 64 if element == PTR else 16 if element == "bf16" else int(element[1:])
 
 
 @lru_cache(4096)
-def constant(pattern: int, kind: str) -> Value:
+def constant(pattern: int, ty: str) -> Value:
     """A constant of a bit pattern, in every lane."""
-    element = element_of(kind)
+    element = element_of(ty)
     if element[0] == "i":
         bits = int(element[1:])
         pattern &= (1 << bits) - 1
@@ -108,7 +108,7 @@ def constant(pattern: int, kind: str) -> Value:
         text = f"0x{pattern:016X}"
     else:
         text = f"0x{'H' if element == 'f16' else 'R'}{pattern:04X}"
-    return Value(f"splat ({llvm_type(element)} {text})" if lanes_of(kind) > 1 else text, kind)
+    return Value(f"splat ({llvm_type(element)} {text})" if lanes_of(ty) > 1 else text, ty)
 
 
 class Code:
@@ -126,10 +126,11 @@ class Code:
             alignment: the alignment of the memory that `fetch` and `put` access.
         """
         self.name, self.result, self.attributes, self.alignment = name, result, attributes, alignment
-        kinds = [kind.partition(" ") for kind in arguments]
-        self.arguments = [Value(f"%a{i}", kind) for i, (kind, _, _) in enumerate(kinds)]
+        types = [ty.partition(" ") for ty in arguments]
+        self.arguments = [Value(f"%a{i}", ty) for i, (ty, _, _) in enumerate(types)]
         self._signature = ", ".join(
-            f"{llvm_type(kind)} {own} {value.name}" for (kind, _, own), value in zip(kinds, self.arguments)
+            f"{llvm_type(ty)} {argument_name} {value.name}"
+            for (ty, _, argument_name), value in zip(types, self.arguments)
         )
         self._entry: list[str] = []
         self._lines: list[str] = []
@@ -173,16 +174,16 @@ class Code:
         """An instruction without a result."""
         self._lines.append(text)
 
-    def op(self, text: str, kind: str) -> Value:
+    def op(self, text: str, ty: str) -> Value:
         """An instruction with a result of a type."""
         name = self.fresh()
         self._lines.append(f"{name} = {text}")
-        return Value(name, kind)
+        return Value(name, ty)
 
     @staticmethod
-    def const(pattern: int, kind: str) -> Value:
+    def const(pattern: int, ty: str) -> Value:
         """A constant of a bit pattern, in every lane."""
-        return constant(pattern, kind)
+        return constant(pattern, ty)
 
     @staticmethod
     def consts(numbers: Sequence[int], element: str) -> Value:
@@ -196,9 +197,9 @@ class Code:
         return Value(text, vector(len(numbers), element))
 
     @staticmethod
-    def poison(kind: str) -> Value:
+    def poison(ty: str) -> Value:
         """An undefined value."""
-        return Value("poison", kind)
+        return Value("poison", ty)
 
     def alloca(self, size: int, align: int) -> Value:
         """Memory of the function's frame."""
@@ -217,9 +218,9 @@ class Code:
         if major_version() == 22:
             self._entry.append(f"call void @llvm.lifetime.start.p0(ptr {name})")
 
-    def variable(self, name: str, kind: str) -> None:
+    def variable(self, name: str, ty: str) -> None:
         """A named integer variable of the function, initially zero. LLVM keeps it in a register."""
-        self._entry.append(f"{name} = alloca {kind}, align 8\nstore {kind} 0, ptr {name}, align 8")
+        self._entry.append(f"{name} = alloca {ty}, align 8\nstore {ty} 0, ptr {name}, align 8")
 
     def _like(self, a: Value, b: Value | int) -> str:
         """An operand of the type of another one; an integer is a constant."""
@@ -269,56 +270,56 @@ class Code:
     def not_(self, a: Value) -> Value:
         return self.xor(a, -1)
 
-    def select(self, which: Value, a: Value, b: Value) -> Value:
-        return self.op(f"select {which}, {a}, {b}", a.type)
+    def select(self, condition: Value, a: Value, b: Value) -> Value:
+        return self.op(f"select {condition}, {a}, {b}", a.type)
 
-    def merge(self, which: Value, new: Value, old: Value) -> Value:
+    def merge(self, condition: Value, new_value: Value, old_value: Value) -> Value:
         """`select` of integers that any instructions of a program computed.
 
-        With AVX-512, LLVM 22 gives wrong bits for `select(mask, (x & c) | (y & ~c), y)` of a constant `c`: it makes one
-        masked `vpternlog` whose immediate does not fit the order of its operands. It also makes a masked store of what
-        is stored where `y` was loaded: see `masked_store`. The fence keeps it from seeing `y`.
+        With AVX-512, LLVM 22 computes wrong bits for `select(mask, (x & c) | (y & ~c), y)` of a constant `c`: it makes
+        one masked `vpternlog` whose immediate does not fit the order of its operands. It also makes a masked store of
+        what is stored where `y` was loaded: see `masked_store`. The fence keeps it from seeing `y`.
         """
-        return self.select(which, new, self._fenced(old))
+        return self.select(condition, new_value, self._fenced(old_value))
 
     def _fenced(self, a: Value) -> Value:
         """The same bits, of which LLVM does not know how they were made. This is not an instruction."""
         words, rest = divmod(a.lanes * bits_of(a.type), 32)
         if a.element == "i1" or a.lanes < 2 or rest or not a.name.startswith("%"):
             return a
-        kind = vector(words, "f32")
-        return self.recast(self.intrinsic("arithmetic.fence", self.recast(a, kind)), a.type)
+        ty = vector(words, "f32")
+        return self.recast(self.intrinsic("arithmetic.fence", self.recast(a, ty)), a.type)
 
     def cast(self, name: str, a: Value, element: str) -> Value:
         """A conversion of each element: zext, sext, trunc, bitcast, fpext, fptrunc, sitofp, ..."""
-        kind = vector(a.lanes, element)
-        if kind == a.type:
+        ty = vector(a.lanes, element)
+        if ty == a.type:
             return a
-        return self.op(f"{name} {a} to {llvm_type(kind)}", kind)
+        return self.op(f"{name} {a} to {llvm_type(ty)}", ty)
 
-    def recast(self, a: Value, kind: str) -> Value:
+    def recast(self, a: Value, ty: str) -> Value:
         """The same bits as another type."""
-        to = llvm_type(kind)
-        return Value(a.name, kind) if to == llvm_type(a.type) else self.op(f"bitcast {a} to {to}", kind)
+        to = llvm_type(ty)
+        return Value(a.name, ty) if to == llvm_type(a.type) else self.op(f"bitcast {a} to {to}", ty)
 
     def resize(self, a: Value, bits: int, signed: bool) -> Value:
         """An integer in another width."""
-        own = bits_of(a.type)
-        if own == bits:
+        current_bits = bits_of(a.type)
+        if current_bits == bits:
             return a
-        return self.cast("trunc" if bits < own else "sext" if signed else "zext", a, f"i{bits}")
+        return self.cast("trunc" if bits < current_bits else "sext" if signed else "zext", a, f"i{bits}")
 
-    def intrinsic(self, name: str, *operands: Value, kind: str = "", overloads: Sequence[str] | None = None) -> Value:
+    def intrinsic(self, name: str, *operands: Value, ty: str = "", overloads: Sequence[str] | None = None) -> Value:
         """A call of an intrinsic; by default its result has the type of its first operand.
 
         Args:
             overloads: the types that are part of its name; by default the first operand's.
         """
-        result = kind or operands[0].type
+        result = ty or operands[0].type
         if name.startswith("vector.reduce.") and operands[0].lanes == 1:
             return self.extract(operands[0], 0)
-        own = [operands[0].type] if overloads is None else overloads
-        return self.call(".".join(["llvm", name, *map(_suffix, own)]), *operands, result=result)
+        overload_types = [operands[0].type] if overloads is None else overloads
+        return self.call(".".join(["llvm", name, *map(_suffix, overload_types)]), *operands, result=result)
 
     # Vectors.
 
@@ -334,8 +335,8 @@ class Code:
 
     def splat(self, scalar: Value, lanes: int) -> Value:
         """A scalar in every lane."""
-        one = self.insert(self.poison(vector(lanes, scalar.type)), scalar, 0)
-        return one if lanes == 1 else self.shuffle(one, one, [0] * lanes)
+        first_lane_set = self.insert(self.poison(vector(lanes, scalar.type)), scalar, 0)
+        return first_lane_set if lanes == 1 else self.shuffle(first_lane_set, first_lane_set, [0] * lanes)
 
     def shuffle(self, a: Value, b: Value, picks: Sequence[int]) -> Value:
         """Elements of the concatenation of two vectors."""
@@ -346,8 +347,8 @@ class Code:
             result = self.poison(vector(len(picks), a.element))
             if len(set(picks)) == 1:
                 zeros = self.consts([0] * len(picks), "i32")
-                one = self.insert(result, self.extract(b if picks[0] else a, 0), 0)
-                return self.op(f"shufflevector {one}, {one}, {zeros}", result.type)
+                scalar_vector = self.insert(result, self.extract(b if picks[0] else a, 0), 0)
+                return self.op(f"shufflevector {scalar_vector}, {scalar_vector}, {zeros}", result.type)
             for index, pick in enumerate(picks):
                 if pick >= 0:
                     result = self.insert(result, self.extract(b if pick else a, 0), index)
@@ -377,49 +378,52 @@ class Code:
             return self.op(f"getelementptr i8, {base}, {offset}", PTR)
         if not offset:
             return base
-        known = self._pointers.get((base.name, offset))
-        if known is None:
-            known = self.op(f"getelementptr i8, {base}, i64 {offset}", PTR)
-            self._pointers[base.name, offset] = known
-        return known
+        known_pointer = self._pointers.get((base.name, offset))
+        if known_pointer is None:
+            known_pointer = self.op(f"getelementptr i8, {base}, i64 {offset}", PTR)
+            self._pointers[base.name, offset] = known_pointer
+        return known_pointer
 
-    def load(self, pointer: Value, kind: str, align: int = 1, volatile: bool = False) -> Value:
+    def load(self, pointer: Value, ty: str, align: int = 1, volatile: bool = False) -> Value:
         """Load; LLVM assumes nothing about the result of a volatile load."""
-        word = "volatile " if volatile else ""
-        return self.op(f"load {word}{llvm_type(kind)}, {pointer}, align {align}", kind)
+        volatile_keyword = "volatile " if volatile else ""
+        return self.op(f"load {volatile_keyword}{llvm_type(ty)}, {pointer}, align {align}", ty)
 
     def store(self, value: Value, pointer: Value, align: int = 1) -> None:
         self.line(f"store {value}, {pointer}, align {align}")
 
-    def fetch(self, base: Value, offset: int, kind: str) -> Value:
+    def fetch(self, base: Value, offset: int, ty: str) -> Value:
         """Load from a position of a register file.
 
         LLVM loads more of small vectors than they have, as far as the alignment says that it may. The host then waits
         for stores of the other elements, so no more is said than that they are aligned to their size.
         """
-        size = max(max(lanes_of(kind), 1) * bits_of(kind) // 8, 1)
-        return self.load(self.at(base, offset), kind, gcd(offset, self.alignment, 1 << size.bit_length() - 1))
+        size = max(max(lanes_of(ty), 1) * bits_of(ty) // 8, 1)
+        return self.load(self.at(base, offset), ty, gcd(offset, self.alignment, 1 << size.bit_length() - 1))
 
     def put(self, value: Value, base: Value, offset: int) -> None:
         """Store to a position of a register file."""
         self.store(value, self.at(base, offset), gcd(offset, self.alignment))
 
-    def count(self, place: Value, more: Value) -> None:
+    def count(self, pointer: Value, increment: Value) -> None:
         """Add to an i64 in memory."""
-        self.store(self.add(self.load(place, "i64", 8), more), place, 8)
+        self.store(self.add(self.load(pointer, "i64", 8), increment), pointer, 8)
 
     def _pair(self, a: Value, b: Value) -> Value:
         return self.shuffle(a, b, [0, 1])
 
-    def masked_load(self, pointer: Value, mask: Value, other: Value) -> Value:
-        """Load the elements that the mask sets; the others are those of `other`."""
-        if other.lanes == 1:
-            pair = self.masked_load(pointer, self._pair(mask, self.const(0, mask.type)), self._pair(other, other))
-            return self.shuffle(pair, pair, [0])
-        kind = llvm_type(other.type)
+    def masked_load(self, pointer: Value, mask: Value, passthru: Value) -> Value:
+        """Load the elements that the mask sets; the others are those of `passthru`."""
+        if passthru.lanes == 1:
+            two_lanes = self.masked_load(
+                pointer, self._pair(mask, self.const(0, mask.type)), self._pair(passthru, passthru)
+            )
+            return self.shuffle(two_lanes, two_lanes, [0])
+        ty = llvm_type(passthru.type)
         return self.op(
-            f"call {kind} @llvm.masked.load.{_suffix(other.type)}.p0({_unaligned('ptr', pointer)}, {mask}, {other})",
-            other.type,
+            f"call {ty} @llvm.masked.load.{_suffix(passthru.type)}.p0("
+            f"{_unaligned('ptr', pointer)}, {mask}, {passthru})",
+            passthru.type,
         )
 
     def masked_store(self, value: Value, pointer: Value, mask: Value) -> None:
@@ -433,12 +437,12 @@ class Code:
         name = f"llvm.masked.store.{_suffix(value.type)}.p0"
         self.line(f"call void @{name}({value}, {_unaligned('ptr', pointer)}, {mask})")
 
-    def gather(self, pointers: Value, mask: Value, other: Value) -> Value:
-        """Load through the pointers of the lanes that the mask sets; the other elements are those of `other`."""
-        kind = llvm_type(other.type)
-        name = f"llvm.masked.gather.{_suffix(other.type)}.{_suffix(pointers.type)}"
-        places = _unaligned(llvm_type(pointers.type), pointers)
-        return self.op(f"call {kind} @{name}({places}, {mask}, {other})", other.type)
+    def gather(self, pointers: Value, mask: Value, passthru: Value) -> Value:
+        """Load through the pointers of the lanes that the mask sets; the other elements are those of `passthru`."""
+        ty = llvm_type(passthru.type)
+        name = f"llvm.masked.gather.{_suffix(passthru.type)}.{_suffix(pointers.type)}"
+        pointer_text = _unaligned(llvm_type(pointers.type), pointers)
+        return self.op(f"call {ty} @{name}({pointer_text}, {mask}, {passthru})", passthru.type)
 
     def scatter(self, values: Value, pointers: Value, mask: Value) -> None:
         """Store through the pointers of the lanes that the mask sets, in the order of lanes."""
@@ -458,10 +462,10 @@ class Code:
         self._here = label
         self._pointers.clear()
 
-    def begin_with(self, label: str, *kinds: str) -> list[Value]:
+    def begin_with(self, label: str, *types: str) -> list[Value]:
         """Begin a block with phis of values from the branches to it; return the phis."""
         self.begin(label)
-        values = [Value(self.fresh(), kind) for kind in kinds]
+        values = [Value(self.fresh(), ty) for ty in types]
         self._merged.append((len(self._lines), label, values))
         self._lines.append("")
         return values
@@ -469,17 +473,17 @@ class Code:
     def br(self, label: str, *operands: Value) -> None:
         self.line(f"br label %{self._to(label, operands)}")
 
-    def cond_br(self, which: Value, yes: str, no: str, *operands: Value) -> None:
+    def cond_br(self, condition: Value, yes: str, no: str, *operands: Value) -> None:
         """Branch to one of two blocks; the second has phis."""
-        self.line(f"br {which}, label %{yes}, label %{self._to(no, operands)}")
+        self.line(f"br {condition}, label %{yes}, label %{self._to(no, operands)}")
 
     def _to(self, label: str, operands: Sequence[Value]) -> str:
         if operands:
             self._incoming.setdefault(label, []).append((self._here, operands))
         return label
 
-    def switch(self, value: Value, default: str, cases: Sequence[tuple[int, str]]) -> None:
-        listed = " ".join(f"{value.type} {n}, label %{label}" for n, label in cases)
+    def switch(self, value: Value, default: str, targets: Sequence[tuple[int, str]]) -> None:
+        listed = " ".join(f"{value.type} {n}, label %{label}" for n, label in targets)
         self.line(f"switch {value}, label %{default} [ {listed} ]")
 
     def ret(self, value: Value | None = None) -> None:
@@ -495,58 +499,58 @@ class Code:
         return self.op(text, result)
 
     @contextmanager
-    def when(self, which: Value) -> Iterator[None]:
+    def when(self, condition: Value) -> Iterator[None]:
         """Execute the code that is written in the context only if an i1 is set."""
-        yes, done = self.label(), self.label()
-        self.cond_br(which, yes, done)
-        self.begin(yes)
+        body_label, done_label = self.label(), self.label()
+        self.cond_br(condition, body_label, done_label)
+        self.begin(body_label)
         yield
-        self.br(done)
-        self.begin(done)
+        self.br(done_label)
+        self.begin(done_label)
 
-    def choose(self, which: Value, yes: Callable[[], object], no: Callable[[], object]) -> None:
+    def choose(self, condition: Value, yes: Callable[[], object], no: Callable[[], object]) -> None:
         """Execute the code that one function writes if an i1 is set, and otherwise that of the other one."""
-        first, second, done = self.label(), self.label(), self.label()
-        self.cond_br(which, first, second)
-        for label, body in ((first, yes), (second, no)):
+        true_label, false_label, done_label = self.label(), self.label(), self.label()
+        self.cond_br(condition, true_label, false_label)
+        for label, body in ((true_label, yes), (false_label, no)):
             self.begin(label)
             body()
-            self.br(done)
-        self.begin(done)
+            self.br(done_label)
+        self.begin(done_label)
 
-    def go_on_if(self, which: Value, elsewhere: str) -> None:
+    def go_on_if(self, condition: Value, elsewhere: str) -> None:
         """Branch to another block unless an i1 is set."""
-        here = self.label()
-        self.cond_br(which, here, elsewhere)
-        self.begin(here)
+        next_label = self.label()
+        self.cond_br(condition, next_label, elsewhere)
+        self.begin(next_label)
 
-    def return_unless(self, which: Value, value: Value) -> None:
+    def return_unless(self, condition: Value, value: Value) -> None:
         """Return unless an i1 is set."""
-        good, refuse = self.label(), self.label()
-        self.cond_br(which, good, refuse)
-        self.begin(refuse)
+        continue_label, return_label = self.label(), self.label()
+        self.cond_br(condition, continue_label, return_label)
+        self.begin(return_label)
         self.ret(value)
-        self.begin(good)
+        self.begin(continue_label)
 
     def repeat(self, count: Value, body: Callable[[Value], None]) -> None:
         """Run a body for 0 to `count` - 1, an i64."""
-        head, inner, done = self.label(), self.label(), self.label()
+        head_label, body_label, done_label = self.label(), self.label(), self.label()
         slot = self.alloca(8, 8)
         self.store(self.const(0, "i64"), slot, 8)
-        self.br(head)
-        self.begin(head)
+        self.br(head_label)
+        self.begin(head_label)
         index = self.load(slot, "i64", 8)
-        self.cond_br(self.icmp("slt", index, count), inner, done)
-        self.begin(inner)
+        self.cond_br(self.icmp("slt", index, count), body_label, done_label)
+        self.begin(body_label)
         body(index)
         self.store(self.add(index, 1), slot, 8)
-        self.br(head)
-        self.begin(done)
+        self.br(head_label)
+        self.begin(done_label)
 
 
-def _unaligned(kind: str, pointer: Value) -> str:
+def _unaligned(ty: str, pointer: Value) -> str:
     """The pointer of an unaligned masked access."""
-    return f"{kind} align 1 {pointer.name}"
+    return f"{ty} align 1 {pointer.name}"
 
 
 # Conversions of numbers in native code, with results that are bit-identical to those of `numerics.convert`.
@@ -574,22 +578,22 @@ def narrow(code: Code, values: Value, fmt: Format, saturate: bool = False, any_n
             convert some NaNs to other values.
     """
     if saturate:
-        zero, one = code.const(0, values.type), code.const(ONE[values.element], values.type)
+        zero, one_value = code.const(0, values.type), code.const(ONE[values.element], values.type)
         values = code.select(code.fcmp("ogt", values, zero), values, zero)
-        values = code.select(code.fcmp("ogt", values, one), one, values)
+        values = code.select(code.fcmp("ogt", values, one_value), one_value, values)
     nan = code.fcmp("uno", values, values)
     if fmt.name == "bf":
         bits = code.cast("bitcast", values, "i32")
         odd = code.mask(code.lshr(bits, 16), 1)
-        moved = code.add(code.add(bits, odd), 0x7FFF)
-        pattern = code.resize(code.lshr(moved, 16), 16, False)
+        biased_bits = code.add(code.add(bits, odd), 0x7FFF)
+        pattern = code.resize(code.lshr(biased_bits, 16), 16, False)
     elif fmt.name == "hf":
         single = to_odd(code, values) if values.element == "f64" else values
         pattern = code.cast("bitcast", code.cast("fptrunc", single, "f16"), "i16")
     else:
-        wanted = "f32" if fmt.name == "f" else "f64"
-        way = "fptrunc" if bits_of(wanted) < bits_of(values.type) else "fpext"
-        pattern = code.cast("bitcast", code.cast(way, values, wanted), f"i{fmt.bits}")
+        wide_type = "f32" if fmt.name == "f" else "f64"
+        cast_name = "fptrunc" if bits_of(wide_type) < bits_of(values.type) else "fpext"
+        pattern = code.cast("bitcast", code.cast(cast_name, values, wide_type), f"i{fmt.bits}")
     if saturate or (any_nan and fmt.name in ("f", "df")):
         return pattern
     return code.select(nan, code.const(fmt.nan, pattern.type), pattern)
@@ -606,8 +610,8 @@ def to_odd(code: Code, values: Value) -> Value:
     nearest = code.cast("fptrunc", values, "f32")
     back = code.cast("fpext", nearest, "f64")
     bits = code.cast("bitcast", nearest, "i32")
-    beyond = code.fcmp("ogt", code.intrinsic("fabs", back), code.intrinsic("fabs", values))
-    toward_zero = code.select(beyond, code.sub(bits, 1), bits)
+    rounded_up = code.fcmp("ogt", code.intrinsic("fabs", back), code.intrinsic("fabs", values))
+    toward_zero = code.select(rounded_up, code.sub(bits, 1), bits)
     odd = code.or_(toward_zero, 1)
     return code.cast("bitcast", code.select(code.fcmp("one", back, values), odd, bits), "f32")
 
@@ -627,10 +631,10 @@ def odd_sum(code: Code, a: Value, b: Value) -> Value:
     # If the rounded sum is larger in magnitude than the exact sum, the previous number is the result. It is odd, since
     # the rounded sum is even.
     outward = code.icmp("slt", code.xor(bits, code.cast("bitcast", error, "i64")), 0)
-    one = code.const(1, bits.type)
-    moved = code.select(outward, code.sub(bits, one), code.add(bits, one))
+    ulp = code.const(1, bits.type)
+    adjusted_bits = code.select(outward, code.sub(bits, ulp), code.add(bits, ulp))
     inexact = code.and_(code.fcmp("one", error, zero), even)
-    return code.cast("bitcast", code.select(inexact, moved, bits), "f64")
+    return code.cast("bitcast", code.select(inexact, adjusted_bits, bits), "f64")
 
 
 def modified(code: Code, values: Value, modifier: str, signed: bool = True) -> Value:
@@ -657,9 +661,9 @@ def modified_bits(code: Code, pattern: Value, fmt: Format, modifier: str) -> Val
 
 def float_to_integer(code: Code, values: Value, fmt: Format) -> Value:
     """Numbers truncated and saturated to an integer type; NaN becomes 0."""
-    kind = vector(values.lanes, f"i{fmt.bits}")
+    ty = vector(values.lanes, f"i{fmt.bits}")
     name = "fptoui.sat" if fmt.kind == "u" else "fptosi.sat"
-    return code.intrinsic(name, values, kind=kind, overloads=[kind, values.type])
+    return code.intrinsic(name, values, ty=ty, overloads=[ty, values.type])
 
 
 def integer_to_float(code: Code, pattern: Value, fmt: Format, modifier: str, target: Format) -> Value:
@@ -675,8 +679,8 @@ def integer_to_float(code: Code, pattern: Value, fmt: Format, modifier: str, tar
         pattern, signed = modified(code, pattern, "abs"), False
     if target.name == "hf":
         # Far beyond the range of hf, and still exact in f64.
-        most = code.const(1 << 20, pattern.type)
-        pattern = code.intrinsic("smin" if signed else "umin", pattern, most)
+        bit_limit = code.const(1 << 20, pattern.type)
+        pattern = code.intrinsic("smin" if signed else "umin", pattern, bit_limit)
         if signed:
             pattern = code.intrinsic("smax", pattern, code.const(-(1 << 20), pattern.type))
     values = code.cast("sitofp" if signed else "uitofp", pattern, work)

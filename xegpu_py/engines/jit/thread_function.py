@@ -12,7 +12,7 @@ from xegpu_py.engines.jit.ir_text import PTR, Code, Value
 from xegpu_py.engines.jit.llvm import function_of, functions_of
 from xegpu_py.engines.jit.native_launch_struct import ENDED_PC, SLICE, Frame, Status, context_offset
 from xegpu_py.engines.jit.operands import Emitter, RegisterPromotion, by_semantics, freedom_of, rounds_directed
-from xegpu_py.engines.jit.packed_operand_cache import WORDS, found_matrices
+from xegpu_py.engines.jit.packed_operand_cache import WORDS, find_matrices
 from xegpu_py.engines.jit.rules import CONTROL, RULES, RUNS
 from xegpu_py.engines.jit.rules.alu import emit_arithmetic, emit_directed, emit_flag_logic
 from xegpu_py.engines.jit.rules.block2d import surface
@@ -40,7 +40,7 @@ def frame_of(program: Program, layout: Layout) -> Frame:
     return Frame(-(-size // 64) * 64, predicates, barriers, layout.watch, layout.races, layout.logs, has_calls(program))
 
 
-def given_bytes(program: Program, layout: Layout, keep: bool) -> int:
+def input_bytes(program: Program, layout: Layout, keep: bool) -> int:
     """Bytes of the register file, from the first on, that a thread may read before it has written them.
 
     These are the header and the inputs, or all registers if they are to be looked at, or if the program may read a
@@ -48,9 +48,11 @@ def given_bytes(program: Program, layout: Layout, keep: bool) -> int:
     """
     if keep:
         return frame_of(program, layout).registers
-    given = {item.var.root[0] for item in program.inputs}
-    given |= {var for var in liveness_of(program, layout.target).entering(0) if isinstance(var, Variable)}
-    return max([layout.target.grf_bytes, *(layout.offset(var) + var.bytes for var in given - {*HEADER.values()})])
+    input_variables = {item.var.root[0] for item in program.inputs}
+    input_variables |= {var for var in liveness_of(program, layout.target).entering(0) if isinstance(var, Variable)}
+    return max(
+        [layout.target.grf_bytes, *(layout.offset(var) + var.bytes for var in input_variables - {*HEADER.values()})]
+    )
 
 
 def matrices_of(
@@ -62,7 +64,7 @@ def matrices_of(
         return None
 
     byte_bits = 0 if host.dots_bytes else 16 if host.dots_words else 32
-    return found_matrices(program, layout.target, tuple(block_starts(program)), byte_bits)
+    return find_matrices(program, layout.target, tuple(block_starts(program)), byte_bits)
 
 
 def functions_of_program(
@@ -82,8 +84,10 @@ def functions_of_program(
     live = liveness_of(program, layout.target).ranges if _multiplies(program) and not keep else None
     matrices = matrices_of(program, layout, model, host, divergent, keep)
     # The checks of registers never written, and divergent lanes, look at registers between instructions.
-    within = not (divergent or layout.watch)
-    freedom = RegisterPromotion() if keep else freedom_of(program, layout.target, blocks.starts, within_blocks=within)
+    can_inline = not (divergent or layout.watch)
+    freedom = (
+        RegisterPromotion() if keep else freedom_of(program, layout.target, blocks.starts, within_blocks=can_inline)
+    )
     functions = [] if host.converts_halves else functions_of("halves.ll")
     helpers: dict[str, str] = {}
     if layout.races:
@@ -91,14 +95,14 @@ def functions_of_program(
         helpers["find"] = function_of("addresses.ll", "find", attributes=host.attributes)
     if layout.logs:
         functions += functions_of("log.ll", clock=frame.clock)
-    for number, part in enumerate(blocks.parts):
+    for number, block_range in enumerate(blocks.parts):
         code = _function("thread" if len(blocks.parts) == 1 else f"thread_{number}", host)
         emitter = Emitter(
             program, layout, frame, model, code, host, helpers, live=live, matrices=matrices, freedom=freedom
         )
-        control = Control(emitter, divergent, blocks, part)
+        control = Control(emitter, divergent, blocks, block_range)
         control.enter()
-        _write_blocks(emitter, control, blocks, part)
+        _write_blocks(emitter, control, blocks, block_range)
         functions.append(emitter.finish())
     if len(blocks.parts) > 1:
         functions.append(_dispatcher(emitter, blocks))
@@ -110,13 +114,12 @@ def _multiplies(program: Program) -> bool:
 
 
 def _function(name: str, host: Host) -> Code:
-    """A function that takes the context and the thread's block, and gives a status."""
     return host.function(name, [PTR, f"{PTR} noalias align 64"], "i32", alignment=64)
 
 
 def _dispatcher(emitter: Emitter, blocks: Blocks) -> str:
     """The function that calls the part of a thread's function that has the program counter, until a part stops."""
-    parts, offset, counter = blocks.parts, emitter.frame.pc, "load i32, ptr %counter.at"
+    functions, offset, counter = blocks.parts, emitter.frame.pc, "load i32, ptr %counter.at"
     if emitter.active is not None:
         least = emitter.template("lanes.ll", "least", divergent=blocks.divergent)
         offset, counter = emitter.frame.lane_pc, f"call i32 @{least}(ptr %counter.at)"
@@ -124,75 +127,79 @@ def _dispatcher(emitter: Emitter, blocks: Blocks) -> str:
         "parts.ll",
         "thread",
         attributes=emitter.host.attributes,
-        count=len(parts),
-        starts=", ".join(f"i32 {part.start}" for part in parts),
-        parts=", ".join(f"ptr @thread_{number}" for number in range(len(parts))),
+        count=len(functions),
+        starts=", ".join(f"i32 {function.start}" for function in functions),
+        parts=", ".join(f"ptr @thread_{number}" for number in range(len(functions))),
         counter_offset=offset,
         counter=counter,
         places=(1 << emitter.program.frame_bits) - 1 if emitter.frame.calls else -1,
     )
 
 
-def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, part: range) -> None:
-    code, numbers, order = emitter.code, blocks.numbers, _order(emitter, blocks, part)
+def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, block_range: range) -> None:
+    code, numbers, order = emitter.code, blocks.numbers, _order(emitter, blocks, block_range)
     instructions = [emitter.program.instructions[at] for at in order]
-    place, ended = 0, True
-    while place < len(order):
-        at, inst = order[place], instructions[place]
+    index, is_terminated = 0, True
+    while index < len(order):
+        at, inst = order[index], instructions[index]
         if at in numbers:
-            if not ended:
+            if not is_terminated:
                 control.go(at - 1, at)
             emitter.queue, emitter.loop = None, loop_at(emitter.program, blocks.at(at))
             code.begin(control.block(at))
             # Threads come to a barrier again while they wait: it is counted when they pass it.
             if INSTRUCTIONS[inst.name].barrier not in ("wait", "both"):
                 control.count(at)
-        end = CONTROL.get(inst.name)
-        ended = end is not None
-        if end is not None:
+        terminator = CONTROL.get(inst.name)
+        is_terminated = terminator is not None
+        if terminator is not None:
             _check(emitter, [(at, inst)])
-            end(control, inst, at)
-            place += 1
+            terminator(control, inst, at)
+            index += 1
             continue
-        run, emit, together = [(at, inst)], None, RUNS.get(inst.name)
-        if together:
-            most, count, emit = together
-            past, last = place + 1, min(place + most, len(order))
-            while past < last and order[past] not in numbers and instructions[past].name == inst.name:
+        run, emit, fused_rule = [(at, inst)], None, RUNS.get(inst.name)
+        if fused_rule:
+            run_limit, count, emit = fused_rule
+            past, run_end = index + 1, min(index + run_limit, len(order))
+            while past < run_end and order[past] not in numbers and instructions[past].name == inst.name:
                 past += 1
-            past = place + max(1, count(emitter, instructions[place:past]))
-            run = list(zip(order[place:past], instructions[place:past]))
+            past = index + max(1, count(emitter, instructions[index:past]))
+            run = list(zip(order[index:past], instructions[index:past]))
         _check(emitter, run)
         if emit and len(run) > 1:
             emit(emitter, run)
         else:
             _write(emitter, inst, at)
-        place += len(run)
-    if not ended:
-        control.go(part.stop - 1, part.stop)
+        index += len(run)
+    if not is_terminated:
+        control.go(block_range.stop - 1, block_range.stop)
 
 
-def _order(emitter: Emitter, blocks: Blocks, part: range) -> list[int]:
+def _order(emitter: Emitter, blocks: Blocks, block_range: range) -> list[int]:
     """The order in which instructions are written: loads of panels between products come before these, which are then
     one run. Nothing sees the difference: the products access registers only, and the loads do not access them."""
     matrices, target = emitter.matrices, emitter.layout.target
     if matrices is None or not matrices.panel_bytes or emitter.frame.watch:
-        return list(part)
+        return list(block_range)
     order: list[int] = []
     run: list[int] = []
-    touched: dict[Variable, bool] = {}  # the variables that the products of `run` access, and whether one writes them
-    for at in part:
+    touched_variables: dict[
+        Variable, bool
+    ] = {}  # the variables that the products of `run` access, and whether one writes them
+    for at in block_range:
         inst = emitter.program.instructions[at]
         follows = at not in blocks.numbers
         if follows and inst.name == "dpas":
             run.append(at)
             for access in accesses(inst, target):
-                touched[access.var] = access.writes or touched.get(access.var, False)
+                touched_variables[access.var] = access.writes or touched_variables.get(access.var, False)
             continue
-        own = accesses(inst, target) if follows and matrices.shares(inst) else None
-        if own is None or any(a.var in touched and (a.writes or touched[a.var]) for a in own):
+        inst_accesses = accesses(inst, target) if follows and matrices.shares(inst) else None
+        if inst_accesses is None or any(
+            a.var in touched_variables and (a.writes or touched_variables[a.var]) for a in inst_accesses
+        ):
             order += run
-            run, touched = [], {}
+            run, touched_variables = [], {}
         order.append(at)
     return order + run
 
@@ -200,7 +207,7 @@ def _order(emitter: Emitter, blocks: Blocks, part: range) -> list[int]:
 def _check(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
     """Write the checks and records of instructions that come next."""
     for at, inst in run:
-        emitter.require_places(inst, at)
+        emitter.require_in_bounds(inst, at)
         if emitter.frame.watch:
             emit_checks(emitter, inst, at)
         if emitter.frame.logs:
@@ -219,11 +226,11 @@ def _log(emitter: Emitter, inst: Instruction, at: int) -> None:
     bits = code.const((1 << inst.exec_size) - 1, "i32") if acting is None else acting
     block = "block" in inst.values
     operands = surface(emitter, inst) if block else [addresses(emitter, inst)]
-    place = emit_record(
+    record_pointer = emit_record(
         emitter.code, at, sum(max(operand.lanes, 1) for operand in operands), code.resize(bits, 64, False)
     )
     for number, operand in enumerate(operands):
-        code.store(code.resize(operand, 64, True), code.at(place, 8 * number), 8)
+        code.store(code.resize(operand, 64, True), code.at(record_pointer, 8 * number), 8)
 
 
 def _write(emitter: Emitter, inst: Instruction, at: int) -> None:
@@ -293,52 +300,53 @@ def _starts(program: Program) -> tuple[list[int], set[int]]:
         if spec.is_label or spec.barrier:
             starts.add(i)
     ordered = sorted(s for s in starts if s < length)
-    alone: set[int] = set()
-    for start, end in zip(ordered, [*ordered[1:], length]):
-        pieces = _pieces(start, end, _LONGEST)
-        starts.update(pieces)
-        if len(pieces) > 1:
-            for first, last in zip(pieces, [*pieces[1:], end]):
+    function_starts: set[int] = set()
+    for start, block_end in zip(ordered, [*ordered[1:], length]):
+        piece_starts = _pieces(start, block_end, _LONGEST)
+        starts.update(piece_starts)
+        if len(piece_starts) > 1:
+            for piece_start, piece_end in zip(piece_starts, [*piece_starts[1:], block_end]):
                 # Products that follow each other are queued in one block.
-                if not any(INSTRUCTIONS[i.name].category == "dpas" for i in program.instructions[first:last]):
-                    alone.update(_pieces(first, last, _PIECE), [last])
-    return sorted(s for s in starts | alone if s < length), alone
+                if not any(
+                    INSTRUCTIONS[i.name].category == "dpas" for i in program.instructions[piece_start:piece_end]
+                ):
+                    function_starts.update(_pieces(piece_start, piece_end, _PIECE), [piece_end])
+    return sorted(s for s in starts | function_starts if s < length), function_starts
 
 
-def _pieces(start: int, end: int, longest: int) -> list[int]:
+def _pieces(start: int, block_end: int, longest: int) -> list[int]:
     """The beginnings of pieces of similar length of a block, each of at most `longest` instructions."""
-    count = -(-(end - start) // longest)
-    return [start + (end - start) * n // count for n in range(count)]
+    count = -(-(block_end - start) // longest)
+    return [start + (block_end - start) * n // count for n in range(count)]
 
 
-def parts_of(starts: Sequence[int], length: int, alone: Collection[int] = ()) -> list[range]:
+def parts_of(starts: Sequence[int], length: int, function_starts: Collection[int] = ()) -> list[range]:
     """The instructions of each function of a program, in whole blocks.
 
     LLVM's compile time grows faster than linearly with the length of a function: 500 moves of bytes in a block take six
     times as long as in eight functions.
 
     Args:
-        alone: blocks that begin a function.
+        function_starts: blocks that begin a function.
     """
     firsts = [0]
-    for start, end in zip(starts, [*starts[1:], length]):
-        if (end - firsts[-1] > _LONGEST or start in alone) and start > firsts[-1]:
+    for start, block_end in zip(starts, [*starts[1:], length]):
+        if (block_end - firsts[-1] > _LONGEST or start in function_starts) and start > firsts[-1]:
             firsts.append(start)
-    return [range(first, end) for first, end in zip(firsts, [*firsts[1:], length])]
+    return [range(first_block, block_end) for first_block, block_end in zip(firsts, [*firsts[1:], length])]
 
 
 def loop_at(program: Program, block: range) -> range | None:
     """A block that ends with a jump to itself, or to the block of a label directly before it."""
-    last = program.instructions[block.stop - 1]
-    spec = INSTRUCTIONS[last.name]
-    if not spec.jumps or spec.diverges(last):
+    last_inst = program.instructions[block.stop - 1]
+    spec = INSTRUCTIONS[last_inst.name]
+    if not spec.jumps or spec.diverges(last_inst):
         return None
-    to = program.labels[last["label"]]
+    to = program.labels[last_inst["label"]]
     return block if to == block.start or to + 1 == block.start else None
 
 
 def _work(inst: Instruction) -> int:
-    """The approximate cost of an instruction."""
     if inst.name == "dpas" and PRECISIONS[inst["W"]].is_float:
         return _LONG * ops_per_channel(inst["W"], inst["A"]) // ops_per_channel("bf", "bf")
     return _LONG if INSTRUCTIONS[inst.name].category == "dpas" or "block" in inst.values else 1
@@ -357,9 +365,9 @@ class Blocks:
 
     def __init__(self, program: Program) -> None:
         """Find the blocks and parts of a program."""
-        self.starts, alone = _starts(program)
+        self.starts, function_starts = _starts(program)
         self.numbers = {start: number for number, start in enumerate(self.starts)}
-        self.parts = parts_of(self.starts, len(program.instructions), alone)
+        self.parts = parts_of(self.starts, len(program.instructions), function_starts)
         self.labels: Mapping[str, int] = program.labels
         lanes = divergent_lanes(program)
         self.divergent = (1 << lanes.stop) - (1 << lanes.start)
@@ -379,21 +387,21 @@ class Control:
         blocks: the program's blocks.
     """
 
-    def __init__(self, emitter: Emitter, divergent: bool, blocks: Blocks, part: range) -> None:
+    def __init__(self, emitter: Emitter, divergent: bool, blocks: Blocks, block_range: range) -> None:
         """Begin a function.
 
         Args:
             divergent: whether each lane has its own program counter.
-            part: the function's instructions.
+            block_range: the function's instructions.
         """
         self.emitter, self.blocks = emitter, blocks
         self.labels, self._divergent = blocks.labels, blocks.divergent
-        self._part, self._whole = part, len(blocks.parts) == 1
+        self._part, self._whole = block_range, len(blocks.parts) == 1
         starts = blocks.starts
-        self._starts = starts[bisect_left(starts, part.start) : bisect_left(starts, part.stop)]
+        self._starts = starts[bisect_left(starts, block_range.start) : bisect_left(starts, block_range.stop)]
         code = emitter.code
         self._stop = code.alloca(4, 4)
-        # In a function, what program counters have more than the indices of instructions: a negative number.
+        # In a function, a program counter is the index of an instruction plus this negative depth.
         self._depth = code.alloca(4, 4) if emitter.frame.calls else None
         self.frame_bits = emitter.program.frame_bits if emitter.frame.calls else 0
         if divergent:
@@ -409,21 +417,21 @@ class Control:
         code.br(_SCHEDULE)
         code.begin(_SCHEDULE)
         schedule = emitter.template("lanes.ll", "schedule", divergent=self._divergent)
-        found = code.call(schedule, self._counters(), result="{ i32, i32, i32 }")
-        first, stop, enabled = (code.op(f"extractvalue {found}, {n}", "i32") for n in range(3))
+        schedule_result = code.call(schedule, self._counters(), result="{ i32, i32, i32 }")
+        first_pc, stop, enabled = (code.op(f"extractvalue {schedule_result}, {n}", "i32") for n in range(3))
         if self._depth:
-            ended, mask = code.icmp("eq", first, ENDED_PC), (1 << self.frame_bits) - 1
-            depth = code.select(ended, code.const(0, "i32"), code.sub(first, code.mask(first, mask)))
+            all_ended, mask = code.icmp("eq", first_pc, ENDED_PC), (1 << self.frame_bits) - 1
+            depth = code.select(all_ended, code.const(0, "i32"), code.sub(first_pc, code.mask(first_pc, mask)))
             code.store(depth, self._depth, 4)
-            first, stop = code.sub(first, depth), code.sub(stop, depth)
+            first_pc, stop = code.sub(first_pc, depth), code.sub(stop, depth)
         code.store(stop, self._stop, 4)
         code.store(enabled, emitter.active, 4)
-        done = code.label()
-        code.switch(first, done, [(s, self.block(s)) for s in self._starts])
-        code.begin(done)
+        done_label = code.label()
+        code.switch(first_pc, done_label, [(s, self.block(s)) for s in self._starts])
+        code.begin(done_label)
         status = code.const(Status.ENDED, "i32")
         if not self._whole:
-            status = code.select(code.icmp("eq", first, ENDED_PC), status, code.const(Status.MOVED, "i32"))
+            status = code.select(code.icmp("eq", first_pc, ENDED_PC), status, code.const(Status.MOVED, "i32"))
         code.ret(status)
         (to,) = code.begin_with(_PARK, "i32")
         self._move(self._enabled(), to)
@@ -431,14 +439,14 @@ class Control:
 
     def count(self, at: int) -> None:
         """Count an execution of the block that an instruction begins."""
-        emitter, code, one = self.emitter, self.emitter.code, self.emitter.code.const(1, "i64")
-        code.count(code.at(emitter.context("executed", PTR), 8 * self.blocks.numbers[at]), one)
+        emitter, code, one_i64 = self.emitter, self.emitter.code, self.emitter.code.const(1, "i64")
+        code.count(code.at(emitter.context("executed", PTR), 8 * self.blocks.numbers[at]), one_i64)
         if emitter.frame.logs:
             length = code.const(len(self.blocks.at(at)), "i64")
             code.count(code.at(emitter.thread, emitter.frame.clock), length)
-            left = code.at(emitter.ctx, context_offset("path"))
-            with code.when(code.icmp("ne", code.load(left, "i64", 8), 0)):
-                code.count(left, code.const(-1, "i64"))
+            path_pointer = code.at(emitter.ctx, context_offset("path"))
+            with code.when(code.icmp("ne", code.load(path_pointer, "i64", 8), 0)):
+                code.count(path_pointer, code.const(-1, "i64"))
                 emit_record(code, len(emitter.program.instructions), 0, code.const(at, "i64"))
 
     @staticmethod
@@ -465,8 +473,8 @@ class Control:
         code = self.emitter.code
         if not self._depth:
             return to
-        within = code.add(to, code.load(self._depth, "i32", 4))
-        return code.select(code.icmp("eq", to, ENDED_PC), to, within)
+        pc_in_function = code.add(to, code.load(self._depth, "i32", 4))
+        return code.select(code.icmp("eq", to, ENDED_PC), to, pc_in_function)
 
     def go(self, at: int, to: int) -> None:
         """Continue from one instruction at another."""
@@ -483,8 +491,8 @@ class Control:
         elif to not in self._part:
             code.br(_PARK, code.const(to, "i32"))
         else:
-            alone = code.icmp("sgt", code.load(self._stop, "i32", 4), to)
-            code.cond_br(alone, self.block(to), _PARK, code.const(to, "i32"))
+            only_lanes = code.icmp("sgt", code.load(self._stop, "i32", 4), to)
+            code.cond_br(only_lanes, self.block(to), _PARK, code.const(to, "i32"))
 
     def _jump(self, to: int) -> None:
         """Continue at an instruction, also if lanes wait there."""
@@ -504,33 +512,33 @@ class Control:
             # Other threads run only when the queue is empty.
             steps = self.emitter.matrices.steps
             work = SLICE // (max(round(SLICE / work / steps), 1) * steps)
-        place = code.at(self.emitter.ctx, context_offset("budget"))
-        left = code.sub(code.load(place, "i64", 8), work)
-        code.store(left, place, 8)
-        others = code.label()
-        code.go_on_if(code.icmp("sgt", left, 0), others)
+        budget_pointer = code.at(self.emitter.ctx, context_offset("budget"))
+        budget = code.sub(code.load(budget_pointer, "i64", 8), work)
+        code.store(budget, budget_pointer, 8)
+        yield_label = code.label()
+        code.go_on_if(code.icmp("sgt", budget, 0), yield_label)
         self._jump(to)
-        code.begin(others)
+        code.begin(yield_label)
         self.leave(to, Status.YIELDED)
 
     def diverge(self, at: int, inst: Instruction, target: int) -> None:
         """Send the enabled lanes that the guard selects to the target, and the other lanes to the next instruction."""
         code, emitter = self.emitter.code, self.emitter
         active = self._enabled()
-        own = (1 << inst.exec_size) - 1 << inst.first_lane
+        lane_mask = (1 << inst.exec_size) - 1 << inst.first_lane
         acting = emitter.acting(inst)
-        taken = code.const(own, "i32") if acting is None else code.shl(acting, inst.first_lane)
-        taken = code.and_(taken, active)
+        taken_lanes = code.const(lane_mask, "i32") if acting is None else code.shl(acting, inst.first_lane)
+        taken_lanes = code.and_(taken_lanes, active)
         parting = code.mask(active, self._divergent)
-        some, split = code.label(), code.label()
-        code.go_on_if(code.icmp("eq", taken, 0), some)
+        some_label, split_label = code.label(), code.label()
+        code.go_on_if(code.icmp("eq", taken_lanes, 0), some_label)
         self.go(at, at + 1)
-        code.begin(some)
-        code.go_on_if(code.icmp("eq", code.mask(taken, self._divergent), parting), split)
+        code.begin(some_label)
+        code.go_on_if(code.icmp("eq", code.mask(taken_lanes, self._divergent), parting), split_label)
         self.go(at, target)
-        code.begin(split)
+        code.begin(split_label)
         self._move(active, code.const(at + 1, "i32"))
-        self._move(taken, code.const(target, "i32"))
+        self._move(taken_lanes, code.const(target, "i32"))
         code.br(_SCHEDULE)
 
     def _taken(self, inst: Instruction) -> Value:
@@ -538,12 +546,12 @@ class Control:
         code, emitter = self.emitter.code, self.emitter
         active, acting = self._enabled(), emitter.acting(inst)
         if inst.exec_size > 1:
-            own = code.const((1 << inst.exec_size) - 1 << inst.first_lane, "i32")
-            return code.and_(own if acting is None else code.shl(acting, inst.first_lane), active)
+            lane_mask = code.const((1 << inst.exec_size) - 1 << inst.first_lane, "i32")
+            return code.and_(lane_mask if acting is None else code.shl(acting, inst.first_lane), active)
         if inst.guard is None:
             return active
-        chosen = code.icmp("ne", code.mask(emitter.chosen(inst), 1), 0)
-        return code.select(chosen, active, code.const(0, "i32"))
+        is_taken = code.icmp("ne", code.mask(emitter.chosen(inst), 1), 0)
+        return code.select(is_taken, active, code.const(0, "i32"))
 
     def _levels(self) -> Value:
         """The number of calls that have not returned, i64."""
@@ -560,34 +568,40 @@ class Control:
             targets: where the functions begin, i32 or i32[32]; negative if nowhere.
         """
         code, emitter = self.emitter.code, self.emitter
-        taken, frame = self._taken(inst), emitter.frame
+        calling_lanes, frame = self._taken(inst), emitter.frame
         some = code.label()
-        code.go_on_if(code.icmp("ne", code.mask(taken, self._divergent), 0), some)
+        code.go_on_if(code.icmp("ne", code.mask(calling_lanes, self._divergent), 0), some)
         levels = self._levels()
         emitter.require(code.icmp("ult", levels, MAX_CALLS), at)
         if targets.lanes:
-            wrong = code.and_(code.mask_to_bits(code.icmp("slt", targets, 0)), taken)
-            emitter.require(code.icmp("eq", wrong, 0), at)
+            invalid_lanes = code.and_(code.mask_to_bits(code.icmp("slt", targets, 0)), calling_lanes)
+            emitter.require(code.icmp("eq", invalid_lanes, 0), at)
         row = code.at(code.at(emitter.thread, frame.stack), code.mul(levels, 4 * LANES))
-        self._set(row, taken, self._counter(code.const(at + 1, "i32")))
+        self._set(row, calling_lanes, self._counter(code.const(at + 1, "i32")))
         if inst.name != "call":
-            kept = self._caller(levels)
-            code.call("llvm.memcpy.p0.p0.i64", kept, emitter.thread, code.const(frame.pc, "i64"), code.const(0, "i1"))
+            saved_registers = self._caller(levels)
+            code.call(
+                "llvm.memcpy.p0.p0.i64",
+                saved_registers,
+                emitter.thread,
+                code.const(frame.pc, "i64"),
+                code.const(0, "i1"),
+            )
         self._move(self._enabled(), code.const(at + 1, "i32"))
         assert self._depth
-        inner = code.sub(code.load(self._depth, "i32", 4), 1 << self.frame_bits)
+        callee_depth = code.sub(code.load(self._depth, "i32", 4), 1 << self.frame_bits)
         if targets.lanes:
-            each = code.alloca(4 * LANES, 64)
-            code.store(code.add(targets, code.splat(inner, LANES)), each, 64)
-            code.call(emitter.template("lanes.ll", "restore"), self._counters(), taken, each)
+            lane_targets = code.alloca(4 * LANES, 64)
+            code.store(code.add(targets, code.splat(callee_depth, LANES)), lane_targets, 64)
+            code.call(emitter.template("lanes.ll", "restore"), self._counters(), calling_lanes, lane_targets)
         else:
-            self._set(self._counters(), taken, code.add(targets, inner))
+            self._set(self._counters(), calling_lanes, code.add(targets, callee_depth))
         code.br(_SCHEDULE)
         code.begin(some)
         self.go(at, at + 1)
 
     def _caller(self, levels: Value) -> Value:
-        """Where the registers and predicates of a function's caller are kept."""
+        """Return the pointer to the saved registers and predicates of a function's caller."""
         code, frame = self.emitter.code, self.emitter.frame
         return code.at(code.at(self.emitter.thread, frame.callers), code.mul(levels, frame.caller_bytes))
 
@@ -603,15 +617,15 @@ class Control:
             least = code.call(
                 emitter.template("lanes.ll", "least", divergent=self._divergent), self._counters(), result="i32"
             )
-            outer = code.add(code.load(self._depth, "i32", 4), 1 << self.frame_bits)
-            with code.when(code.op(f"icmp sge {least}, {outer.name}", "i1")):
-                kept, start = self._caller(levels), 0
-                held = [STATE[name] for name in RETURNED if STATE[name] in layout.allocation.offsets]
-                spans = sorted((layout.offset(var), layout.offset(var) + var.bytes) for var in held)
-                for first, end in [*spans, (frame.pc, frame.pc)]:
-                    size, to = code.const(first - start, "i64"), code.at(emitter.thread, start)
-                    code.call("llvm.memcpy.p0.p0.i64", to, code.at(kept, start), size, code.const(0, "i1"))
-                    start = end
+            caller_depth = code.add(code.load(self._depth, "i32", 4), 1 << self.frame_bits)
+            with code.when(code.op(f"icmp sge {least}, {caller_depth.name}", "i1")):
+                saved_registers, start = self._caller(levels), 0
+                state_variables = [STATE[name] for name in RETURNED if STATE[name] in layout.allocation.offsets]
+                spans = sorted((layout.offset(var), layout.offset(var) + var.bytes) for var in state_variables)
+                for span_start, span_end in [*spans, (frame.pc, frame.pc)]:
+                    size, to = code.const(span_start - start, "i64"), code.at(emitter.thread, start)
+                    code.call("llvm.memcpy.p0.p0.i64", to, code.at(saved_registers, start), size, code.const(0, "i1"))
+                    start = span_end
         code.br(_SCHEDULE)
 
     def end(self) -> None:

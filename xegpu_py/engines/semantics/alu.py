@@ -112,11 +112,11 @@ def max_(op: AluOp, a: Array, b: Array) -> Array:
 @ARITHMETIC.of("bfn")
 def bfn(op: AluOp, a: Array, b: Array, c: Array) -> Array:
     """A function of three bits, for each bit."""
-    found = np.zeros_like(a)
+    result = np.zeros_like(a)
     for number in range(8):
         if op.function >> number & 1:
-            found = found | ((a if number & 1 else ~a) & (b if number & 2 else ~b) & (c if number & 4 else ~c))
-    return found
+            result = result | ((a if number & 1 else ~a) & (b if number & 2 else ~b) & (c if number & 4 else ~c))
+    return result
 
 
 @ARITHMETIC.of("bfe")
@@ -139,12 +139,12 @@ def bfi(op: AluOp, width: Array, start: Array, a: Array, into: Array) -> Array:
 @ARITHMETIC.of("dp4a")
 def dp4a(op: AluOp, total: Array, a: Array, b: Array) -> Array:
     """A sum of four products of bytes."""
-    found = total.astype(np.int64)
+    result = total.astype(np.int64)
     for n in range(0, 32, 8):
         x, y = (np.asarray(v).astype(np.int64) >> n & 0xFF for v in (a, b))
         x, y = (v - ((v & 0x80) << 1) if signed else v for v, signed in zip((x, y), op.signs[1:]))
-        found = found + x * y
-    return found
+        result = result + x * y
+    return result
 
 
 @ARITHMETIC.of("bfrev")
@@ -313,14 +313,18 @@ def mov(inst: Instruction, layout: Layout, model: Model) -> Step:
 def sel(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Select by the predicate; all enabled lanes are written."""
     target = inst["dst"].var.format
-    write, mask, chosen = writer(inst["dst"], inst.exec_size, layout), masker(inst, layout), flag_reader(inst, layout)
+    write, mask, predicate = (
+        writer(inst["dst"], inst.exec_size, layout),
+        masker(inst, layout),
+        flag_reader(inst, layout),
+    )
     reads: list[tuple[Callable[[Array], Array], Read]] = [
         (conversion(inst, inst[n], target), reader(inst[n], inst.exec_size, layout)) for n in ("src0", "src1")
     ]
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
         (change0, read0), (change1, read1) = reads
-        values = np.where(chosen(batch, rows), change0(read0(batch, rows)), change1(read1(batch, rows)))
+        values = np.where(predicate(batch, rows), change0(read0(batch, rows)), change1(read1(batch, rows)))
         write(batch, rows, values, mask(batch, rows, active))
 
     return step
@@ -395,16 +399,16 @@ def shfl_idx4(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Look up the parts of each dword in a table of 16; a part comes from the same part of an entry."""
     table, indices = (reader(inst[name], count, layout) for name, count in (("src0", TABLE), ("src1", inst.exec_size)))
     write, mask = raw_writer(inst["dst"], layout), masker(inst, layout)
-    parts = 2 * inst["src1"].format.bytes
-    shifts = 4 * np.arange(parts)
+    part_count = 2 * inst["src1"].format.bytes
+    shifts = 4 * np.arange(part_count)
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
         threads = count_of(batch, rows)
-        entries = np.ascontiguousarray(table(batch, rows)).view(f"u{4 // parts}").reshape(-1, TABLE, parts)
-        which = indices(batch, rows).astype(np.int64)[:, :, None] >> shifts & 0xF
-        found = entries[np.arange(threads)[:, None, None], which, np.arange(parts)]
+        entries = np.ascontiguousarray(table(batch, rows)).view(f"u{4 // part_count}").reshape(-1, TABLE, part_count)
+        indexes = indices(batch, rows).astype(np.int64)[:, :, None] >> shifts & 0xF
+        selected = entries[np.arange(threads)[:, None, None], indexes, np.arange(part_count)]
         lanes = mask(batch, rows, active)
-        data = np.ascontiguousarray(found).view(np.uint8).reshape(threads, -1)
+        data = np.ascontiguousarray(selected).view(np.uint8).reshape(threads, -1)
         write(batch, rows, data, None if lanes is None else np.repeat(lanes, 4, axis=1))
 
     return step
@@ -454,11 +458,11 @@ def setp(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Set a predicate to the lowest bits of a scalar."""
     source = inst["src0"]
     read, write, mask = reader(source, 1, layout), flag_writer(inst, layout), masker(inst, layout)
-    places = np.arange(inst.exec_size, dtype=np.uint64)
+    lane_bits = np.arange(inst.exec_size, dtype=np.uint64)
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
         pattern = read(batch, rows).view(f"u{source.format.bytes}").astype(np.uint64)
-        write(batch, rows, (pattern >> places) & np.uint64(1) == 1, mask(batch, rows, active))
+        write(batch, rows, (pattern >> lane_bits) & np.uint64(1) == 1, mask(batch, rows, active))
 
     return step
 
@@ -480,10 +484,10 @@ def _integer_dtype(inst: Instruction, types: list[str], modifiers: list[str]) ->
         return np.uint64 if unsigned else np.int64
     spans = [span(t, m) for t, m in zip(types, modifiers)]
     results = [spec.interval(*spans)] if spec.interval else []
-    ends = [end for bounds in (*spans, *results, *map(span, types)) for end in bounds]
+    bounds_list = [bound for bounds in (*spans, *results, *map(span, types)) for bound in bounds]
     for dtype in (np.uint64, np.int64):
         info = np.iinfo(dtype)
-        if int(info.min) <= min(ends) and max(ends) <= int(info.max):
+        if int(info.min) <= min(bounds_list) and max(bounds_list) <= int(info.max):
             return dtype
     return object
 
@@ -591,12 +595,12 @@ def _comparison(inst: Instruction, compute: Callable[[Batch, Rows], Array], mask
 def flag_writer(inst: Instruction, layout: Layout, name: str = "dst") -> Write:
     """Writes bits bool[threads, lanes] to the predicate that is the destination, or another operand."""
     index = layout.predicates[inst[name].var]
-    first, count = inst.first_lane, inst.exec_size
+    first_lane, lane_count = inst.first_lane, inst.exec_size
 
     def write(batch: Batch, rows: Rows, values: Array, mask: Array | None) -> None:
         if mask is not None:
-            values = np.where(mask, values, batch.flags[rows, index, first : first + count])
-        batch.flags[rows, index, first : first + count] = values
+            values = np.where(mask, values, batch.flags[rows, index, first_lane : first_lane + lane_count])
+        batch.flags[rows, index, first_lane : first_lane + lane_count] = values
 
     return write
 
@@ -618,8 +622,8 @@ def conversion(inst: Instruction, source: Region | Immediate, target: Format) ->
         return change
 
     def flushing(values: Array) -> Array:
-        found = change(flush(values, fmt) if inst.flushes(fmt.name) else values)
-        return flush(found, target) if inst.flushes(target.name) else found
+        converted_values = change(flush(values, fmt) if inst.flushes(fmt.name) else values)
+        return flush(converted_values, target) if inst.flushes(target.name) else converted_values
 
     return flushing
 
@@ -660,7 +664,7 @@ def _to_float(values: Array, target: Format, saturate: bool, rounding: Direction
         # A source of 64 bits and a sign: the magnitude is rounded, then the sign is applied.
         magnitude = np.abs(values).astype(np.uint64)
         positive, negative = (
-            _convert(magnitude, "uq", target.name, False, way) for way in (rounding, _MIRRORED[rounding])
+            _convert(magnitude, "uq", target.name, False, mode) for mode in (rounding, _MIRRORED[rounding])
         )
         signed = np.where(values < 0, -negative, positive).astype(target.dtype)
         return convert(signed, target.name, target.name, saturate=saturate)
@@ -671,10 +675,10 @@ def flag_logic_step(inst: Instruction, layout: Layout) -> Step:
     """Runs `and`, `or`, `xor` and `not` of predicates."""
     sources = [layout.predicates[source.var] for source in inst.sources]
     function, mask, write = ARITHMETIC[inst.name], masker(inst, layout), flag_writer(inst, layout)
-    op, first, count = AluOp(name=inst.name), inst.first_lane, inst.exec_size
+    op, first_lane, lane_count = AluOp(name=inst.name), inst.first_lane, inst.exec_size
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
-        bits = (batch.flags[rows, index, first : first + count] for index in sources)
+        bits = (batch.flags[rows, index, first_lane : first_lane + lane_count] for index in sources)
         write(batch, rows, function(op, *bits), mask(batch, rows, active))
 
     return step

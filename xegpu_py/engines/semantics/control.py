@@ -25,7 +25,6 @@ STAY = -ENDED
 
 
 def _frames(program: Program) -> Callable[[int], int]:
-    """The function that gives what a program counter has more than the index of its instruction."""
     if not has_calls(program):
         return lambda at: 0
     return lambda at: at >> program.frame_bits << program.frame_bits
@@ -50,9 +49,9 @@ def jmp(inst: Instruction, program: Program, layout: Layout) -> Next:
     mask = masker(inst, layout)
 
     def step(batch: Batch, rows: Array, at: int, active: Array | None) -> Array:
-        chosen = mask(batch, rows, None)
-        assert chosen is not None
-        return np.where(chosen[:, 0], target + frame(at), at + 1)
+        predicate = mask(batch, rows, None)
+        assert predicate is not None
+        return np.where(predicate[:, 0], target + frame(at), at + 1)
 
     return step
 
@@ -63,13 +62,15 @@ def goto(inst: Instruction, program: Program, layout: Layout) -> Next:
     if inst.exec_size == 1:
         return jmp(inst, program, layout)
     target, frame = program.labels[inst["label"]], _frames(program)
-    mask, first, count = masker(inst, layout), inst.first_lane, inst.exec_size
+    mask, first_lane, lane_count = masker(inst, layout), inst.first_lane, inst.exec_size
 
     def step(batch: Batch, rows: Array, at: int, active: Array | None) -> Array:
-        lanes = np.full((len(rows), LANES), at + 1)
-        chosen, to = mask(batch, rows, active), target + frame(at)
-        lanes[:, first : first + count] = to if chosen is None else np.where(chosen, to, at + 1)
-        return lanes
+        lane_pcs = np.full((len(rows), LANES), at + 1)
+        predicate, target_pc = mask(batch, rows, active), target + frame(at)
+        lane_pcs[:, first_lane : first_lane + lane_count] = (
+            target_pc if predicate is None else np.where(predicate, target_pc, at + 1)
+        )
+        return lane_pcs
 
     return step
 
@@ -77,29 +78,29 @@ def goto(inst: Instruction, program: Program, layout: Layout) -> Next:
 @CONTROL.of("call", "fcall", "ifcall")
 def call(inst: Instruction, program: Program, layout: Layout) -> Next:
     """Enabled lanes continue in a function. One with variables of its own keeps the registers of its caller."""
-    mask, first, count, bits = masker(inst, layout), inst.first_lane, inst.exec_size, program.frame_bits
-    own = divergent_lanes(program)
+    mask, first_lane, lane_count, bits = masker(inst, layout), inst.first_lane, inst.exec_size, program.frame_bits
+    own_lanes = divergent_lanes(program)
     target = _targets(inst, program, layout)
 
     def step(batch: Batch, rows: Array, at: int, active: Array | None) -> Array:
-        depth, chosen = -(at >> bits), mask(batch, rows, active)
-        taken = np.zeros((len(rows), LANES), bool)
-        if count == 1:
-            taken[:] = True if chosen is None or inst.guard is None else chosen
+        depth, predicate = -(at >> bits), mask(batch, rows, active)
+        calling_lanes = np.zeros((len(rows), LANES), bool)
+        if lane_count == 1:
+            calling_lanes[:] = True if predicate is None or inst.guard is None else predicate
         else:
-            taken[:, first : first + count] = True if chosen is None else chosen
+            calling_lanes[:, first_lane : first_lane + lane_count] = True if predicate is None else predicate
         if active is not None:
-            taken &= active
-        some = taken[:, own.start : own.stop].any(axis=1)
-        if depth >= MAX_CALLS and some.any():
-            raise AccessFault(int(np.argmax(some)), f"calls more than {MAX_CALLS} functions in each other")
+            calling_lanes &= active
+        calling_threads = calling_lanes[:, own_lanes.start : own_lanes.stop].any(axis=1)
+        if depth >= MAX_CALLS and calling_threads.any():
+            raise AccessFault(int(np.argmax(calling_threads)), f"calls more than {MAX_CALLS} functions in each other")
         assert batch.stack is not None
-        batch.stack[rows, depth] = np.where(taken, at + 1, batch.stack[rows, depth])
+        batch.stack[rows, depth] = np.where(calling_lanes, at + 1, batch.stack[rows, depth])
         if inst.name != "call":
-            for row in rows[some]:
+            for row in rows[calling_threads]:
                 batch.frames[row].append((batch.regs[row].copy(), batch.flags[row].copy()))
-        to = target(batch, rows, taken) + _frames(program)(at) - (1 << bits)
-        return np.where(taken, to, at + 1)
+        callee_pc = target(batch, rows, calling_lanes) + _frames(program)(at) - (1 << bits)
+        return np.where(calling_lanes, callee_pc, at + 1)
 
     return step
 
@@ -108,19 +109,19 @@ def _targets(inst: Instruction, program: Program, layout: Layout) -> Callable[[B
     """The index of the instruction at which the function that each lane calls begins, [threads, 32] or one number."""
     if inst.name != "ifcall":
         index = program.labels[inst.values.get("label") or inst["callee"]]
-        return lambda batch, rows, taken: np.array(index)
+        return lambda batch, rows, calling_lanes: np.array(index)
     read = reader(inst["src0"], inst.exec_size, layout)
-    places = {program.function_address(name): program.labels[name] for name in program.functions[1:]}
+    entry_points = {program.function_address(name): program.labels[name] for name in program.functions[1:]}
 
-    def found(batch: Batch, rows: Array, taken: Array) -> Array:
-        given = np.zeros((len(rows), LANES), np.int64)
+    def found(batch: Batch, rows: Array, calling_lanes: Array) -> Array:
+        addresses = np.zeros((len(rows), LANES), np.int64)
         span = slice(inst.first_lane, inst.first_lane + inst.exec_size) if inst.exec_size > 1 else slice(None)
-        given[:, span] = read(batch, rows).astype(np.int64)
-        wrong = taken & ~np.isin(given, list(places))
-        if wrong.any():
-            thread, lane = (int(n) for n in np.argwhere(wrong)[0])
-            raise AccessFault(thread, f"calls address {given[thread, lane]:#x}, at which no function begins")
-        return np.vectorize(lambda address: places.get(address, 0), otypes=[np.int64])(given)
+        addresses[:, span] = read(batch, rows).astype(np.int64)
+        invalid_lanes = calling_lanes & ~np.isin(addresses, list(entry_points))
+        if invalid_lanes.any():
+            thread, lane = (int(n) for n in np.argwhere(invalid_lanes)[0])
+            raise AccessFault(thread, f"calls address {addresses[thread, lane]:#x}, at which no function begins")
+        return np.vectorize(lambda address: entry_points.get(address, 0), otypes=[np.int64])(addresses)
 
     return found
 
@@ -130,9 +131,9 @@ def ret(inst: Instruction, program: Program, layout: Layout) -> Next:
     """End the enabled lanes; in a function they return to the caller."""
     if not has_calls(program):
         return lambda batch, rows, at, active: np.full(len(rows), ENDED)
-    own, bits = divergent_lanes(program), program.frame_bits
-    held = [STATE[name] for name in RETURNED if STATE[name] in layout.allocation.offsets]
-    returned = [slice(layout.offset(var), layout.offset(var) + var.bytes) for var in held]
+    own_lanes, bits = divergent_lanes(program), program.frame_bits
+    saved_variables = [STATE[name] for name in RETURNED if STATE[name] in layout.allocation.offsets]
+    returned = [slice(layout.offset(var), layout.offset(var) + var.bytes) for var in saved_variables]
 
     def step(batch: Batch, rows: Array, at: int, active: Array | None) -> Array:
         if at >= 0:
@@ -140,11 +141,13 @@ def ret(inst: Instruction, program: Program, layout: Layout) -> Next:
         assert batch.stack is not None
         assert batch.lane_pc is not None
         if inst.name == "fret":
-            deep = batch.lane_pc[rows, own.start : own.stop] < _frames(program)(at) + (1 << bits)
-            left = (
-                np.zeros(len(rows), bool) if active is None else (deep & ~active[:, own.start : own.stop]).any(axis=1)
+            deep = batch.lane_pc[rows, own_lanes.start : own_lanes.stop] < _frames(program)(at) + (1 << bits)
+            waiting_threads = (
+                np.zeros(len(rows), bool)
+                if active is None
+                else (deep & ~active[:, own_lanes.start : own_lanes.stop]).any(axis=1)
             )
-            for row in rows[~left]:
+            for row in rows[~waiting_threads]:
                 regs, batch.flags[row] = batch.frames[row].pop()
                 for span in returned:
                     regs[span] = batch.regs[row, span]
@@ -162,10 +165,10 @@ def _signal(batch: Batch, rows: Array, barrier: Array, expected: Array) -> None:
 
 
 def _wait(batch: Batch, rows: Array, barrier: Array, at: int) -> Array:
-    ready = batch.barriers.ready(rows, batch.groups[rows], barrier)
+    released_threads = batch.barriers.ready(rows, batch.groups[rows], barrier)
     if batch.races:
-        batch.races.passed(rows[ready], barrier[ready])
-    return np.where(ready, at + 1, STAY)
+        batch.races.passed(rows[released_threads], barrier[released_threads])
+    return np.where(released_threads, at + 1, STAY)
 
 
 def _barrier_of(inst: Instruction, layout: Layout) -> Callable[[Batch, Array], tuple[Array, Array]]:
@@ -177,10 +180,10 @@ def _barrier_of(inst: Instruction, layout: Layout) -> Callable[[Batch, Array], t
 
     def named(batch: Batch, rows: Array) -> tuple[Array, Array]:
         numbers, expected = (np.broadcast_to(r(batch, rows)[:, 0], len(rows)).astype(np.int64) for r in (read, count))
-        known = batch.barriers.arrived.shape[1] - 1
-        if (numbers >= known).any():
-            i = int(np.argmax(numbers >= known))
-            raise AccessFault(i, f"uses named barrier {numbers[i]}, but the kernel allocates {known}")
+        last_barrier = batch.barriers.arrived.shape[1] - 1
+        if (numbers >= last_barrier).any():
+            i = int(np.argmax(numbers >= last_barrier))
+            raise AccessFault(i, f"uses named barrier {numbers[i]}, but the kernel allocates {last_barrier}")
         return numbers + 1, expected
 
     return named

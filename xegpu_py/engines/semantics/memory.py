@@ -17,7 +17,7 @@ from xegpu_py.engines.operands import (
     Read,
     Rows,
     count_of,
-    data_places,
+    data_offsets,
     masker,
     raw_reader,
     raw_writer,
@@ -39,21 +39,21 @@ STEPS = Table()
 def lane_addresses(inst: Instruction, layout: Layout) -> Read:
     """Reads each lane's address as uint64[threads, lanes].
 
-    Sums are of 64 bits, in which offsets of 32 bits are widened before they are scaled, a32s with their sign; without a
-    base, and in shared local memory, sums are of the address's width.
+    Sums are of 64 bits: offsets of 32 bits are widened before they are scaled, a32s with their sign. Without a
+        base, and in shared local memory, sums have the width of the address.
     """
-    operand, kind = inst["address"], inst["address_size"]
+    operand, address_size = inst["address"], inst["address_size"]
     read = raw_reader(operand, INSTRUCTIONS[inst.name].size("address", inst, layout.target), layout)
-    dtype = {"a64": np.uint64, "a32s": np.int32}.get(kind, np.uint32)
-    given = address_base(inst)
-    base = None if given is None else _scalar(given, layout)
-    bits = 64 if kind == "a64" or (given and inst["sfid"] != "slm") else 32
-    kept = layout.local_bits if inst["sfid"] == "slm" else (1 << bits) - 1
-    plus, scale, low = (np.uint64(n % (1 << 64)) for n in (operand.plus, operand.scale, kept))
+    dtype = {"a64": np.uint64, "a32s": np.int32}.get(address_size, np.uint32)
+    base_operand = address_base(inst)
+    base = None if base_operand is None else _scalar(base_operand, layout)
+    bits = 64 if address_size == "a64" or (base_operand and inst["sfid"] != "slm") else 32
+    address_mask = layout.local_bits if inst["sfid"] == "slm" else (1 << bits) - 1
+    plus, scale, low = (np.uint64(n % (1 << 64)) for n in (operand.plus, operand.scale, address_mask))
 
     def addresses(batch: Batch, rows: Rows) -> Array:
-        found = np.ascontiguousarray(read(batch, rows)).view(dtype).astype(np.uint64) * scale + plus
-        return (found if base is None else found + base(batch, rows).astype(np.uint64)) & low
+        offsets = np.ascontiguousarray(read(batch, rows)).view(dtype).astype(np.uint64) * scale + plus
+        return (offsets if base is None else offsets + base(batch, rows).astype(np.uint64)) & low
 
     return addresses
 
@@ -76,31 +76,31 @@ def _locate(
     size: int,
     verb: str,
     values: Array | None = None,
-    needed: Array | None = None,
+    required_bytes: Array | None = None,
 ) -> tuple[Array, Array]:
     """The memory that a message accesses, and offsets[lanes] into it.
 
     Args:
         values: uint8[lanes, size], what a store writes.
-        needed: see `Memory.locate`.
+        required_bytes: see `Memory.locate`.
 
     Raises:
         AccessFault: with the index, among all threads' lanes, of the lane at fault.
     """
     thread, lane = lanes
-    chosen = addresses[thread, lane]
+    active_addresses = addresses[thread, lane]
     slm = inst["sfid"] == "slm"
-    batch.traffic[inst["sfid"], INSTRUCTIONS[inst.name].category] += len(chosen) * size
+    batch.traffic[inst["sfid"], INSTRUCTIONS[inst.name].category] += len(active_addresses) * size
     try:
         if slm:
             groups = batch.groups[rows][thread]
-            data, offsets = batch.slm.data, batch.slm.locate(groups, chosen[:, None], size, verb)[:, 0]
+            data, offsets = batch.slm.data, batch.slm.locate(groups, active_addresses[:, None], size, verb)[:, 0]
         else:
-            data, offsets = batch.memory.data, batch.memory.locate(chosen, size, verb, needed)
+            data, offsets = batch.memory.data, batch.memory.locate(active_addresses, size, verb, required_bytes)
     except AccessFault as fault:
         raise AccessFault(int(thread[fault.index]) * inst.exec_size + int(lane[fault.index]), fault.reason) from None
     aligned = alignment(inst)
-    if aligned > 1 and (misplaced := chosen % np.uint64(aligned) != 0).any():
+    if aligned > 1 and (misplaced := active_addresses % np.uint64(aligned) != 0).any():
         i = int(np.argmax(misplaced))
         whose = "that" if size == aligned else str(aligned)
         reason = f"{verb} {size} bytes at an address that is not a multiple of {whose}"
@@ -114,18 +114,18 @@ class _Data:
     """The register layout of a message's data.
 
     Attributes:
-        places: [lanes, elements], the first byte of each element of each lane.
+        element_offsets: [lanes, elements], the first byte of each element of each lane.
         columns: [elements * bytes], offsets from a lane's address of its bytes in memory.
         register_columns: [lanes, elements * bytes], positions in the operand of the bytes that a lane has in memory.
     """
 
     def __init__(self, inst: Instruction, layout: Layout) -> None:
         self.shape: DataShape = inst["data"]
-        self.places = data_places(self.shape, inst.exec_size, layout.target.grf_bytes)
+        self.element_offsets = data_offsets(self.shape, inst.exec_size, layout.target.grf_bytes)
         self.bytes = INSTRUCTIONS[inst.name].size("dst" if "dst" in inst.values else "src0", inst, layout.target)
-        each = np.arange(self.shape.memory_bytes)
+        byte_columns = np.arange(self.shape.memory_bytes)
         self.columns = np.arange(self.shape.vector * self.shape.memory_bytes)
-        self.register_columns = (self.places[:, :, None] + each).reshape(len(self.places), -1)
+        self.register_columns = (self.element_offsets[:, :, None] + byte_columns).reshape(len(self.element_offsets), -1)
 
 
 @STEPS.of("lsc_load")
@@ -139,15 +139,19 @@ def lsc_load(inst: Instruction, layout: Layout, model: Model) -> Step:
     read = raw_reader(inst["dst"], data.bytes, layout)
     write = raw_writer(inst["dst"], layout)
     widened = shape.register_bytes > shape.memory_bytes
-    upper = (data.places[:, :, None] + np.arange(shape.memory_bytes, shape.register_bytes)).reshape(len(into), -1)
+    upper = (data.element_offsets[:, :, None] + np.arange(shape.memory_bytes, shape.register_bytes)).reshape(
+        len(into), -1
+    )
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
         lanes = _lanes(batch, rows, mask(batch, rows, active), inst.exec_size)
         memory, offsets = _locate(inst, batch, rows, read_addresses(batch, rows), lanes, len(columns), "reads")
-        at = offsets[:, None] + columns
-        found = batch.delayed.read(inst["sfid"] == "slm", memory, at) if batch.delayed else memory[at]
+        byte_offsets = offsets[:, None] + columns
+        loaded_bytes = (
+            batch.delayed.read(inst["sfid"] == "slm", memory, byte_offsets) if batch.delayed else memory[byte_offsets]
+        )
         result = np.array(read(batch, rows))
-        result[lanes[0][:, None], into[lanes[1]]] = found
+        result[lanes[0][:, None], into[lanes[1]]] = loaded_bytes
         if widened:
             result[lanes[0][:, None], upper[lanes[1]]] = 0
         write(batch, rows, result)
@@ -166,11 +170,11 @@ def lsc_store(inst: Instruction, layout: Layout, model: Model) -> Step:
         lanes = _lanes(batch, rows, mask(batch, rows, active), inst.exec_size)
         values = read(batch, rows)[lanes[0][:, None], out_of[lanes[1]]]
         memory, offsets = _locate(inst, batch, rows, read_addresses(batch, rows), lanes, len(columns), "writes", values)
-        at = offsets[:, None] + columns
+        byte_offsets = offsets[:, None] + columns
         if batch.delayed:
-            batch.delayed.add(inst["sfid"] == "slm", memory, at.ravel(), values.ravel())
+            batch.delayed.add(inst["sfid"] == "slm", memory, byte_offsets.ravel(), values.ravel())
         else:
-            memory[at] = values
+            memory[byte_offsets] = values
 
     return step
 
@@ -192,7 +196,7 @@ class _Surfaces:
         thread, _ = _lanes(batch, rows, self.mask(batch, rows, active), 1)
         return thread
 
-    def places(self, batch: Batch, rows: Rows, thread: Array, verb: str) -> tuple[Array, Array]:
+    def element_offsets(self, batch: Batch, rows: Rows, thread: Array, verb: str) -> tuple[Array, Array]:
         """Offsets of the elements in memory, int64[threads, elements], and which of them lie in the surface.
 
         Raises:
@@ -214,48 +218,48 @@ class _Surfaces:
         x = value["x"].view(np.int32).astype(np.int64).reshape(base.shape) + self.element_x
         y = value["y"].view(np.int32).astype(np.int64).reshape(base.shape) + self.element_y
         inside: Array = ((x >= 0) & ((x + 1) * size <= width)) & ((y >= 0) & (y < height))
-        places: Array = (base + y * pitch) + x * size
+        offsets: Array = (base + y * pitch) + x * size
         if not inside.all():
             if self.strict:
-                first = int(np.argmin(inside.reshape(len(thread), -1).all(axis=1)))
-                where = [int(n.reshape(len(thread), -1)[first, 0]) for n in (y, x, height, width, base)]
-                raise AccessFault(int(thread[first]), self._beyond(batch, verb, *where))
-            places[~inside] = 0
+                thread_index = int(np.argmin(inside.reshape(len(thread), -1).all(axis=1)))
+                where = [int(n.reshape(len(thread), -1)[thread_index, 0]) for n in (y, x, height, width, base)]
+                raise AccessFault(int(thread[thread_index]), self._out_of_bounds(batch, verb, *where))
+            offsets[~inside] = 0
         batch.traffic["ugm", INSTRUCTIONS[self.inst.name].category] += int(inside.sum()) * size
         elements = len(thread), self.element_x.size * self.element_y.size
-        return places.reshape(elements), inside.reshape(elements)
+        return offsets.reshape(elements), inside.reshape(elements)
 
-    def _beyond(self, batch: Batch, verb: str, y: int, x: int, rows: int, width: int, base: int) -> str:
-        """What is wrong with a block at row `y` and column `x` of a surface of `rows` rows and `width` bytes."""
+    def _out_of_bounds(self, batch: Batch, verb: str, y: int, x: int, rows: int, width: int, base: int) -> str:
+        """Return the error for a block at row `y` and column `x` of a surface of `rows` rows and `width` bytes."""
         block, columns = self.block, width // (self.block.size // 8)
-        beyond = []
-        for what, at, size, count in (
+        ranges = []
+        for dimension, at, size, count in (
             ("row", y, block.height, rows),
             ("column", x, block.count * block.width, columns),
         ):
             if at < 0 or at + size > count:
-                beyond.append(f"{what}s {at} to {at + size - 1} of {count}")
+                ranges.append(f"{dimension}s {at} to {at + size - 1} of {count}")
         return (
             f"{verb} a block of {block.height} x {block.count * block.width} elements of {block.size} bits beyond its "
-            f"surface, which begins at {batch.memory.place(base)}: {' and '.join(beyond)}"
+            f"surface, which begins at {batch.memory.byte_name(base)}: {' and '.join(ranges)}"
         )
 
-    def note(self, batch: Batch, rows: Array, places: Array, inside: Array, values: Array | None = None) -> None:
+    def note(self, batch: Batch, rows: Array, offsets: Array, inside: Array, values: Array | None = None) -> None:
         """Report accesses by threads `rows` to the race detector; `values` are what in-bounds stores write.
 
         Raises:
             RaceFault: if an access races with another.
         """
         if batch.races:
-            acting = np.broadcast_to(rows[:, None], places.shape)[inside]
-            written = None if values is None else values[:, None].view(np.uint8)
+            acting_threads = np.broadcast_to(rows[:, None], offsets.shape)[inside]
+            stored_bytes = None if values is None else values[:, None].view(np.uint8)
             size = self.block.size // 8
-            batch.races.note(self.inst, acting, places[inside], size, False, batch.memory.data, written)
+            batch.races.note(self.inst, acting_threads, offsets[inside], size, False, batch.memory.data, stored_bytes)
 
     def _check(self, base: Array, width: Array, height: Array, pitch: Array, thread: Array) -> None:
         limits = self.limits
         assert limits
-        for bad, reason in (
+        for misfits, reason in (
             (base % np.uint64(limits.base_alignment) != 0, f"base is not a multiple of {limits.base_alignment}"),
             (width < limits.least_bytes, f"width is below {limits.least_bytes} bytes"),
             (width % limits.width_granule != 0, f"width is not a multiple of {limits.width_granule} bytes"),
@@ -263,8 +267,8 @@ class _Surfaces:
             (pitch % limits.pitch_granule != 0, f"pitch is not a multiple of {limits.pitch_granule} bytes"),
             (np.maximum(np.maximum(width, pitch), height) > limits.most_extent, "extent is above 2^24"),
         ):
-            if bad.any():
-                i = int(np.argmax(bad))
+            if misfits.any():
+                i = int(np.argmax(misfits))
                 raise AccessFault(
                     int(thread[i]),
                     f"accesses a surface whose {reason}: base {int(base[i]):#x}, width {int(width[i])} bytes, height "
@@ -279,13 +283,14 @@ def _scalar(operand: Region | Immediate, layout: Layout) -> Read:
 
 
 def _block_order(block: BlockShape, grf_bytes: int) -> tuple[Array, int]:
-    """For each element of the message's registers the index of its element in memory, or -1; and their size in bytes.
+    """Return, for each element of the message's registers, the index of its element in memory, or -1; and their size in
+    bytes.
 
     Elements of memory are counted block by block, row by row.
     """
     rows, columns, pack = block.register_shape()
-    each = block.block_bytes(grf_bytes) // (block.size // 8)
-    order = np.full((block.count, each), -1)
+    elements_per_block = block.block_bytes(grf_bytes) // (block.size // 8)
+    order = np.full((block.count, elements_per_block), -1)
     source = np.arange(block.height * block.width).reshape(block.height, block.width)
     if block.transpose:
         source = source.T
@@ -297,9 +302,9 @@ def _block_order(block: BlockShape, grf_bytes: int) -> tuple[Array, int]:
     return order.ravel(), order.size * block.size // 8
 
 
-def _bytes_at(places: Array, size: int) -> Array:
-    """The places of the bytes of elements, int64[..., size]."""
-    return places[..., None] + np.arange(size)
+def _bytes_at(offsets: Array, size: int) -> Array:
+    """Return the offsets of the bytes of elements, int64[..., size]."""
+    return offsets[..., None] + np.arange(size)
 
 
 @STEPS.of("lsc_load_block2d")
@@ -314,19 +319,19 @@ def lsc_load_block2d(inst: Instruction, layout: Layout, model: Model) -> Step:
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
         thread = surfaces.threads(batch, rows, active)
-        places, inside = surfaces.places(batch, rows, thread, "reads")
-        surfaces.note(batch, np.arange(batch.threads)[rows][thread], places, inside)
+        offsets, inside = surfaces.element_offsets(batch, rows, thread, "reads")
+        surfaces.note(batch, np.arange(batch.threads)[rows][thread], offsets, inside)
         # The element after the last one is zero, and padding selects it.
-        values = np.zeros((len(thread), places.shape[1] + 1), dtype)
+        values = np.zeros((len(thread), offsets.shape[1] + 1), dtype)
         if batch.delayed:
-            seen = batch.delayed.read(False, batch.memory.data, _bytes_at(places, dtype.itemsize))
-            values[:, :-1] = seen.reshape(len(thread), -1).view(dtype)
+            visible_bytes = batch.delayed.read(False, batch.memory.data, _bytes_at(offsets, dtype.itemsize))
+            values[:, :-1] = visible_bytes.reshape(len(thread), -1).view(dtype)
         else:
-            values[:, :-1] = batch.memory.data.view(dtype)[places >> (dtype.itemsize.bit_length() - 1)]
+            values[:, :-1] = batch.memory.data.view(dtype)[offsets >> (dtype.itemsize.bit_length() - 1)]
         if not inside.all():
             values[:, :-1][~inside] = 0
-        chosen = rows if len(thread) == count_of(batch, rows) else np.arange(batch.threads)[rows][thread]
-        write(batch, chosen, np.take(values, order, axis=1).view(np.uint8).reshape(len(thread), size))
+        thread_numbers = rows if len(thread) == count_of(batch, rows) else np.arange(batch.threads)[rows][thread]
+        write(batch, thread_numbers, np.take(values, order, axis=1).view(np.uint8).reshape(len(thread), size))
 
     return step
 
@@ -337,33 +342,32 @@ def lsc_store_block2d(inst: Instruction, layout: Layout, model: Model) -> Step:
     surfaces = _Surfaces(inst, layout, masker(inst, layout))
     dtype = np.dtype(f"u{surfaces.block.size // 8}")
     order, size = _block_order(surfaces.block, layout.target.grf_bytes)
-    held = np.argsort(np.where(order < 0, len(order), order), kind="stable")[
+    register_order = np.argsort(np.where(order < 0, len(order), order), kind="stable")[
         : surfaces.block.width * surfaces.block.height
     ]
     read = raw_reader(inst["src0"], size, layout)
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
         thread = surfaces.threads(batch, rows, active)
-        places, inside = surfaces.places(batch, rows, thread, "writes")
-        values = np.ascontiguousarray(read(batch, rows)[thread]).view(dtype)[:, held][inside]
-        surfaces.note(batch, np.arange(batch.threads)[rows][thread], places, inside, values)
+        offsets, inside = surfaces.element_offsets(batch, rows, thread, "writes")
+        values = np.ascontiguousarray(read(batch, rows)[thread]).view(dtype)[:, register_order][inside]
+        surfaces.note(batch, np.arange(batch.threads)[rows][thread], offsets, inside, values)
         if batch.delayed:
-            at = _bytes_at(places[inside], dtype.itemsize)
-            batch.delayed.add(False, batch.memory.data, at.ravel(), values.view(np.uint8))
+            byte_offsets = _bytes_at(offsets[inside], dtype.itemsize)
+            batch.delayed.add(False, batch.memory.data, byte_offsets.ravel(), values.view(np.uint8))
         else:
-            batch.memory.data.view(dtype)[places[inside] >> (dtype.itemsize.bit_length() - 1)] = values
+            batch.memory.data.view(dtype)[offsets[inside] >> (dtype.itemsize.bit_length() - 1)] = values
 
     return step
 
 
 def _of_floats(fmt: Format, function: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
-    """A function of two floats whose NaN results become canonical."""
     return lambda old, operand: canonical(function(old, operand), fmt)
 
 
-def _exchange(old: Array, expected: Array, new: Array) -> Array:
+def _exchange(memory_value: Array, expected: Array, new: Array) -> Array:
     """The new value if the old value is the expected one, otherwise the old value."""
-    return np.where(old == expected, new, old)
+    return np.where(memory_value == expected, new, memory_value)
 
 
 def atomic_function(name: str, bits: int) -> tuple[np.dtype[Any], Callable[..., Array]]:
@@ -398,15 +402,15 @@ def atomic_function(name: str, bits: int) -> tuple[np.dtype[Any], Callable[..., 
 def lsc_atomic(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Update each lane's location in the order of threads and lanes."""
     mask, read_addresses, data = masker(inst, layout), lane_addresses(inst, layout), _Data(inst, layout)
-    shape, places = data.shape, data.places[:, 0]
+    shape, data_offsets = data.shape, data.element_offsets[:, 0]
     operation = INSTRUCTIONS[inst.name].atomic
     dtype, function = atomic_function(operation, shape.memory_bytes * 8)
-    columns = places[:, None] + np.arange(shape.memory_bytes)
+    columns = data_offsets[:, None] + np.arange(shape.memory_bytes)
     operands = [raw_reader(inst[n], data.bytes, layout) for n in ("src0", "src1") if inst[n].var is not None]
     wants_old = inst["dst"].var is not None
     into = raw_reader(inst["dst"], data.bytes, layout) if wants_old else None
     write = raw_writer(inst["dst"], layout) if wants_old else None
-    upper = places[:, None] + np.arange(shape.memory_bytes, shape.register_bytes)
+    upper = data_offsets[:, None] + np.arange(shape.memory_bytes, shape.register_bytes)
     width = np.arange(shape.memory_bytes)
     swaps_words = operation == "icas" and shape.memory_bytes == 4
 
@@ -416,23 +420,30 @@ def lsc_atomic(inst: Instruction, layout: Layout, model: Model) -> Step:
         values = [
             np.ascontiguousarray(r(batch, rows)[thread[:, None], columns[lane]]).view(dtype)[:, 0] for r in operands
         ]
-        needed = _changed_bytes(*values) if swaps_words else None
+        required_bytes = _changed_bytes(*values) if swaps_words else None
         addresses = read_addresses(batch, rows)
         memory, offsets = _locate(
-            inst, batch, rows, addresses, lanes, shape.memory_bytes, "atomically accesses", needed=needed
+            inst,
+            batch,
+            rows,
+            addresses,
+            lanes,
+            shape.memory_bytes,
+            "atomically accesses",
+            required_bytes=required_bytes,
         )
         if batch.delayed:
             batch.delayed.release(inst["sfid"] == "slm", (offsets[:, None] + width).ravel())
-        old = np.zeros(len(offsets), dtype)
-        for chosen in _distinct(offsets):
-            at = offsets[chosen][:, None] + width
-            current = memory[at].view(dtype)[:, 0]
-            old[chosen] = current
-            new = np.asarray(function(current, *(v[chosen] for v in values)), dtype)
-            memory[at] = np.ascontiguousarray(new)[:, None].view(np.uint8)
+        old_values = np.zeros(len(offsets), dtype)
+        for group in _distinct(offsets):
+            byte_offsets = offsets[group][:, None] + width
+            current = memory[byte_offsets].view(dtype)[:, 0]
+            old_values[group] = current
+            new_values = np.asarray(function(current, *(v[group] for v in values)), dtype)
+            memory[byte_offsets] = np.ascontiguousarray(new_values)[:, None].view(np.uint8)
         if into and write:
             result = np.array(into(batch, rows))
-            result[thread[:, None], columns[lane]] = old[:, None].view(np.uint8)
+            result[thread[:, None], columns[lane]] = old_values[:, None].view(np.uint8)
             result[thread[:, None], upper[lane]] = 0
             write(batch, rows, result)
 
@@ -442,21 +453,21 @@ def lsc_atomic(inst: Instruction, layout: Layout, model: Model) -> Step:
 def _changed_bytes(expected: Array, new: Array) -> Array:
     """The number of bytes, of the 4 that are compared and swapped, that must be in an allocation.
 
-    The 4 bytes may extend beyond the end of the allocation if the bytes beyond the end do not change: kernels update
-    8-bit elements with atomics on the 32 bits that contain them. Allocations begin at multiples of 4 bytes, and on
-    hardware they consist of whole pages, so that these bytes exist.
+    The 4 bytes may extend beyond the end of the allocation if the bytes beyond do not change. Kernels update 8-bit
+    elements with atomics on the 32 bits that contain them. Allocations begin at multiples of 4 bytes, and on hardware
+    they consist of whole pages, so that these bytes exist.
     """
-    changed = expected ^ new
-    return 1 + sum((changed >> np.uint32(bits) != 0).astype(np.int64) for bits in (8, 16, 24))
+    difference = expected ^ new
+    return 1 + sum((difference >> np.uint32(bits) != 0).astype(np.int64) for bits in (8, 16, 24))
 
 
 def _distinct(offsets: Array) -> list[Array]:
     """Groups of indices: within a group all offsets differ, and equal offsets are in later groups, in order."""
     order = np.argsort(offsets, kind="stable")
     ordered = offsets[order]
-    start = np.r_[True, ordered[1:] != ordered[:-1]] if len(offsets) else np.zeros(0, bool)
-    first = np.maximum.accumulate(np.where(start, np.arange(len(offsets)), 0))
-    rank = np.arange(len(offsets)) - first
+    begins_group = np.r_[True, ordered[1:] != ordered[:-1]] if len(offsets) else np.zeros(0, bool)
+    group_start = np.maximum.accumulate(np.where(begins_group, np.arange(len(offsets)), 0))
+    rank = np.arange(len(offsets)) - group_start
     by_rank = np.argsort(rank, kind="stable")
     bounds = np.searchsorted(rank[by_rank], np.arange(int(rank.max(initial=-1)) + 2))
     return [order[by_rank[a:b]] for a, b in pairwise(bounds)]

@@ -323,7 +323,7 @@ class Counts:
         """Count records; see `engines.jit.checks.Log`."""
         traces = self._traced < self._trace_limit
         for index, records in taken.items():
-            groups = records.places @ self._across
+            groups = records.workgroups @ self._across
             if index == len(self.program.instructions):
                 own = groups == 0
                 for start, thread in zip(records.values[own].tolist(), records.threads[own].tolist()):

@@ -6,8 +6,8 @@ Tables by the names of instructions:
   `Alu`);
 - `RULES`: `(emitter, inst, at) -> None`, which read operands and write results;
 - `CONTROL`: `(control, inst, at) -> None`, which end blocks;
-- `RUNS`: the instructions that are written together if several follow each other: the maximum number in such a run, the
-  function that counts them, and the function that writes them.
+- `RUNS`: consecutive instructions that are emitted together: the maximum length, the function that counts them, and the
+function that writes them.
 """
 
 from collections.abc import Callable

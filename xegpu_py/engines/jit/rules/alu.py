@@ -122,34 +122,34 @@ def max_(op: Alu, a: Value, b: Value) -> Value:
     return _choice(op, a, b, "ogt", "and")
 
 
-def _choice(op: Alu, a: Value, b: Value, better: str, join: str) -> Value:
+def _choice(op: Alu, a: Value, b: Value, predicate: str, join: str) -> Value:
     """The better number. Equal numbers differ only in the signs of zeros, which `join` combines."""
     code, bits = op.code, f"i{a.element[1:]}"
-    first = code.select(code.fcmp(better, a, b), a, b)
+    preferred = code.select(code.fcmp(predicate, a, b), a, b)
     if op.emitter.host.has_masks:
-        number = code.select(code.fcmp("uno", b, b), a, first)
+        number = code.select(code.fcmp("uno", b, b), a, preferred)
         same = code.bin(join, code.cast("bitcast", a, bits), code.cast("bitcast", b, bits))
         return code.select(code.fcmp("oeq", a, b), code.cast("bitcast", same, a.element), number)
     # Hosts with vector selections execute logic faster. The second comparison prefers a number to a NaN.
-    both = [code.cast("bitcast", v, bits) for v in (first, code.select(code.fcmp(better, b, a), b, a))]
+    candidates = [code.cast("bitcast", v, bits) for v in (preferred, code.select(code.fcmp(predicate, b, a), b, a))]
     nans = [code.cast("sext", code.fcmp("uno", v, v), bits) for v in (b, a)]
     if join == "and":
-        found = code.and_(*(code.or_(value, nan) for value, nan in zip(both, nans)))
+        nan_result = code.and_(*(code.or_(value, nan) for value, nan in zip(candidates, nans)))
     else:
-        numbers = [code.and_(value, code.not_(nan)) for value, nan in zip(both, nans)]
-        found = code.or_(code.or_(*numbers), code.and_(*nans))
-    return code.cast("bitcast", found, a.element)
+        numbers = [code.and_(value, code.not_(nan)) for value, nan in zip(candidates, nans)]
+        nan_result = code.or_(code.or_(*numbers), code.and_(*nans))
+    return code.cast("bitcast", nan_result, a.element)
 
 
 @ARITHMETIC.of("bfn")
 def bfn(op: Alu, a: Value, b: Value, c: Value) -> Value:
     """A function of three bits, for each bit; LLVM finds the CPU's instruction for it."""
-    code, found = op.code, op.code.const(0, a.type)
+    code, result = op.code, op.code.const(0, a.type)
     for number in range(8):
         if op.function >> number & 1:
             x, y, z = (v if number >> n & 1 else code.not_(v) for n, v in enumerate((a, b, c)))
-            found = code.or_(found, code.and_(code.and_(x, y), z))
-    return found
+            result = code.or_(result, code.and_(code.and_(x, y), z))
+    return result
 
 
 @ARITHMETIC.of("bfe")
@@ -161,20 +161,20 @@ def bfe(op: Alu, width: Value, start: Value, a: Value) -> Value:
         code.lshr(code.mask(a, 0xFFFFFFFF), start),
         code.sub(code.shl(code.const(1, a.type), width), 1),
     )
-    above = code.sub(code.const(op.width.bits, a.type), width)
+    shift_to_top = code.sub(code.const(op.width.bits, a.type), width)
     if not op.signs[-1]:
         return field
     # Of no bits the field is zero, and a shift by the whole width would be undefined.
-    above = code.select(code.icmp("eq", width, 0), code.const(0, a.type), above)
-    return code.ashr(code.shl(field, above), above)
+    shift_to_top = code.select(code.icmp("eq", width, 0), code.const(0, a.type), shift_to_top)
+    return code.ashr(code.shl(field, shift_to_top), shift_to_top)
 
 
 @ARITHMETIC.of("bfi")
 def bfi(op: Alu, width: Value, start: Value, a: Value, into: Value) -> Value:
     """A number with a field of bits put into it."""
-    code, one = op.code, op.code.const(1, a.type)
+    code, ones = op.code, op.code.const(1, a.type)
     width, start = code.mask(width, 31), code.mask(start, 31)
-    mask = code.shl(code.sub(code.shl(one, width), one), start)
+    mask = code.shl(code.sub(code.shl(ones, width), ones), start)
     return code.or_(code.and_(code.shl(a, start), mask), code.and_(into, code.not_(mask)))
 
 
@@ -197,11 +197,11 @@ def fbl(op: Alu, a: Value) -> Value:
     return op.code.select(op.code.icmp("eq", a, 0), op.code.const(0xFFFFFFFF, a.type), zeros)
 
 
-def _rotate(op: Alu, a: Value, count: Value, way: str) -> Value:
+def _rotate(op: Alu, a: Value, count: Value, intrinsic: str) -> Value:
     code = op.code
     pattern, by = (code.resize(v, op.size, False) for v in (a, count))
-    found = code.intrinsic(way, pattern, pattern, by)
-    return code.resize(found, op.width.bits, False)
+    rotated = code.intrinsic(intrinsic, pattern, pattern, by)
+    return code.resize(rotated, op.width.bits, False)
 
 
 @ARITHMETIC.of("rol")
@@ -228,8 +228,8 @@ def lfsr(op: Alu, a: Value, polynomial: Value) -> Value:
     """Each field shifted right, and the polynomial added where a one was shifted out."""
     code, lowest = op.code, sum(1 << n for n in range(0, 32, op.field_bits))
     out = code.mul(code.mask(a, lowest), (1 << op.field_bits) - 1)
-    moved = code.mask(code.lshr(a, 1), 0xFFFFFFFF ^ lowest << op.field_bits - 1)
-    return code.xor(moved, code.and_(out, polynomial))
+    shifted_fields = code.mask(code.lshr(a, 1), 0xFFFFFFFF ^ lowest << op.field_bits - 1)
+    return code.xor(shifted_fields, code.and_(out, polynomial))
 
 
 @ARITHMETIC.of("lzd")
@@ -286,8 +286,10 @@ def _converted(emitter: Emitter, inst: Instruction, source: Region | Immediate |
     pattern = emitter.read(source, inst.exec_size)
     if inst.flushes(fmt.name):
         pattern = flushed(code, pattern, fmt)
-    found = converted(code, pattern, fmt, source.modifier, target, inst.saturate, emitter.any_nan(inst["dst"]))
-    return flushed(code, found, target) if inst.flushes(target.name) else found
+    converted_value = converted(
+        code, pattern, fmt, source.modifier, target, inst.saturate, emitter.any_nan(inst["dst"])
+    )
+    return flushed(code, converted_value, target) if inst.flushes(target.name) else converted_value
 
 
 @RULES.of("sel")
@@ -295,15 +297,20 @@ def sel(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Select by the predicate, which does not disable lanes."""
     code, target = emitter.code, inst["dst"].var.format
     any_nan = emitter.any_nan(inst["dst"])
-    first, second = (_converted(emitter, inst, inst[name]) for name in ("src0", "src1"))
-    chosen = emitter.chosen_lanes(inst)
-    if chosen is None:
-        chosen = code.bits_to_mask(emitter.chosen(inst), inst.exec_size)
-    other = inst["src1"]
-    if any_nan and not inst.saturate and isinstance(other, Immediate) and other == Immediate(target.nan, target.name):
+    src0_value, src1_value = (_converted(emitter, inst, inst[name]) for name in ("src0", "src1"))
+    predicate = emitter.chosen_lanes(inst)
+    if predicate is None:
+        predicate = code.bits_to_mask(emitter.chosen(inst), inst.exec_size)
+    second_source = inst["src1"]
+    if (
+        any_nan
+        and not inst.saturate
+        and isinstance(second_source, Immediate)
+        and second_source == Immediate(target.nan, target.name)
+    ):
         # A NaN that is chosen by an or.
-        second = code.const(-1, second.type)
-    emitter.write(inst["dst"], code.merge(chosen, first, second), emitter.mask(inst))
+        src1_value = code.const(-1, src1_value.type)
+    emitter.write(inst["dst"], code.merge(predicate, src0_value, src1_value), emitter.mask(inst))
 
 
 @RULES.of("addc", "subb")
@@ -336,8 +343,8 @@ def setp(emitter: Emitter, inst: Instruction, at: int) -> None:
         bits = emitter.scalar(source)
     else:
         # See `write_flag`: what instructions do with numbers is not to be moved to mask registers.
-        place = code.at(emitter.thread, emitter.place(source))
-        bits = code.load(place, f"i{source.var.format.bits}", volatile=True)
+        source_pointer = code.at(emitter.thread, emitter.register_offset(source))
+        bits = code.load(source_pointer, f"i{source.var.format.bits}", volatile=True)
     emitter.write_flag(inst, code.resize(bits, 32, False))
 
 
@@ -347,8 +354,8 @@ def srnd(emitter: Emitter, inst: Instruction, at: int) -> None:
     code = emitter.code
     source, random = (emitter.read(inst[n], inst.exec_size) for n in ("src0", "src1"))
     to_bf8 = inst["dst"].var.type == "ub"
-    found = _srnd_bf8(code, source, random) if to_bf8 else _srnd_hf(code, source, random)
-    emitter.write(inst["dst"], found, emitter.mask(inst))
+    rounded = _srnd_bf8(code, source, random) if to_bf8 else _srnd_hf(code, source, random)
+    emitter.write(inst["dst"], rounded, emitter.mask(inst))
 
 
 def _moved(code: Code, magnitude: Value, random: Value, bits: int, infinity: int) -> Value:
@@ -361,25 +368,25 @@ def _moved(code: Code, magnitude: Value, random: Value, bits: int, infinity: int
 def _srnd_bf8(code: Code, source: Value, random: Value) -> Value:
     magnitude = code.mask(source, 0x7FFF)
     # bf8 is hf without its lowest byte, subnormal numbers too.
-    cut = code.lshr(_moved(code, magnitude, random, 8, HF.infinity), 8)
-    signed = code.or_(cut, code.mask(code.lshr(source, 8), 0x80))
+    truncated = code.lshr(_moved(code, magnitude, random, 8, HF.infinity), 8)
+    signed = code.or_(truncated, code.mask(code.lshr(source, 8), 0x80))
     nan = code.icmp("ugt", magnitude, HF.infinity)
     return code.resize(code.select(nan, code.const(BF8.nan, signed.type), signed), 8, False)
 
 
 def _srnd_hf(code: Code, source: Value, random: Value) -> Value:
     magnitude = code.mask(source, 0x7FFFFFFF)
-    moved = _moved(code, magnitude, random, 13, F.infinity)
+    sum_bits = _moved(code, magnitude, random, 13, F.infinity)
     # The least normal number of hf has f32's exponent 113. From twice the greatest power of two on it is infinity.
-    normal = code.lshr(code.sub(moved, 112 << 23), 13)
-    normal = code.select(code.icmp("uge", moved, 143 << 23), code.const(HF.infinity, moved.type), normal)
+    normal = code.lshr(code.sub(sum_bits, 112 << 23), 13)
+    normal = code.select(code.icmp("uge", sum_bits, 143 << 23), code.const(HF.infinity, sum_bits.type), normal)
     # Of subnormal numbers the hidden bit is made explicit, and moved to where hf's last bit is worth 2**-24.
-    explicit = code.or_(code.mask(moved, 0x7FFFFF), 1 << 23)
-    places = code.sub(code.const(126, moved.type), code.lshr(moved, 23))
-    places = code.intrinsic("umin", places, code.const(31, moved.type))
-    subnormal = code.lshr(explicit, places)
-    cut = code.select(code.icmp("uge", moved, 113 << 23), normal, subnormal)
-    signed = code.or_(cut, code.mask(code.lshr(source, 16), 0x8000))
+    explicit = code.or_(code.mask(sum_bits, 0x7FFFFF), 1 << 23)
+    shift_count = code.sub(code.const(126, sum_bits.type), code.lshr(sum_bits, 23))
+    shift_count = code.intrinsic("umin", shift_count, code.const(31, sum_bits.type))
+    subnormal = code.lshr(explicit, shift_count)
+    truncated = code.select(code.icmp("uge", sum_bits, 113 << 23), normal, subnormal)
+    signed = code.or_(truncated, code.mask(code.lshr(source, 16), 0x8000))
     nan = code.icmp("ugt", magnitude, F.infinity)
     return code.resize(code.select(nan, code.const(HF.nan, signed.type), signed), 16, False)
 
@@ -408,8 +415,8 @@ def _from_bf8(code: Code, source: Value) -> Value:
 def _to_tf32(code: Code, source: Value) -> Value:
     exponent = code.mask(source, F.infinity)
     odd = code.mask(code.lshr(source, 13), 1)
-    moved = code.add(code.add(source, odd), 0xFFF)
-    rounded = code.mask(code.select(code.icmp("eq", exponent, F.infinity), source, moved), 0xFFFFE000)
+    biased = code.add(code.add(source, odd), 0xFFF)
+    rounded = code.mask(code.select(code.icmp("eq", exponent, F.infinity), source, biased), 0xFFFFE000)
     flushed = code.select(code.icmp("eq", exponent, 0), code.mask(source, 1 << 31), rounded)
     nan = code.icmp("ugt", code.mask(source, 0x7FFFFFFF), F.infinity)
     return code.select(nan, code.const(TF32.nan, source.type), flushed)
@@ -426,8 +433,8 @@ def _width(inst: Instruction, types: list[str], modifiers: list[str], bits: int)
         return _WIDTHS[inst.name](types[0], modifiers[0], bits)
     if dst and spec.low_bits and not inst.saturate:
         # A magnitude depends on all bits of its source.
-        own = [TYPES[t].bits for t, m in zip(types, modifiers) if "abs" in m]
-        return Width(max(dst.bits, *own, 0), dst.kind == "s")
+        abs_widths = [TYPES[t].bits for t, m in zip(types, modifiers) if "abs" in m]
+        return Width(max(dst.bits, *abs_widths, 0), dst.kind == "s")
     sources = [span(t, m) for t, m in zip(types, modifiers)]
     spans = [*sources, *map(span, types)]
     if dst and inst.saturate:
@@ -442,8 +449,8 @@ def _width(inst: Instruction, types: list[str], modifiers: list[str], bits: int)
 
 def _shifted(name: str, modifier: str, bits: int) -> Width:
     """The width of shifts: at least the execution width for signed numbers."""
-    found = width_of([span(name, modifier), span(name)])
-    return found if found.bits >= bits else Width(bits, True)
+    width = width_of([span(name, modifier), span(name)])
+    return width if width.bits >= bits else Width(bits, True)
 
 
 _WIDTHS: dict[str, Callable[[str, str, int], Width]] = {
@@ -488,12 +495,12 @@ def emit_arithmetic(emitter: Emitter, inst: Instruction, at: int) -> None:
             return
         target = dst.var.format
         if fmt:
-            found = _narrowed(emitter, inst, result, fmt)
+            narrow_result = _narrowed(emitter, inst, result, fmt)
         elif inst.saturate:
-            found = clamped(code, result, op.width, target)
+            narrow_result = clamped(code, result, op.width, target)
         else:
-            found = code.resize(result, target.bits, op.width.signed)
-        emitter.write(dst, found, emitter.mask(inst))
+            narrow_result = code.resize(result, target.bits, op.width.signed)
+        emitter.write(dst, narrow_result, emitter.mask(inst))
 
     if op.doubtful is None:
         write()
@@ -509,8 +516,8 @@ def _narrowed(emitter: Emitter, inst: Instruction, result: Value, fmt: str) -> V
     if fmt != "hf" and fmt != target.name and inst.flushes(fmt):
         bits = code.cast("bitcast", result, f"i{TYPES[fmt].bits}")
         result = code.cast("bitcast", flushed(code, bits, TYPES[fmt]), result.element)
-    found = narrow(code, result, target, inst.saturate, emitter.any_nan(inst["dst"]))
-    return flushed(code, found, target) if inst.flushes(target.name) else found
+    narrow_result = narrow(code, result, target, inst.saturate, emitter.any_nan(inst["dst"]))
+    return flushed(code, narrow_result, target) if inst.flushes(target.name) else narrow_result
 
 
 _HOST_MODES = {"zero": 0, "even": 1, "up": 2, "down": 3}
@@ -539,12 +546,12 @@ def emit_directed(emitter: Emitter, inst: Instruction) -> None:
             scaled = code.bin("fmul", upper, code.const(0x41F << 52, upper.type))
             values += [scaled, code.cast("uitofp", halves[1], "f64")]
     element = "f32" if target.name == "f" else "f64"
-    kinds = [operation, inst.rounding, values[0].element, element, str(inst.exec_size)]
-    function = "_".join(["directed", *kinds])
+    function_key = [operation, inst.rounding, values[0].element, element, str(inst.exec_size)]
+    function = "_".join(["directed", *function_key])
     emitter.helper(function, lambda: _directed(emitter, function, operation, inst.rounding, values, element))
-    found = code.call(function, *values, result=vector(inst.exec_size, element))
-    pattern = code.cast("bitcast", found, f"i{target.bits}")
-    pattern = code.select(code.fcmp("uno", found, found), code.const(target.nan, pattern.type), pattern)
+    rounded = code.call(function, *values, result=vector(inst.exec_size, element))
+    pattern = code.cast("bitcast", rounded, f"i{target.bits}")
+    pattern = code.select(code.fcmp("uno", rounded, rounded), code.const(target.nan, pattern.type), pattern)
     if inst.flushes(target.name):
         pattern = flushed(code, pattern, target)
     emitter.write(inst["dst"], pattern, emitter.mask(inst))
@@ -552,22 +559,24 @@ def emit_directed(emitter: Emitter, inst: Instruction) -> None:
 
 def _directed(emitter: Emitter, name: str, operation: str, rounding: str, values: Sequence[Value], to: str) -> str:
     """The text of a function that computes in a rounding mode of the host."""
-    kinds, lanes = [value.type for value in values], values[0].lanes
-    code = Code(name, kinds, vector(lanes, to), f"{emitter.host.attributes} noinline strictfp")
+    argument_types, lanes = [value.type for value in values], values[0].lanes
+    code = Code(name, argument_types, vector(lanes, to), f"{emitter.host.attributes} noinline strictfp")
 
-    def constrained(operation: str, operands: Sequence[Value], kind: str, overloads: Sequence[str]) -> Value:
+    def constrained(operation: str, operands: Sequence[Value], ty: str, overloads: Sequence[str]) -> Value:
         modes = [Value('!"round.dynamic"', "metadata"), Value('!"fpexcept.strict"', "metadata")]
         name = f"experimental.constrained.{operation}"
-        return code.intrinsic(name, *operands, *modes, kind=kind, overloads=overloads)
+        return code.intrinsic(name, *operands, *modes, ty=ty, overloads=overloads)
 
     code.call("llvm.set.rounding", code.const(_HOST_MODES[rounding], "i32"))
-    found = code.arguments[0]
+    converted_value = code.arguments[0]
     if operation:
-        found = constrained(operation, code.arguments, kinds[0], [kinds[0]])
-    if found.element != to:
-        found = constrained("fptrunc", [found], vector(lanes, to), [vector(lanes, to), kinds[0]])
+        converted_value = constrained(operation, code.arguments, argument_types[0], [argument_types[0]])
+    if converted_value.element != to:
+        converted_value = constrained(
+            "fptrunc", [converted_value], vector(lanes, to), [vector(lanes, to), argument_types[0]]
+        )
     code.call("llvm.set.rounding", code.const(_HOST_MODES["even"], "i32"))
-    code.ret(found)
+    code.ret(converted_value)
     return code.text()
 
 
@@ -576,8 +585,8 @@ def _write_truth(emitter: Emitter, inst: Instruction, truth: Value) -> None:
     if isinstance(dst, Flag):
         emitter.write_truth(inst, truth)
         return
-    kind = vector(inst.exec_size, f"i{dst.var.format.bits}")
-    emitter.write(dst, code.select(truth, code.const(-1, kind), code.const(0, kind)), emitter.mask(inst))
+    lanes_type = vector(inst.exec_size, f"i{dst.var.format.bits}")
+    emitter.write(dst, code.select(truth, code.const(-1, lanes_type), code.const(0, lanes_type)), emitter.mask(inst))
 
 
 def emit_flag_logic(emitter: Emitter, inst: Instruction) -> None:

@@ -16,7 +16,7 @@ from xegpu_py.engines.jit.ir_text import PTR, Value, bits_of, vector
 from xegpu_py.engines.jit.native_launch_struct import context_offset, traffic_offset
 from xegpu_py.engines.jit.operands import Emitter, prefetch_line, prefetch_next
 from xegpu_py.engines.jit.packed_operand_cache import (
-    MOST_BESIDE,
+    MAX_BESIDE,
     WORDS,
     Matrix,
     block_bytes,
@@ -47,8 +47,8 @@ def surface(emitter: Emitter, inst: Instruction) -> list[Value]:
     code = emitter.code
     values = {name: emitter.scalar(inst[name]) for name in ("base", "width", "height", "pitch", "x", "y")}
     extents = [code.resize(values[name], 64, False) for name in ("width", "height", "pitch")]
-    place = [code.resize(values[name], 32, True) for name in ("x", "y")]
-    return [values["base"], *(code.add(extent, 1) for extent in extents), *place]
+    block_xy = [code.resize(values[name], 32, True) for name in ("x", "y")]
+    return [values["base"], *(code.add(extent, 1) for extent in extents), *block_xy]
 
 
 def _call(emitter: Emitter, inst: Instruction, at: int, function: str, data: Value) -> None:
@@ -76,46 +76,46 @@ def lsc_load_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
             emitter.code.call(name, emitter.ctx, emitter.thread, *surface(emitter, inst), emitter.thread, result="i1")
         return
     name = f"load2d_{inst['block']}".replace(".", "_")
-    found = emitter.matrix(inst["dst"])
-    if found:
-        panel = _panel(emitter, inst, at, inst["block"], found[0])
+    matrix_ref = emitter.matrix(inst["dst"])
+    if matrix_ref:
+        panel = _panel(emitter, inst, at, inst["block"], matrix_ref[0])
         size = block_bytes(inst["block"], emitter.layout.target.grf_bytes)
         emitter.note_panel(inst["dst"], size, emitter.code.op(f"inttoptr {panel} to ptr", PTR))
         return
     emitter.helper(name, lambda: _Block(emitter, name, inst["block"]).load())
-    _call(emitter, inst, at, name, emitter.code.at(emitter.thread, emitter.place(inst["dst"])))
+    _call(emitter, inst, at, name, emitter.code.at(emitter.thread, emitter.register_offset(inst["dst"])))
 
 
 def count_beside(emitter: Emitter, run: Sequence[Instruction]) -> int:
-    """How many of some loads make one panel, if their blocks lie side by side; 1 if each must be checked for itself."""
+    """Count the loads that make one panel if their blocks are adjacent; 1 if each needs its own check."""
     return emitter.matrices.beside(run) if emitter.matrices and not emitter.layout.bounds else 1
 
 
 def emit_beside(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
     """Load blocks as one panel if they lie side by side, and otherwise one by one."""
-    code, (at, first) = emitter.code, run[0]
-    found, shape = emitter.matrix(first["dst"]), first["block"]
-    assert found
+    code, (at, first_inst) = emitter.code, run[0]
+    matrix_ref, shape = emitter.matrix(first_inst["dst"]), first_inst["block"]
+    assert matrix_ref
     size = block_bytes(shape, emitter.layout.target.grf_bytes)
-    places = [code.alloca(8, 8) for _ in run]
+    panel_slots = [code.alloca(8, 8) for _ in run]
     x, y = ([code.resize(emitter.scalar(inst[name]), 32, True) for _, inst in run] for name in ("x", "y"))
-    apart = code.const(0, "i32")
+    not_adjacent = code.const(0, "i32")
     for number in range(1, len(run)):
-        expected = code.add(x[0], number * shape.count * shape.width)
-        apart = code.or_(apart, code.or_(code.xor(x[number], expected), code.xor(y[number], y[0])))
+        expected_x = code.add(x[0], number * shape.count * shape.width)
+        not_adjacent = code.or_(not_adjacent, code.or_(code.xor(x[number], expected_x), code.xor(y[number], y[0])))
 
     def together() -> None:
-        panel = _panel(emitter, first, at, replace(shape, count=len(run) * shape.count), found[0])
-        for number, place in enumerate(places):
-            code.store(code.add(panel, number * size * found[0].scale), place, 8)
+        panel = _panel(emitter, first_inst, at, replace(shape, count=len(run) * shape.count), matrix_ref[0])
+        for number, panel_slot in enumerate(panel_slots):
+            code.store(code.add(panel, number * size * matrix_ref[0].scale), panel_slot, 8)
 
     def alone() -> None:
-        for (own, inst), place in zip(run, places):
-            code.store(_panel(emitter, inst, own, shape, found[0]), place, 8)
+        for (inst_index, inst), panel_slot in zip(run, panel_slots):
+            code.store(_panel(emitter, inst, inst_index, shape, matrix_ref[0]), panel_slot, 8)
 
-    code.choose(code.icmp("eq", apart, 0), together, alone)
-    for (_, inst), place in zip(run, places):
-        emitter.note_panel(inst["dst"], size, code.load(place, PTR, 8))
+    code.choose(code.icmp("eq", not_adjacent, 0), together, alone)
+    for (_, inst), panel_slot in zip(run, panel_slots):
+        emitter.note_panel(inst["dst"], size, code.load(panel_slot, PTR, 8))
 
 
 def _panel(emitter: Emitter, inst: Instruction, at: int, shape: BlockShape, matrix: Matrix) -> Value:
@@ -129,21 +129,26 @@ def _panel(emitter: Emitter, inst: Instruction, at: int, shape: BlockShape, matr
     extents = surface(emitter, inst)
     assert emitter.matrices
     across, down = (emitter.matrices.steps * _step(emitter, inst[n]) for n in ("x", "y"))
-    place = code.call(name, emitter.ctx, *extents, code.const((across << 32) + down, "i64"), result="i64")
-    emitter.require(code.icmp("ne", place, 0), at)
-    return place
+    panel_address = code.call(name, emitter.ctx, *extents, code.const((across << 32) + down, "i64"), result="i64")
+    emitter.require(code.icmp("ne", panel_address, 0), at)
+    return panel_address
 
 
 def _step(emitter: Emitter, operand: Region | Immediate) -> int:
     """The number that the current loop adds to a scalar in each step; 0 if it is not known."""
     if emitter.loop is None or isinstance(operand, Immediate):
         return 0
-    own = operand.var.root
-    change = _changes(emitter.program, emitter.layout.target, emitter.loop).get(own[0])
+    root_variable = operand.var.root
+    change = _changes(emitter.program, emitter.layout.target, emitter.loop).get(root_variable[0])
     if change is None or change.name != "add":
         return 0
     to, source, by = change["dst"], change["src0"], change["src1"]
-    if isinstance(source, Immediate) or not isinstance(by, Immediate) or to.var.root != own or source.var.root != own:
+    if (
+        isinstance(source, Immediate)
+        or not isinstance(by, Immediate)
+        or to.var.root != root_variable
+        or source.var.root != root_variable
+    ):
         return 0
     return by.bits - (by.bits >> 31 << 32)
 
@@ -151,11 +156,11 @@ def _step(emitter: Emitter, operand: Region | Immediate) -> int:
 @analysis
 def _changes(program: Program, target: Target, loop: range) -> dict[Variable, Instruction | None]:
     """The only instruction of a loop that writes each variable; None for a variable that several write."""
-    found: dict[Variable, Instruction | None] = {}
+    writers: dict[Variable, Instruction | None] = {}
     for inst in program.instructions[loop.start : loop.stop]:
         for var in {access.var for access in accesses(inst, target) if access.writes}:
-            found[var] = None if var in found else inst
-    return found
+            writers[var] = None if var in writers else inst
+    return writers
 
 
 @RULES.of("lsc_store_block2d")
@@ -163,7 +168,7 @@ def lsc_store_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Store a block to a surface."""
     name = f"store2d_{inst['block']}".replace(".", "_")
     emitter.helper(name, lambda: _Block(emitter, name, inst["block"]).store())
-    _call(emitter, inst, at, name, emitter.code.at(emitter.thread, emitter.place(inst["src0"])))
+    _call(emitter, inst, at, name, emitter.code.at(emitter.thread, emitter.register_offset(inst["src0"])))
 
 
 class _Inside(Struct, frozen=True):
@@ -179,12 +184,17 @@ class _Block:
     """The function that moves blocks of one shape: to registers, or to a panel."""
 
     def __init__(
-        self, emitter: Emitter, name: str, shape: BlockShape, matrix: Matrix | None = None, more: Sequence[str] = ()
+        self,
+        emitter: Emitter,
+        name: str,
+        shape: BlockShape,
+        matrix: Matrix | None = None,
+        extra_arguments: Sequence[str] = (),
     ) -> None:
         """Begin the function.
 
         Args:
-            more: types of arguments beside the surface, of functions of panels.
+            extra_arguments: types of arguments beside the surface, of functions of panels.
         """
         self.emitter, self.shape, self.matrix = emitter, shape, matrix
         self.grf_bytes = emitter.layout.target.grf_bytes
@@ -192,7 +202,7 @@ class _Block:
         self.element = f"i{shape.size}"
         self.name = name
         if matrix:
-            self.code = code = emitter.host.function(name, [_CONTEXT, *_SURFACE, *more], "i64")
+            self.code = code = emitter.host.function(name, [_CONTEXT, *_SURFACE, *extra_arguments], "i64")
             self.ctx, *arguments = code.arguments
         else:
             self.code = code = emitter.host.function(name, [_CONTEXT, _DATA, *_SURFACE, _STRIDE], "i1")
@@ -221,8 +231,8 @@ class _Block:
     def _locate(self, extent: Value) -> tuple[Value, Value]:
         """Whether the surface's first bytes lie in one allocation, an i1, and where the host's address of them is."""
         code, host = self.code, self.code.alloca(8, 8)
-        base, first = code.splat(self.base, 1), code.const(1, "i32")
-        return code.call(locate(self.emitter, 1), self.ctx, base, extent, first, host, result="i1"), host
+        base, first_byte = code.splat(self.base, 1), code.const(1, "i32")
+        return code.call(locate(self.emitter, 1), self.ctx, base, extent, first_byte, host, result="i1"), host
 
     def _place(self, host: Value) -> tuple[Value, Value, Value]:
         """A pointer to the block's first element, wherever that is, and x and y as i64."""
@@ -236,12 +246,15 @@ class _Block:
         """Count the elements that are moved."""
         code = self.code
         traffic = code.load(code.at(self.ctx, context_offset("traffic")), PTR, 8)
-        place = code.at(traffic, traffic_offset("ugm", category))
-        moved = code.mul(elements, self.size)
-        code.count(place, moved)
+        counter_pointer = code.at(traffic, traffic_offset("ugm", category))
+        bytes_moved = code.mul(elements, self.size)
+        code.count(counter_pointer, bytes_moved)
 
     def _within(
-        self, category: str, whole: Callable[[Value, Value], None], parts: Callable[[Value, Value, _Inside], None]
+        self,
+        category: str,
+        emit_whole: Callable[[Value, Value], None],
+        emit_partial: Callable[[Value, Value, _Inside], None],
     ) -> None:
         """Run one action if the block lies in its surface, and another if it does not; both end their blocks.
 
@@ -253,34 +266,34 @@ class _Block:
         pointer, x, y = self._place(self._check())
         zero, across = code.const(0, "i64"), shape.count * shape.width
         columns = code.lshr(self.width, self.size.bit_length() - 1)
-        right, bottom = code.sub(columns, x), code.sub(self.height, y)
+        columns_left, rows_left = code.sub(columns, x), code.sub(self.height, y)
         inside = code.and_(
             code.and_(code.icmp("sge", x, 0), code.icmp("sge", y, 0)),
-            code.and_(code.icmp("sge", right, across), code.icmp("sge", bottom, shape.height)),
+            code.and_(code.icmp("sge", columns_left, across), code.icmp("sge", rows_left, shape.height)),
         )
         slow = code.label()
         code.go_on_if(inside, slow)
         elements = code.const(across * shape.height, "i64")
         self._moved(category, elements)
         self._note(category, pointer, _Inside(zero, code.const(across, "i64"), zero, code.const(shape.height, "i64")))
-        whole(pointer, elements)
+        emit_whole(pointer, elements)
         code.begin(slow)
         if self.emitter.layout.bounds:
             code.ret(code.const(0, code.result))
             return
 
-        def bounds(start: Value, end: Value, most: int) -> tuple[Value, Value]:
-            limit = code.const(most, "i64")
-            first = code.intrinsic("smin", code.intrinsic("smax", code.sub(zero, start), zero), limit)
-            return first, code.intrinsic("smin", code.intrinsic("smax", end, zero), limit)
+        def bounds(start: Value, extent_left: Value, count: int) -> tuple[Value, Value]:
+            limit = code.const(count, "i64")
+            first_index = code.intrinsic("smin", code.intrinsic("smax", code.sub(zero, start), zero), limit)
+            return first_index, code.intrinsic("smin", code.intrinsic("smax", extent_left, zero), limit)
 
-        found = _Inside(*bounds(x, right, across), *bounds(y, bottom, shape.height))
-        wide = code.intrinsic("smax", code.sub(found.right, found.left), zero)
-        high = code.intrinsic("smax", code.sub(found.bottom, found.top), zero)
+        inner_part = _Inside(*bounds(x, columns_left, across), *bounds(y, rows_left, shape.height))
+        wide = code.intrinsic("smax", code.sub(inner_part.right, inner_part.left), zero)
+        high = code.intrinsic("smax", code.sub(inner_part.bottom, inner_part.top), zero)
         elements = code.mul(wide, high)
         self._moved(category, elements)
-        self._note(category, pointer, found)
-        parts(pointer, elements, found)
+        self._note(category, pointer, inner_part)
+        emit_partial(pointer, elements, inner_part)
 
     def _note(self, category: str, pointer: Value, inside: _Inside) -> None:
         """Record the accesses of rows if races are detected; return if an access may race with one."""
@@ -288,27 +301,29 @@ class _Block:
             return
 
         code, size = self.code, self.code.const(self.size, "i64")
-        left, count = code.mul(inside.left, size), code.mul(code.sub(inside.right, inside.left), size)
+        left_bytes, count = code.mul(inside.left, size), code.mul(code.sub(inside.right, inside.left), size)
         x, y = (code.resize(v, 64, True) for v in (self.x, self.y))
-        within = code.add(code.mul(self.pitch, inside.top), left)
-        first = code.add(code.add(self.base, code.mul(x, size)), code.mul(y, self.pitch))
+        offset_in_surface = code.add(code.mul(self.pitch, inside.top), left_bytes)
+        first_address = code.add(code.add(self.base, code.mul(x, size)), code.mul(y, self.pitch))
         line = code.const(self.shape.register_shape()[1] * self.size, "i64")
         values = NULL
         if category == "store":
-            values = code.at(self.registers, code.add(code.mul(inside.top, line), left))
-        places = code.add(first, within), code.at(pointer, within), self.pitch
+            values = code.at(self.registers, code.add(code.mul(inside.top, line), left_bytes))
+        row_addresses = code.add(first_address, offset_in_surface), code.at(pointer, offset_in_surface), self.pitch
         rows = code.sub(inside.bottom, inside.top), count, values, line, code.const(KINDS[category], "i32")
-        fine = code.call("race_note_rows", self.ctx, *places, *rows, result="i1")
+        fine = code.call("race_note_rows", self.ctx, *row_addresses, *rows, result="i1")
         code.return_unless(fine, code.const(0, code.result))
 
     def _mask(self, row: Value, inside: _Inside, columns: int) -> Value:
         """The mask of the columns of a row that lie in the surface."""
         code = self.code
         column = code.consts(list(range(columns)), "i32")
-        first, last = (code.splat(code.resize(v, 32, False), columns) for v in (inside.left, inside.right))
-        own = code.and_(code.icmp("sle", inside.top, row), code.icmp("sgt", inside.bottom, row))
-        across = code.and_(code.icmp("sge", column, first), code.icmp("slt", column, last))
-        return code.and_(across, code.splat(own, columns))
+        first_column, last_column = (
+            code.splat(code.resize(v, 32, False), columns) for v in (inside.left, inside.right)
+        )
+        row_inside = code.and_(code.icmp("sle", inside.top, row), code.icmp("sgt", inside.bottom, row))
+        across = code.and_(code.icmp("sge", column, first_column), code.icmp("slt", column, last_column))
+        return code.and_(across, code.splat(row_inside, columns))
 
     def load(self) -> str:
         """The function that loads to registers."""
@@ -333,11 +348,15 @@ class _Block:
         surface = self.width, self.height, self.pitch, self.x, self.y
 
         def panel(pointer: Value, elements: Value) -> Value:
-            moved = code.mul(elements, self.size)
-            self._call_panels("list_lines_$shape", pointer, *surface, step, words=WORDS | listed_lines(self.shape))
+            bytes_moved = code.mul(elements, self.size)
+            self._call_panels(
+                "list_lines_$shape", pointer, *surface, step, template_words=WORDS | listed_lines(self.shape)
+            )
             stride = code.const(panel_stride(size), "i64")
-            place = self._call_panels("new_panel", entry, self.base, *key, stride, moved, self._source(), result="i64")
-            return code.op(f"inttoptr {place} to ptr", PTR)
+            panel_address = self._call_panels(
+                "new_panel", entry, self.base, *key, stride, bytes_moved, self._source(), result="i64"
+            )
+            return code.op(f"inttoptr {panel_address} to ptr", PTR)
 
         def whole(pointer: Value, elements: Value) -> None:
             code.br(arrange, pointer, self.pitch, panel(pointer, elements))
@@ -355,23 +374,25 @@ class _Block:
         """The bit that stands for the surface's allocation."""
         return self._call_panels("allocation_bit", self.base, result="i64")
 
-    def _call_panels(self, name: str, *operands: Value, result: str = "", words: Mapping[str, object] = WORDS) -> Value:
+    def _call_panels(
+        self, name: str, *operands: Value, result: str = "", template_words: Mapping[str, object] = WORDS
+    ) -> Value:
         """Call a function of `packed_operand_cache.ll` with the context and operands."""
         return self.code.call(
-            self.emitter.template("packed_operand_cache.ll", name, **words), self.ctx, *operands, result=result
+            self.emitter.template("packed_operand_cache.ll", name, **template_words), self.ctx, *operands, result=result
         )
 
     def _copy(self, pointer: Value, inside: _Inside) -> tuple[Value, Value]:
         """Copy a block, with zeros for what is outside; returns the address of the copy, and its pitch."""
         code, shape = self.code, self.shape
         across = shape.count * shape.width
-        kind = vector(across, self.element)
+        row_type = vector(across, self.element)
         copy, pitch = code.alloca(shape.height * across * self.size, 64), code.const(across * self.size, "i64")
 
         def row(number: Value) -> None:
             source = code.at(pointer, code.mul(self.pitch, number))
-            found = code.masked_load(source, self._mask(number, inside, across), code.const(0, kind))
-            code.store(found, code.at(copy, code.mul(pitch, number)))
+            row_values = code.masked_load(source, self._mask(number, inside, across), code.const(0, row_type))
+            code.store(row_values, code.at(copy, code.mul(pitch, number)))
 
         code.repeat(code.const(shape.height, "i64"), row)
         return copy, pitch
@@ -379,8 +400,8 @@ class _Block:
     def prefetch(self) -> str:
         """The function that prefetches. A prefetch cannot fail."""
         code = self.code
-        known, host = self._locate(code.const(1, "i64"))
-        with code.when(known):
+        is_located, host = self._locate(code.const(1, "i64"))
+        with code.when(is_located):
             pointer, _, _ = self._place(code.load(host, "i64", 8))
             self._prefetch_rows(pointer, "load")
         code.ret(code.const(1, "i1"))
@@ -395,13 +416,15 @@ class _Block:
 
     def _prefetch_next(self, pointer: Value, category: str) -> None:
         """Prefetch the block that the thread's message accesses the next time, if that is known."""
-        prefetch_next(self.code, self.more[0], pointer, lambda ahead: self._prefetch_rows(ahead, category))
+        prefetch_next(
+            self.code, self.more[0], pointer, lambda next_pointer: self._prefetch_rows(next_pointer, category)
+        )
 
     def _arrange(self, pointer: Value, pitch: Value) -> None:
         """Write rows to registers in the message's layout: padded, transposed or packed."""
         code, shape = self.code, self.shape
         rows, columns, pack = shape.register_shape()
-        each, line_bytes = shape.block_bytes(self.grf_bytes), columns * pack * self.size
+        block_bytes, line_bytes = shape.block_bytes(self.grf_bytes), columns * pack * self.size
         # Lines that are built in the same way from consecutive rows are built in a loop.
         alike = not shape.transpose and shape.height % pack == 0 and rows % _UNROLLED == 0
         step = _UNROLLED if alike else rows
@@ -410,26 +433,32 @@ class _Block:
             start = code.at(pointer, code.mul(pitch, code.mul(index, step * pack)))
             scale = self.matrix.scale if self.matrix else 1
             to = code.at(self.registers, code.mul(index, step * line_bytes * scale))
-            loaded: dict[int, Value] = {}
+            loaded_rows: dict[int, Value] = {}
 
             def row(block: int, number: int) -> Value:
                 # Of all blocks at once: together they are one vector of the host.
-                if number not in loaded:
+                if number not in loaded_rows:
                     at = code.at(start, code.mul(pitch, number))
-                    loaded[number] = code.load(at, vector(shape.count * shape.width, self.element))
+                    loaded_rows[number] = code.load(at, vector(shape.count * shape.width, self.element))
                 if shape.count == 1:
-                    return loaded[number]
-                own = range(block * shape.width, (block + 1) * shape.width)
-                return code.shuffle(loaded[number], loaded[number], list(own))
+                    return loaded_rows[number]
+                block_columns = range(block * shape.width, (block + 1) * shape.width)
+                return code.shuffle(loaded_rows[number], loaded_rows[number], list(block_columns))
 
             for i in range(step):
                 for block in range(shape.count):
-                    self._put(self._line(partial(row, block), i, columns, pack), to, block * each + i * line_bytes)
+                    self._put(
+                        self._line(partial(row, block), i, columns, pack), to, block * block_bytes + i * line_bytes
+                    )
 
         code.repeat(code.const(rows // step, "i64"), lines)
-        used = rows * line_bytes
-        for block in range(shape.count if used < each else 0):
-            self._put(code.const(0, vector((each - used), "i8")), self.registers, block * each + used)
+        used_bytes = rows * line_bytes
+        for block in range(shape.count if used_bytes < block_bytes else 0):
+            self._put(
+                code.const(0, vector((block_bytes - used_bytes), "i8")),
+                self.registers,
+                block * block_bytes + used_bytes,
+            )
 
     def _put(self, line: Value, registers: Value, offset: int) -> None:
         """Write what belongs at a byte of the registers."""
@@ -444,17 +473,17 @@ class _Block:
             numbers = as_float(code, elements, fmt)
             code.put(numbers if matrix.bits == 32 else code.resize(numbers, 16, False), registers, at)
             return
-        words = code.recast(line, vector(size // 4, "i32"))
-        for first in range(0, size // 4, matrix.columns):
-            own = list(range(first, first + matrix.columns))
-            part = words if len(own) == words.lanes else code.shuffle(words, words, own)
-            rows = rows_of(code, part, fmt)
+        dwords = code.recast(line, vector(size // 4, "i32"))
+        for first_column in range(0, size // 4, matrix.columns):
+            columns = list(range(first_column, first_column + matrix.columns))
+            line_part = dwords if len(columns) == dwords.lanes else code.shuffle(dwords, dwords, columns)
+            rows = rows_of(code, line_part, fmt)
             for row in rows if matrix.bits == 32 else words_of(code, rows):
                 code.put(row, registers, at)
                 at += 4 * matrix.columns
 
-    def _line(self, found: Callable[[int], Value], line: int, columns: int, pack: int) -> Value:
-        """One row of a block in registers, from the rows in memory."""
+    def _line(self, row_of: Callable[[int], Value], line: int, columns: int, pack: int) -> Value:
+        """Build one register row of a block from its rows in memory."""
         code, shape = self.code, self.shape
         if shape.transpose:
             picks: list[tuple[int, int] | None] = [(c, line) if c < shape.height else None for c in range(columns)]
@@ -465,15 +494,15 @@ class _Block:
                 for p in range(pack)
             ]
         if pack == 1 and not shape.transpose and columns == shape.width:
-            return found(line)
+            return row_of(line)
         count = len(picks)
         result = code.const(0, vector(count, self.element))
-        used = sorted({p[0] for p in picks if p})
-        if pack == 2 and len(used) == 2 and all(picks):
-            flat = [p[1] + (shape.width if p[0] == used[1] else 0) for p in picks if p]
-            return code.shuffle(found(used[0]), found(used[1]), flat)
-        for number in used:
-            source = found(number)
+        used_rows = sorted({p[0] for p in picks if p})
+        if pack == 2 and len(used_rows) == 2 and all(picks):
+            flat = [p[1] + (shape.width if p[0] == used_rows[1] else 0) for p in picks if p]
+            return code.shuffle(row_of(used_rows[0]), row_of(used_rows[1]), flat)
+        for number in used_rows:
+            source = row_of(number)
             spread = code.shuffle(source, source, [p[1] if p and p[0] == number else 0 for p in picks])
             result = code.shuffle(
                 result, spread, [count + i if p and p[0] == number else i for i, p in enumerate(picks)]
@@ -484,13 +513,13 @@ class _Block:
         """The function that stores a block."""
         code, shape = self.code, self.shape
         columns = shape.register_shape()[1]
-        kind = vector(shape.width, self.element)
+        row_type = vector(shape.width, self.element)
 
         panels = self.emitter.matrices is not None and self.emitter.matrices.panel_bytes > 0
 
         def rows(pointer: Value) -> None:
             for number in range(shape.height):
-                value = code.fetch(self.registers, number * columns * self.size, kind)
+                value = code.fetch(self.registers, number * columns * self.size, row_type)
                 to = code.at(pointer, code.mul(self.pitch, number))
                 code.store(value, to)
 
@@ -503,7 +532,7 @@ class _Block:
 
         def parts(pointer: Value, _: Value, inside: _Inside) -> None:
             def row(number: Value) -> None:
-                value = code.load(code.at(self.registers, code.mul(number, columns * self.size)), kind)
+                value = code.load(code.at(self.registers, code.mul(number, columns * self.size)), row_type)
                 to = code.at(pointer, code.mul(self.pitch, number))
                 code.masked_store(value, to, self._mask(number, inside, shape.width))
 
@@ -516,4 +545,4 @@ class _Block:
         return code.text()
 
 
-RUNS = {"lsc_load_block2d": (MOST_BESIDE, count_beside, emit_beside)}
+RUNS = {"lsc_load_block2d": (MAX_BESIDE, count_beside, emit_beside)}

@@ -70,12 +70,12 @@ def call(control: Control, inst: Instruction, at: int) -> None:
 def ifcall(control: Control, inst: Instruction, at: int) -> None:
     """Enabled lanes continue in the functions whose addresses they have."""
     emitter, program = control.emitter, control.emitter.program
-    code, lanes, kind = emitter.code, inst.exec_size, vector(inst.exec_size, "i32")
-    given = code.resize(emitter.read(inst["src0"], lanes), 64, False)
-    targets = code.const(-1, kind)
+    code, lanes, lanes_type = emitter.code, inst.exec_size, vector(inst.exec_size, "i32")
+    callee_addresses = code.resize(emitter.read(inst["src0"], lanes), 64, False)
+    targets = code.const(-1, lanes_type)
     for name in program.functions[1:]:
-        here = code.icmp("eq", given, program.function_address(name))
-        targets = code.select(here, code.const(program.labels[name], kind), targets)
+        calls_function = code.icmp("eq", callee_addresses, program.function_address(name))
+        targets = code.select(calls_function, code.const(program.labels[name], lanes_type), targets)
     # The thread has 32 lanes, of which the instruction's begin at `first_lane`.
     picks = [min(max(lane - inst.first_lane, 0), lanes - 1) for lane in range(LANES)]
     control.call(at, inst, code.shuffle(targets, targets, picks))
@@ -136,8 +136,8 @@ def wait(control: Control, inst: Instruction, at: int) -> None:
 def signal_and_wait(control: Control, inst: Instruction, at: int) -> None:
     """Signal the barrier, then wait for it."""
     code, emitter = control.emitter.code, control.emitter
-    done = code.fetch(emitter.thread, emitter.frame.signalled, "i32")
-    with code.when(code.icmp("eq", done, 0)):
+    has_signalled = code.fetch(emitter.thread, emitter.frame.signalled, "i32")
+    with code.when(code.icmp("eq", has_signalled, 0)):
         _signal(control, *_barrier_of(control, inst, at))
         code.put(code.const(1, "i32"), emitter.thread, emitter.frame.signalled)
     _wait(control, _barrier_of(control, inst, at)[0], at)

@@ -38,8 +38,8 @@ from xegpu_py.visa.program import Instruction, Program, Variable, analysis
 
 # DPAS: operands are widened to f32, f64 or i32 once, and multiplied by functions that keep accumulators in registers.
 #
-# Consecutive instructions are taken together. Those that add to one accumulator become one chain, and chains that share
-# their matrix A are multiplied side by side, so that each element of A is loaded once for two columns.
+# Consecutive instructions are taken together. Products of one accumulator become one chain. Chains that share their
+# matrix A are multiplied together, so that each element of A is loaded once for two columns.
 
 _SIDE_BY_SIDE = 4
 
@@ -50,7 +50,7 @@ _LONGEST_RUN = 64
 RULES = Table()
 """The rule of each instruction."""
 
-_Place = tuple[int, tuple[Value, int] | None]
+_OperandRef = tuple[int, tuple[Value, int] | None]
 """The offset of an operand in the register file; and if its matrix is elsewhere, the pointer and the offset there."""
 
 
@@ -68,8 +68,8 @@ class _Chain(Struct):
     shape: Shape
     acc: int
     dst: list[int] = field(default_factory=list)
-    a: list[_Place] = field(default_factory=list)
-    b: list[_Place] = field(default_factory=list)
+    a: list[_OperandRef] = field(default_factory=list)
+    b: list[_OperandRef] = field(default_factory=list)
     at: list[int] = field(default_factory=list)
 
     @property
@@ -137,23 +137,24 @@ def emit_run(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
         for at, inst in run:
             _emit_masked(emitter, at, inst)
         return
-    parts: list[list[tuple[int, Instruction]]] = [[]]
+    groups: list[list[tuple[int, Instruction]]] = [[]]
     links: dict[int, int] = {}
     for at, inst in run:
-        acc, dst = emitter.place(inst["src0"]) if inst["src0"].var else -1, emitter.place(inst["dst"])
+        acc, dst = (
+            emitter.register_offset(inst["src0"]) if inst["src0"].var else -1,
+            emitter.register_offset(inst["dst"]),
+        )
         length = links.get(acc, 0) + 1
-        if len(parts[-1]) == _LONGEST_RUN or length > _LONGEST_CHAIN:
-            parts.append([])
+        if len(groups[-1]) == _LONGEST_RUN or length > _LONGEST_CHAIN:
+            groups.append([])
             links, length = {}, 1
         links[dst] = length
-        parts[-1].append((at, inst))
-    for part in parts:
-        _emit_part(emitter, part)
+        groups[-1].append((at, inst))
+    for group in groups:
+        _emit_group(emitter, group)
 
 
 def _by_semantics(emitter: Emitter, inst: Instruction) -> bool:
-    """Whether the semantic function executes an instruction: of a measured model, or with subnormal accumulators or
-    results that are zeros."""
     measured = isinstance(emitter.model, Systolic) and PRECISIONS[inst["W"]].is_float
     return measured or any(inst[name].var and inst.flushes(inst[name].var.type) for name in ("dst", "src0"))
 
@@ -161,40 +162,40 @@ def _by_semantics(emitter: Emitter, inst: Instruction) -> bool:
 def _emit_masked(emitter: Emitter, at: int, inst: Instruction) -> None:
     """Write an instruction whose disabled lanes keep their columns."""
     code, mask = emitter.code, emitter.mask(inst)
-    size, place = inst["dst"].var.format.bytes, emitter.place(inst["dst"])
+    size, dst_offset = inst["dst"].var.format.bytes, emitter.register_offset(inst["dst"])
     row = vector(inst.exec_size, f"i{8 * size}")
-    places = [place + r * inst.exec_size * size for r in range(inst["RC"])]
-    before = [code.fetch(emitter.thread, p, row) for p in places] if mask else []
-    _emit_part(emitter, [(at, inst)])
+    row_offsets = [dst_offset + r * inst.exec_size * size for r in range(inst["RC"])]
+    old_rows = [code.fetch(emitter.thread, p, row) for p in row_offsets] if mask else []
+    _emit_group(emitter, [(at, inst)])
     if mask is None:
         return
-    for p, old in zip(places, before):
-        code.put(code.select(mask, code.fetch(emitter.thread, p, row), old), emitter.thread, p)
+    for p, old_row in zip(row_offsets, old_rows):
+        code.put(code.select(mask, code.fetch(emitter.thread, p, row), old_row), emitter.thread, p)
 
 
-def _emit_part(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
+def _emit_group(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
     chains = _chains(emitter, run)
     if len(run) > 1 and not _independent(emitter, run, chains):
         middle = len(run) // 2
-        _emit_part(emitter, run[:middle])
-        _emit_part(emitter, run[middle:])
+        _emit_group(emitter, run[:middle])
+        _emit_group(emitter, run[middle:])
         return
     groups: dict[tuple[object, ...], list[list[_Chain]]] = {}
     order: list[_Group] = []
     for chain in chains:
-        kept = _kept(emitter, chain)
-        found = groups.setdefault((chain.shape, tuple(chain.a), kept), [])
-        if not found or len(found[-1]) == _SIDE_BY_SIDE:
-            found.append([])
-            order.append((found[-1], kept))
-        found[-1].append(chain)
+        result_mask = _results_in_registers(emitter, chain)
+        chains_of_group = groups.setdefault((chain.shape, tuple(chain.a), result_mask), [])
+        if not chains_of_group or len(chains_of_group[-1]) == _SIDE_BY_SIDE:
+            chains_of_group.append([])
+            order.append((chains_of_group[-1], result_mask))
+        chains_of_group[-1].append(chain)
     if _defers(emitter, run, order):
         _defer(emitter, run, [group for group, _ in order])
         return
     scratch = _Scratch(emitter)
-    for group, kept in order:
+    for group, result_mask in order:
         if group[0].shape.terms == 1:
-            _multiply(emitter, group, kept, scratch)
+            _multiply(emitter, group, result_mask, scratch)
         else:
             for chain in group:
                 _sum(emitter, chain, scratch)
@@ -209,32 +210,32 @@ def _defers(emitter: Emitter, run: Sequence[tuple[int, Instruction]], order: Seq
     loop = emitter.loop
     if loop is None or emitter.queue or emitter.frame.watch or emitter.active is not None:
         return False
-    for group, kept in order:
+    for group, result_mask in order:
         shape = group[0].shape
-        stays = all(chain.acc == chain.dst[-1] for chain in group)
+        accumulates = all(chain.acc == chain.dst[-1] for chain in group)
         if (
             shape.terms > 1
             or shape.acc != shape.dst
             or shape.dst not in ("f", "d", "ud")
-            or not stays
-            or any(kept[:-1])
+            or not accumulates
+            or any(result_mask[:-1])
         ):
             return False
     if not all(emitter.matrix(inst[name]) for _, inst in run for name in ("src1", "src2")):
         return False
-    own = {at for at, _ in run}
+    own_instructions = {at for at, _ in run}
     users = _users(emitter.program, emitter.layout.target, loop)
-    return all(users[inst["dst"].var.root[0]] <= own for _, inst in run)
+    return all(users[inst["dst"].var.root[0]] <= own_instructions for _, inst in run)
 
 
 @analysis
 def _users(program: Program, target: Target, loop: range) -> dict[Variable, set[int]]:
     """The instructions of a loop that access each variable."""
-    found: dict[Variable, set[int]] = {}
+    users: dict[Variable, set[int]] = {}
     for at in loop:
         for access in accesses(program.instructions[at], target):
-            found.setdefault(access.var, set()).add(at)
-    return found
+            users.setdefault(access.var, set()).add(at)
+    return users
 
 
 def _defer(emitter: Emitter, run: Sequence[tuple[int, Instruction]], groups: Sequence[list[_Chain]]) -> None:
@@ -245,42 +246,42 @@ def _defer(emitter: Emitter, run: Sequence[tuple[int, Instruction]], groups: Seq
     for group in groups:
         stacks.setdefault((group[0].shape, len(group[0].a), *(tuple(chain.b) for chain in group)), []).append(group)
     assert emitter.matrices
-    size, parts = 0, []
+    size, stacks_of_queue = 0, []
     count = Value(f"%queued{at}", PTR)
-    before = code.op(f"load i64, {count}, align 8", "i64")
+    queue_count = code.op(f"load i64, {count}, align 8", "i64")
     for stack in stacks.values():
         links = len(stack[0][0].a)
         pointers = [
-            found
+            matrix_pointer
             for link in range(links)
-            for places in ([group[0].a[link] for group in stack], [chain.b[link] for chain in stack[0]])
-            for _, found in places
-            if found
+            for operands in ([group[0].a[link] for group in stack], [chain.b[link] for chain in stack[0]])
+            for _, matrix_pointer in operands
+            if matrix_pointer
         ]
-        entry = code.at(code.at(Value(f"%queue{at}", PTR), size), code.mul(before, 8 * len(pointers)))
+        entry = code.at(code.at(Value(f"%queue{at}", PTR), size), code.mul(queue_count, 8 * len(pointers)))
         for i, pointer in enumerate(pointers):
             code.store(code.at(*pointer), code.at(entry, 8 * i), 8)
-        parts.append((size, stack))
+        stacks_of_queue.append((size, stack))
         size += emitter.matrices.steps * 8 * len(pointers)
-    flush = emitter.helper(f"flush_{at}", lambda: _flusher(emitter, f"flush_{at}", parts))
+    flush = emitter.helper(f"flush_{at}", lambda: _flusher(emitter, f"flush_{at}", stacks_of_queue))
     queue = Queue(count, Value(f"%queue{at}", PTR), flush)
     emitter.new_queue(queue, size)
-    more = code.add(before, 1)
-    code.store(more, queue.count, 8)
-    with code.when(code.icmp("sge", more, steps_of(code, emitter.ctx))):
+    new_count = code.add(queue_count, 1)
+    code.store(new_count, queue.count, 8)
+    with code.when(code.icmp("sge", new_count, steps_of(code, emitter.ctx))):
         emitter.flush(queue)
 
 
-def _flusher(emitter: Emitter, name: str, parts: Sequence[tuple[int, list[list[_Chain]]]]) -> str:
+def _flusher(emitter: Emitter, name: str, queue_entries: Sequence[tuple[int, list[list[_Chain]]]]) -> str:
     """The function that multiplies what is queued; see `Queue`. A part is a place in the queue and what is there."""
     code = emitter.host.function(name, [PTR, PTR, PTR, "i64"])
     ctx, thread, memory, steps = code.arguments
-    for place, stack in parts:
-        own, shape = f"{name}_{place}", stack[0][0].shape
+    for queue_slot, stack in queue_entries:
+        function_name, shape = f"{name}_{queue_slot}", stack[0][0].shape
         sums_at = [[chain.acc for chain in group] for group in stack]
-        emitter.helper(own, partial(queue_multiplier, own, shape, sums_at, emitter.host))
+        emitter.helper(function_name, partial(queue_multiplier, function_name, shape, sums_at, emitter.host))
         entries = code.mul(steps, len(stack[0][0].a))
-        code.call(own, ctx, thread, code.at(memory, place), entries)
+        code.call(function_name, ctx, thread, code.at(memory, queue_slot), entries)
     code.ret()
     return code.text()
 
@@ -291,8 +292,8 @@ def _chains(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> list[_C
     latest: dict[int, _Chain] = {}
     for at, inst in run:
         shape = shape_of(emitter, inst)
-        acc = emitter.place(inst["src0"]) if shape.acc else -1
-        dst = emitter.place(inst["dst"])
+        acc = emitter.register_offset(inst["src0"]) if shape.acc else -1
+        dst = emitter.register_offset(inst["dst"])
         chain = latest.pop(acc, None)
         # Instructions that round to a narrower accumulator in between form no chain.
         wide = shape.terms == 1 and shape.dst == shape.acc and shape.dst not in ("bf", "hf")
@@ -303,8 +304,8 @@ def _chains(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> list[_C
         elif not shape.any_nan:
             chain.shape = replace(chain.shape, any_nan=False)
         chain.dst.append(dst)
-        for places, operand in ((chain.a, inst["src2"]), (chain.b, inst["src1"])):
-            places.append((emitter.place(operand), emitter.part_of_matrix(operand)))
+        for matrices, operand in ((chain.a, inst["src2"]), (chain.b, inst["src1"])):
+            matrices.append((emitter.register_offset(operand), emitter.panel_of(operand)))
         chain.at.append(at)
         latest[dst] = chain
     return chains
@@ -312,23 +313,25 @@ def _chains(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> list[_C
 
 def _independent(emitter: Emitter, run: Sequence[tuple[int, Instruction]], chains: Sequence[_Chain]) -> bool:
     """Whether chains can run one after the other: none touches what another one writes, and none changes a matrix."""
-    # What chains write, as disjoint ranges in order: overlapping ranges of one chain are joined.
+    # Disjoint ranges, in order, that chains write: overlapping ranges of one chain are joined.
     starts: list[int] = []
-    written: list[tuple[int, int]] = []
-    for start, end, number in sorted((*place, n) for n, chain in enumerate(chains) for place in chain.written()):
-        if not written or start >= written[-1][0]:
+    written_ranges: list[tuple[int, int]] = []
+    for start, end, number in sorted(
+        (*byte_range, n) for n, chain in enumerate(chains) for byte_range in chain.written()
+    ):
+        if not written_ranges or start >= written_ranges[-1][0]:
             starts.append(start)
-            written.append((end, number))
-        elif number == written[-1][1]:
-            written[-1] = max(end, written[-1][0]), number
+            written_ranges.append((end, number))
+        elif number == written_ranges[-1][1]:
+            written_ranges[-1] = max(end, written_ranges[-1][0]), number
         else:
             return False
-    read = [(*place, n) for n, chain in enumerate(chains) for place in chain.needed()]
-    read += [(*place, -1) for _, inst in run for place in _matrices(emitter, inst)]
+    read = [(*byte_range, n) for n, chain in enumerate(chains) for byte_range in chain.needed()]
+    read += [(*byte_range, -1) for _, inst in run for byte_range in _matrices(emitter, inst)]
     return not any(
         writer != number and start < stop
         for start, end, number in read
-        for stop, writer in written[max(bisect_right(starts, start) - 1, 0) : bisect_left(starts, end)]
+        for stop, writer in written_ranges[max(bisect_right(starts, start) - 1, 0) : bisect_left(starts, end)]
     )
 
 
@@ -336,18 +339,18 @@ def _matrices(emitter: Emitter, inst: Instruction) -> list[tuple[int, int]]:
     """The byte ranges of the registers from which an instruction reads matrices."""
     sizes = operand_bytes(inst["W"], inst["A"], inst["SD"], inst["RC"], inst.exec_size)
     operands = inst["src1"], inst["src2"]
-    starts = [(emitter.place(o), size) for o, size in zip(operands, sizes) if emitter.matrix(o) is None]
+    starts = [(emitter.register_offset(o), size) for o, size in zip(operands, sizes) if emitter.matrix(o) is None]
     return [(start, start + size) for start, size in starts]
 
 
-def _kept(emitter: Emitter, chain: _Chain) -> tuple[bool, ...]:
-    """Which of a chain's results must be in registers: the last one, and those that are read by others."""
-    found = []
+def _results_in_registers(emitter: Emitter, chain: _Chain) -> tuple[bool, ...]:
+    """Return, for each result of a chain, whether it must be in registers: the last one, and those that others read."""
+    result_mask = []
     for n, (at, dst) in enumerate(zip(chain.at, chain.dst)):
         overwritten = dst in chain.dst[n + 1 :]
-        last = n + 1 == len(chain.at)
-        found.append(last or not (overwritten or emitter.forgotten(at, chain.at[n + 1])))
-    return tuple(found)
+        is_last = n + 1 == len(chain.at)
+        result_mask.append(is_last or not (overwritten or emitter.forgotten(at, chain.at[n + 1])))
+    return tuple(result_mask)
 
 
 class _Scratch:
@@ -355,71 +358,71 @@ class _Scratch:
 
     def __init__(self, emitter: Emitter) -> None:
         self.emitter = emitter
-        self._places: dict[tuple[str, int], int] = {}
-        self._end = 0
+        self._offsets: dict[tuple[str, int], int] = {}
+        self._bytes = 0
 
-    def operand(self, function: str, where: _Place, size: int) -> Value:
+    def operand(self, function: str, where: _OperandRef, size: int) -> Value:
         """An operand widened by a function, which takes pointers to the destination and to the source."""
-        code, place = self.emitter.code, where[0]
-        offset = self._places.get((function, place))
+        code, scratch_offset = self.emitter.code, where[0]
+        offset = self._offsets.get((function, scratch_offset))
         if offset is None:
-            offset = self._places[function, place] = self._end
-            self._end += -(-size // 64) * 64
-            target = code.at(self.emitter.scratch(self._end), offset)
-            code.call(function, target, code.at(self.emitter.thread, place))
-        return code.at(self.emitter.scratch(self._end), offset)
+            offset = self._offsets[function, scratch_offset] = self._bytes
+            self._bytes += -(-size // 64) * 64
+            target = code.at(self.emitter.scratch(self._bytes), offset)
+            code.call(function, target, code.at(self.emitter.thread, scratch_offset))
+        return code.at(self.emitter.scratch(self._bytes), offset)
 
-    def a(self, shape: Shape, place: _Place) -> Value:
+    def a(self, shape: Shape, operand_ref: _OperandRef) -> Value:
         """Matrix A, widened, in row-major order."""
-        if place[1] is not None:
-            return self.emitter.code.at(*place[1])
+        if operand_ref[1] is not None:
+            return self.emitter.code.at(*operand_ref[1])
         if shape.dot == 4:
             size = shape.rows * shape.depth
             if not shape.corrected:
-                return self.emitter.code.at(self.emitter.thread, place[0])
+                return self.emitter.code.at(self.emitter.thread, operand_ref[0])
             self.emitter.helper(f"move_a_{size}", lambda: move_a(f"move_a_{size}", size, self.emitter.host))
-            return self.operand(f"move_a_{size}", place, size)
+            return self.operand(f"move_a_{size}", operand_ref, size)
         count = shape.rows * shape.depth
         name = f"widen_a_{shape.A}{'_flushed' * shape.flushes}_{shape.work}x{shape.dot}_{count}"
         self.emitter.helper(name, lambda: widen_a(name, shape, count, self.emitter.host))
-        return self.operand(name, place, count * shape.size + Extent.BYTES)
+        return self.operand(name, operand_ref, count * shape.size + Extent.BYTES)
 
-    def correction(self, shape: Shape, place: _Place) -> Value:
+    def correction(self, shape: Shape, operand_ref: _OperandRef) -> Value:
         """The excess of products with this matrix B of bytes, which is to be subtracted: see `correct_b`."""
         name = f"correct_b_{shape.W}_{shape.steps}_{shape.columns}"
         self.emitter.helper(name, lambda: correct_b(name, shape, self.emitter.host))
-        return self.operand(name, place, shape.columns * 4)
+        return self.operand(name, operand_ref, shape.columns * 4)
 
-    def b(self, shape: Shape, place: _Place) -> Value:
+    def b(self, shape: Shape, operand_ref: _OperandRef) -> Value:
         """Matrix B, widened, in row-major order."""
-        if place[1] is not None:
-            return self.emitter.code.at(*place[1])
+        if operand_ref[1] is not None:
+            return self.emitter.code.at(*operand_ref[1])
         if shape.dot == 4:
-            return self.emitter.code.at(self.emitter.thread, place[0])
-        kind = f"{shape.W}{'_flushed' * shape.flushes}_{shape.work}x{shape.dot}"
-        name = f"widen_b_{kind}_{shape.depth}_{shape.columns}"
+            return self.emitter.code.at(self.emitter.thread, operand_ref[0])
+        layout_name = f"{shape.W}{'_flushed' * shape.flushes}_{shape.work}x{shape.dot}"
+        name = f"widen_b_{layout_name}_{shape.depth}_{shape.columns}"
         self.emitter.helper(name, lambda: widen_b(name, shape, self.emitter.host))
-        return self.operand(name, place, shape.steps * shape.b_row + Extent.BYTES)
+        return self.operand(name, operand_ref, shape.steps * shape.b_row + Extent.BYTES)
 
 
-def _multiply(emitter: Emitter, group: list[_Chain], kept: tuple[bool, ...], scratch: _Scratch) -> None:
+def _multiply(emitter: Emitter, group: list[_Chain], result_mask: tuple[bool, ...], scratch: _Scratch) -> None:
     """Multiply chains that share A."""
     code, shape = emitter.code, group[0].shape
-    stored = "".join("01"[k] for k in kept)
+    result_flags = "".join("01"[k] for k in result_mask)
     work = f"{shape.A}_{shape.W}{'_tiles' * shape.tiles}" if shape.dot == 4 else f"{shape.work}x{shape.dot}"
     types = f"{work}_{shape.dst}{'_any_nan' * shape.any_nan}_{shape.acc or 'none'}"
-    name = f"multiply_{types}_{shape.rows}x{shape.columns}x{shape.depth}_{len(group)}_{stored}"
+    name = f"multiply_{types}_{shape.rows}x{shape.columns}x{shape.depth}_{len(group)}_{result_flags}"
     make = tile_multiplier if shape.tiles else multiplier
     if shape.tiles:
-        ready = f"configure_tiles_{shape.rows}x{shape.columns}x{shape.depth}"
-        emitter.configure_tiles(emitter.helper(ready, lambda: configure(ready, shape, emitter.host)))
-    emitter.helper(name, lambda: make(name, shape, len(group), kept, emitter.host))
+        configure_name = f"configure_tiles_{shape.rows}x{shape.columns}x{shape.depth}"
+        emitter.configure_tiles(emitter.helper(configure_name, lambda: configure(configure_name, shape, emitter.host)))
+    emitter.helper(name, lambda: make(name, shape, len(group), result_mask, emitter.host))
     operands = [code.at(emitter.thread, max(c.acc, 0)) for c in group]
-    operands += [code.at(emitter.thread, d) for c in group for d, k in zip(c.dst, kept) if k]
-    operands += [scratch.a(shape, place) for place in group[0].a]
-    operands += [scratch.b(shape, place) for c in group for place in c.b]
+    operands += [code.at(emitter.thread, d) for c in group for d, k in zip(c.dst, result_mask) if k]
+    operands += [scratch.a(shape, operand_ref) for operand_ref in group[0].a]
+    operands += [scratch.b(shape, operand_ref) for c in group for operand_ref in c.b]
     if shape.corrected:
-        operands += [scratch.correction(shape, place) for c in group for place in c.b]
+        operands += [scratch.correction(shape, operand_ref) for c in group for operand_ref in c.b]
     code.call(name, *operands)
 
 
@@ -475,17 +478,17 @@ def bdpas(emitter: Emitter, inst: Instruction, at: int) -> None:
     a_name, b_name = f"widen_scaled_a_{shape.A}", f"widen_scaled_b_{shape.W}"
     emitter.helper(a_name, lambda: widen_a(a_name, shape, ROWS * depth, emitter.host))
     emitter.helper(b_name, lambda: widen_b(b_name, shape, emitter.host))
-    code.call(a_name, a, code.at(emitter.thread, emitter.place(inst["src2"])))
-    code.call(b_name, b, code.at(emitter.thread, emitter.place(inst["src1"])))
+    code.call(a_name, a, code.at(emitter.thread, emitter.register_offset(inst["src2"])))
+    code.call(b_name, b, code.at(emitter.thread, emitter.register_offset(inst["src1"])))
     for name, slot, matrix, write in (("a", "src4", a, scale_a), ("b", "src3", b, scale_b)):
         if inst[slot].var is not None:
             function = f"scale_{name}_{depth}"
             emitter.helper(function, lambda f=function, w=write: w(f, depth, emitter.host))  # type: ignore[misc]
-            code.call(function, matrix, code.at(emitter.thread, emitter.place(inst[slot])))
+            code.call(function, matrix, code.at(emitter.thread, emitter.register_offset(inst[slot])))
     function = f"multiply_scaled_{depth}_{shape.dst}_{shape.acc or 'none'}"
     emitter.helper(function, lambda: in_order(function, shape, emitter.host))
-    before = code.at(emitter.thread, emitter.place(inst["src0"]) if acc else 0)
-    code.call(function, before, code.at(emitter.thread, emitter.place(inst["dst"])), a, b)
+    accumulator = code.at(emitter.thread, emitter.register_offset(inst["src0"]) if acc else 0)
+    code.call(function, accumulator, code.at(emitter.thread, emitter.register_offset(inst["dst"])), a, b)
 
 
 def _power(code: Code, scales: Value) -> Value:
@@ -507,8 +510,8 @@ def scale_a(name: str, depth: int, host: Host) -> str:
         for row in range(ROWS):
             factor = code.splat(code.extract(powers, row), lanes)
             for k in range(0, length, lanes):
-                place = code.at(matrix, (row * depth + block * BLOCK + k) * _DOUBLE)
-                code.store(code.bin("fmul", code.load(place, factor.type), factor), place)
+                element_pointer = code.at(matrix, (row * depth + block * BLOCK + k) * _DOUBLE)
+                code.store(code.bin("fmul", code.load(element_pointer, factor.type), factor), element_pointer)
     code.ret()
     return code.text()
 
@@ -520,7 +523,7 @@ def scale_b(name: str, depth: int, host: Host) -> str:
     for block in range(-(-depth // BLOCK)):
         powers = _power(code, code.load(code.at(scales, block * SCALE_GROUP), vector(COLUMNS, "i8")))
         for k in range(min(depth, BLOCK)):
-            place = code.at(matrix, (block * BLOCK + k) * COLUMNS * _DOUBLE)
-            code.store(code.bin("fmul", code.load(place, powers.type), powers), place)
+            element_pointer = code.at(matrix, (block * BLOCK + k) * COLUMNS * _DOUBLE)
+            code.store(code.bin("fmul", code.load(element_pointer, powers.type), powers), element_pointer)
     code.ret()
     return code.text()

@@ -86,13 +86,13 @@ def _number(code: Code, value: float, like: Value) -> Value:
 def _polynomial(code: Code, coefficients: Sequence[float], x: Value) -> Value:
     """The value of a polynomial, lowest coefficient first. Its even and odd parts are computed independently."""
     square = code.bin("fmul", x, x)
-    parts = []
-    for own in (coefficients[::2], coefficients[1::2]):
-        total = _number(code, own[-1], x)
-        for coefficient in reversed(own[:-1]):
+    halves = []
+    for half in (coefficients[::2], coefficients[1::2]):
+        total = _number(code, half[-1], x)
+        for coefficient in reversed(half[:-1]):
             total = code.intrinsic("fma", total, square, _number(code, coefficient, x))
-        parts.append(total)
-    return code.intrinsic("fma", parts[1], x, parts[0])
+        halves.append(total)
+    return code.intrinsic("fma", halves[1], x, halves[0])
 
 
 def _decided(op: Alu, estimate: Value, unsure: Value | None = None, bound: float | None = None) -> Value:
@@ -104,8 +104,8 @@ def _decided(op: Alu, estimate: Value, unsure: Value | None = None, bound: float
     """
     code, bound = op.code, bound or _BOUND
     low, high = (
-        code.cast("fptrunc", code.bin("fmul", estimate, _number(code, 1 + way * bound, estimate)), "f32")
-        for way in (-1, 1)
+        code.cast("fptrunc", code.bin("fmul", estimate, _number(code, 1 + sign * bound, estimate)), "f32")
+        for sign in (-1, 1)
     )
     # A lane is not doubtful if both numbers are equal, or if one is NaN.
     doubtful = code.fcmp("one", low, high)
@@ -118,11 +118,11 @@ def _looked_up(op: Alu, a: Value) -> Value:
     code = op.code
     index = code.resize(code.cast("bitcast", code.cast("fptrunc", a, "f16"), "i16"), 64, False)
     table = code.load(code.at(op.emitter.context("tables", PTR), 8 * TABLES.index(op.name)), PTR, 8)
-    found = code.poison(vector(a.lanes, "i16"))
+    values = code.poison(vector(a.lanes, "i16"))
     for lane in range(a.lanes):
         at = code.at(table, code.shl(code.extract(index, lane), 1))
-        found = code.insert(found, code.load(at, "i16", 2), lane)
-    return code.cast("fpext", code.cast("bitcast", found, "f16"), "f32")
+        values = code.insert(values, code.load(at, "i16", 2), lane)
+    return code.cast("fpext", code.cast("bitcast", values, "f16"), "f32")
 
 
 _Rule = Callable[[Alu, Value], Value]
@@ -150,9 +150,9 @@ def _elementary(name: str, short: _Rule | None = None) -> Callable[[_Rule], _Rul
 def _apply(op: Alu, a: Value) -> Value:
     if op.format == "hf":
         return _looked_up(op, a)
-    found, unsure = _called(op, a, _values)
+    values, unsure = _called(op, a, _values)
     op.doubtful = op.code.bits_to_mask(unsure, a.lanes)
-    return found
+    return values
 
 
 def _values(op: Alu, a: Value) -> tuple[Value, Value]:
@@ -160,22 +160,22 @@ def _values(op: Alu, a: Value) -> tuple[Value, Value]:
     code = op.code
     if op.name not in _SHORT or not op.emitter.host.permuted_singles:
         return _certain_values(op, a)
-    found = _SHORT[op.name](op, a)
+    values = _SHORT[op.name](op, a)
     assert op.doubtful
-    again, done = code.label(), code.label()
-    some = code.intrinsic("vector.reduce.or", op.doubtful, kind="i1")
-    code.cond_br(some, again, done, found, code.const(0, "i32"))
-    code.begin(again)
-    code.br(done, *_called(op, a, _certain_values))
-    found, unsure = code.begin_with(done, found.type, "i32")
-    return found, unsure
+    retry_label, done_label = code.label(), code.label()
+    some = code.intrinsic("vector.reduce.or", op.doubtful, ty="i1")
+    code.cond_br(some, retry_label, done_label, values, code.const(0, "i32"))
+    code.begin(retry_label)
+    code.br(done_label, *_called(op, a, _certain_values))
+    values, unsure = code.begin_with(done_label, values.type, "i32")
+    return values, unsure
 
 
 def _certain_values(op: Alu, a: Value) -> tuple[Value, Value]:
     """The same as `_values`, but without the faster rule."""
-    found = _RULES[op.name](op, a)
+    values = _RULES[op.name](op, a)
     assert op.doubtful
-    return found, op.code.mask_to_bits(op.doubtful)
+    return values, op.code.mask_to_bits(op.doubtful)
 
 
 def _called(op: Alu, a: Value, work: Callable[[Alu, Value], tuple[Value, Value]]) -> tuple[Value, Value]:
@@ -183,12 +183,12 @@ def _called(op: Alu, a: Value, work: Callable[[Alu, Value], tuple[Value, Value]]
     code, name = op.code, f"{op.name}_{a.lanes}{work.__name__}"
 
     def make() -> str:
-        own = op.emitter.host.function(name, [a.type, PTR], a.type)
-        argument, doubtful = own.arguments
-        found, unsure = work(replace(op, code=own), argument)
-        own.store(unsure, doubtful, 4)
-        own.ret(found)
-        return own.text()
+        function_code = op.emitter.host.function(name, [a.type, PTR], a.type)
+        argument, doubtful = function_code.arguments
+        values, unsure = work(replace(op, code=function_code), argument)
+        function_code.store(unsure, doubtful, 4)
+        function_code.ret(values)
+        return function_code.text()
 
     op.emitter.helper(name, make)
     doubtful = code.alloca(4, 4)
@@ -205,14 +205,14 @@ def rsqrt(op: Alu, a: Value) -> Value:
 def _power(code: Code, a: Value) -> Value:
     """2 to a power, f64: 2 to the nearest integer, times a polynomial of the remainder, which is at most 1/2."""
     # Beyond these limits the result is infinity or zero.
-    for way, end in (("ogt", 129.0), ("olt", -152.0)):
-        limit = code.const(struct.unpack("<I", struct.pack("<f", end))[0], a.type)
-        a = code.select(code.fcmp(way, a, limit), limit, a)
+    for comparison, bound_value in (("ogt", 129.0), ("olt", -152.0)):
+        limit = code.const(struct.unpack("<I", struct.pack("<f", bound_value))[0], a.type)
+        a = code.select(code.fcmp(comparison, a, limit), limit, a)
     x = code.cast("fpext", a, "f64")
     # The lowest bits of this sum contain the integer.
     raised = code.bin("fadd", x, _number(code, _INTEGRAL, x))
-    whole = code.bin("fsub", raised, _number(code, _INTEGRAL, x))
-    fraction = _polynomial(code, _POWER, code.bin("fsub", x, whole))
+    integer_part = code.bin("fsub", raised, _number(code, _INTEGRAL, x))
+    fraction = _polynomial(code, _POWER, code.bin("fsub", x, integer_part))
     exponent = code.shl(code.cast("bitcast", raised, "i64"), 52)
     scale = code.add(exponent, ONE["f64"])
     return code.bin("fmul", fraction, code.cast("bitcast", scale, "f64"))
@@ -232,13 +232,13 @@ def _permuted(op: Alu, table: Sequence[float], index: Value) -> Value:
     """Entries of a table of f32, as many as a vector register holds: for each lane that of the index's lowest bits."""
     code, lanes, size = op.code, index.lanes, len(table)
     numbers = code.recast(code.consts([_bits(t) for t in table], "i32"), vector(size, "f32"))
-    found = []
-    for first in range(0, lanes, size):
-        part = code.shuffle(index, index, [min(first + i, lanes - 1) for i in range(size)])
-        found.append(code.call(intrinsic_of("permute_singles", size), numbers, part, result=numbers.type))
-    while len(found) > 1:
-        found = [code.shuffle(a, b, list(range(2 * a.lanes))) for a, b in zip(found[::2], found[1::2])]
-    return found[0] if lanes >= size else code.shuffle(found[0], found[0], list(range(lanes)))
+    looked_up = []
+    for first_lane in range(0, lanes, size):
+        lane_indices = code.shuffle(index, index, [min(first_lane + i, lanes - 1) for i in range(size)])
+        looked_up.append(code.call(intrinsic_of("permute_singles", size), numbers, lane_indices, result=numbers.type))
+    while len(looked_up) > 1:
+        looked_up = [code.shuffle(a, b, list(range(2 * a.lanes))) for a, b in zip(looked_up[::2], looked_up[1::2])]
+    return looked_up[0] if lanes >= size else code.shuffle(looked_up[0], looked_up[0], list(range(lanes)))
 
 
 def _tabled_exp(op: Alu, a: Value) -> Value:
@@ -250,16 +250,19 @@ def _tabled_exp(op: Alu, a: Value) -> Value:
         return code.intrinsic("fma", x, y, z)
 
     # Subnormal powers have fewer bits, and powers below half of the smallest subnormal are zero.
-    low, zero = (code.fcmp(way, a, _single(code, end, a)) for way, end in (("olt", -125.0), ("ole", -150.0)))
-    for way, end in (("ogt", 128.0), ("olt", -150.0)):
-        limit = _single(code, end, a)
-        a = code.select(code.fcmp(way, a, limit), limit, a)
+    low, zero = (
+        code.fcmp(comparison, a, _single(code, bound_value, a))
+        for comparison, bound_value in (("olt", -125.0), ("ole", -150.0))
+    )
+    for comparison, bound_value in (("ogt", 128.0), ("olt", -150.0)):
+        limit = _single(code, bound_value, a)
+        a = code.select(code.fcmp(comparison, a, limit), limit, a)
     # The lowest bits of this sum contain the integer and the index of the root.
     shift = _single(code, 1.5 * 2.0**23 / entries, a)
     raised = code.bin("fadd", a, shift)
     x, index = code.bin("fsub", a, code.bin("fsub", raised, shift)), code.cast("bitcast", raised, "i32")
     roots = _ROOTS[:: len(_ROOTS) // entries]
-    root, rest = (_permuted(op, part, index) for part in zip(*roots))
+    root, root_error = (_permuted(op, table, index) for table in zip(*roots))
     first, *others = (_single(code, c, a) for c in _RISE)
     slope = others[-1]
     for coefficient in reversed(others[:-1]):
@@ -268,19 +271,22 @@ def _tabled_exp(op: Alu, a: Value) -> Value:
     product = code.bin("fmul", x, first)
     error = fma(x, first, code.op(f"fneg {product}", a.type))
     power = fma(root, product, root)
-    missing = fma(root, product, code.bin("fsub", root, power))
-    missing = fma(rest, product, code.bin("fadd", missing, rest))
+    rounding_error = fma(root, product, code.bin("fsub", root, power))
+    rounding_error = fma(root_error, product, code.bin("fadd", rounding_error, root_error))
     rise = fma(x, slope, error)
-    missing = fma(root, rise, missing)
+    rounding_error = fma(root, rise, rounding_error)
     # Four roundings of numbers that are about as large as `rise` dominate the error.
     bound = fma(rise, _single(code, 2.0**-22.1, a), _single(code, _LEAST_BOUND, a))
-    ends = [code.bin("fadd", power, fma(power, end, missing)) for end in (code.op(f"fneg {bound}", a.type), bound)]
+    candidates = [
+        code.bin("fadd", power, fma(power, bound_value, rounding_error))
+        for bound_value in (code.op(f"fneg {bound}", a.type), bound)
+    ]
     steps = code.mask(index, 0x100000000 - entries)
     # Roots begin at 2, so that the greatest scale is finite.
     scale = code.add(code.shl(steps, 24 - entries.bit_length()), 126 << 23)
     scale = code.select(zero, code.const(0, scale.type), scale)
-    op.doubtful = code.or_(code.fcmp("one", *ends), code.xor(low, zero))
-    return code.bin("fmul", ends[0], code.cast("bitcast", scale, "f32"))
+    op.doubtful = code.or_(code.fcmp("one", *candidates), code.xor(low, zero))
+    return code.bin("fmul", candidates[0], code.cast("bitcast", scale, "f32"))
 
 
 @_elementary("exp", _tabled_exp)
@@ -294,26 +300,26 @@ def log(op: Alu, a: Value) -> Value:
     """The binary logarithm: the exponent plus the logarithm of a fraction m near 1, by atanh((m - 1) / (m + 1))."""
     code = op.code
     x = code.cast("fpext", a, "f64")
-    zero, one = _number(code, 0.0, x), _number(code, 1.0, x)
+    zero, one_f64 = _number(code, 0.0, x), _number(code, 1.0, x)
     infinity = _number(code, math.inf, x)
     usual = code.and_(code.fcmp("ogt", x, zero), code.fcmp("olt", x, infinity))
-    bits = code.cast("bitcast", code.select(usual, x, one), "i64")
+    bits = code.cast("bitcast", code.select(usual, x, one_f64), "i64")
     # Fractions begin at the square root of 1/2, so that they are near 1.
     root = struct.unpack("<q", struct.pack("<d", math.sqrt(0.5)))[0]
     exponent = code.ashr(code.sub(bits, root), 52)
     fraction = code.cast("bitcast", code.sub(bits, code.shl(exponent, 52)), "f64")
-    distance = code.bin("fsub", fraction, one)
-    s = code.bin("fdiv", distance, code.bin("fadd", fraction, one))
+    distance = code.bin("fsub", fraction, one_f64)
+    s = code.bin("fdiv", distance, code.bin("fadd", fraction, one_f64))
     series = _polynomial(code, _ATANH, code.bin("fmul", s, s))
-    part = code.bin("fmul", code.bin("fmul", s, _number(code, 2 / math.log(2), x)), series)
-    found = code.bin("fadd", code.cast("sitofp", exponent, "f64"), part)
+    mantissa_log = code.bin("fmul", code.bin("fmul", s, _number(code, 2 / math.log(2), x)), series)
+    logarithm = code.bin("fadd", code.cast("sitofp", exponent, "f64"), mantissa_log)
     special = code.select(code.fcmp("oeq", x, zero), _number(code, -math.inf, x), _number(code, math.nan, x))
     special = code.select(code.fcmp("oeq", x, infinity), x, special)
-    return _decided(op, code.select(usual, found, special))
+    return _decided(op, code.select(usual, logarithm, special))
 
 
-def _sine(op: Alu, a: Value, first: int) -> Value:
-    """The sine of an angle plus `first` right angles."""
+def _sine(op: Alu, a: Value, first_quarter: int) -> Value:
+    """The sine of an angle plus `first_quarter` right angles."""
     code = op.code
     x = code.cast("fpext", a, "f64")
     small = code.fcmp("ole", code.intrinsic("fabs", x), _number(code, _LARGEST_ANGLE, x))
@@ -321,27 +327,29 @@ def _sine(op: Alu, a: Value, first: int) -> Value:
     quarters = code.intrinsic("roundeven", code.bin("fmul", angle, _number(code, 2 / math.pi, x)))
     high, middle, low = (_number(code, p, x) for p in _HALF_PI)
     # The first difference is exact; the second difference is exact as a sum of two numbers.
-    rest = code.bin("fsub", angle, code.bin("fmul", quarters, high))
-    taken = code.bin("fmul", quarters, middle)
-    near = code.bin("fsub", rest, taken)
-    back = code.bin("fsub", near, rest)
-    error = code.bin("fsub", code.bin("fsub", rest, code.bin("fsub", near, back)), code.bin("fadd", taken, back))
-    y = code.bin("fadd", near, code.bin("fsub", error, code.bin("fmul", quarters, low)))
+    reduced = code.bin("fsub", angle, code.bin("fmul", quarters, high))
+    middle_product = code.bin("fmul", quarters, middle)
+    remainder = code.bin("fsub", reduced, middle_product)
+    back = code.bin("fsub", remainder, reduced)
+    error = code.bin(
+        "fsub", code.bin("fsub", reduced, code.bin("fsub", remainder, back)), code.bin("fadd", middle_product, back)
+    )
+    y = code.bin("fadd", remainder, code.bin("fsub", error, code.bin("fmul", quarters, low)))
     square = code.bin("fmul", y, y)
     sine = code.bin("fmul", y, _polynomial(code, _SINE, square))
     cosine = _polynomial(code, _COSINE, square)
-    quadrant = code.add(code.cast("fptosi", quarters, "i64"), first)
+    quadrant = code.add(code.cast("fptosi", quarters, "i64"), first_quarter)
     odd = code.icmp("ne", code.mask(quadrant, 1), 0)
     sign = code.shl(code.lshr(code.mask(quadrant, 2), 1), 63)
     value = code.cast("bitcast", code.select(odd, cosine, sine), "i64")
-    found = code.cast("bitcast", code.xor(value, sign), "f64")
-    if not first:
-        found = code.select(code.fcmp("oeq", x, _number(code, 0.0, x)), x, found)
+    signed_value = code.cast("bitcast", code.xor(value, sign), "f64")
+    if not first_quarter:
+        signed_value = code.select(code.fcmp("oeq", x, _number(code, 0.0, x)), x, signed_value)
     # The difference of an infinity or NaN with itself is NaN.
     difference = code.bin("fsub", x, x)
     finite = code.fcmp("oeq", difference, difference)
-    found = code.select(finite, found, difference)
-    return _decided(op, found, code.and_(finite, code.not_(small)))
+    signed_value = code.select(finite, signed_value, difference)
+    return _decided(op, signed_value, code.and_(finite, code.not_(small)))
 
 
 @_elementary("sin")

@@ -12,7 +12,7 @@ from xegpu_py.engines.jit.checks import emit_notes, emit_values
 from xegpu_py.engines.jit.ir_text import PTR, Code, Value, bits_of, narrow, vector, widen
 from xegpu_py.engines.jit.native_launch_struct import ALLOCATION, context_offset, traffic_offset
 from xegpu_py.engines.jit.operands import Emitter, prefetch_line, prefetch_next
-from xegpu_py.engines.operands import data_places
+from xegpu_py.engines.operands import data_offsets
 from xegpu_py.engines.semantics import Table
 from xegpu_py.numerics.formats import IEEE
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -32,23 +32,24 @@ def locate(emitter: Emitter, lanes: int) -> str:
 
 
 def addresses(emitter: Emitter, inst: Instruction) -> Value:
-    """Each lane's address, i64. Sums are of the widths that `semantics.memory` says."""
-    code, operand, given = emitter.code, inst["address"], address_base(inst)
+    """Compute each lane's address, i64. The widths of sums are those of `semantics.memory`."""
+    code, operand, base_operand = emitter.code, inst["address"], address_base(inst)
     bits = 64 if inst["address_size"] == "a64" else 32
-    found = code.fetch(emitter.thread, emitter.place(operand), vector(inst.exec_size, f"i{bits}"))
-    if given and inst["sfid"] != "slm":
-        found = code.resize(found, 64, inst["address_size"] == "a32s")
+    offsets = code.fetch(emitter.thread, emitter.register_offset(operand), vector(inst.exec_size, f"i{bits}"))
+    if base_operand and inst["sfid"] != "slm":
+        offsets = code.resize(offsets, 64, inst["address_size"] == "a32s")
     if operand.scale != 1:
-        found = code.mul(found, operand.scale)
+        offsets = code.mul(offsets, operand.scale)
     if operand.plus:
-        found = code.add(found, operand.plus)
-    if given:
-        found = code.add(
-            found, code.splat(code.resize(emitter.scalar(given), bits_of(found.element), False), inst.exec_size)
+        offsets = code.add(offsets, operand.plus)
+    if base_operand:
+        offsets = code.add(
+            offsets,
+            code.splat(code.resize(emitter.scalar(base_operand), bits_of(offsets.element), False), inst.exec_size),
         )
     if inst["sfid"] == "slm":
-        found = code.and_(found, emitter.program.local_bits)
-    return code.resize(found, 64, False)
+        offsets = code.and_(offsets, emitter.program.local_bits)
+    return code.resize(offsets, 64, False)
 
 
 class _Message(Struct):
@@ -57,20 +58,20 @@ class _Message(Struct):
     Attributes:
         code: the function.
         shape: the data of a lane.
-        places: where the elements of each lane lie in an operand.
+        element_offsets: where the elements of each lane lie in an operand.
         hosts: host addresses i64[lanes], which have been checked.
         bits: lanes that act, as bits of an i32.
         operands: pointers to the operands in registers, by name; absent operands have null pointers.
-        first: a pointer to the first lane's place if those of all lanes lie side by side; None if that is not known.
+        first_pointer: a pointer to the first lane's place if those of all lanes are adjacent, else None.
     """
 
     code: Code
     shape: DataShape
-    places: list[list[int]]
+    element_offsets: list[list[int]]
     hosts: Value
     bits: Value
     operands: dict[str, Value]
-    first: Value | None = None
+    first_pointer: Value | None = None
 
     @property
     def lanes(self) -> int:
@@ -95,17 +96,17 @@ def _send(emitter: Emitter, inst: Instruction, at: int, names: Sequence[str], bo
         names: of its operands in registers.
     """
     code, shape, lanes, acting = emitter.code, inst["data"], inst.exec_size, emitter.acting(inst)
-    used = [name for name in names if inst[name].var is not None]
-    function = "_".join([inst.name, inst["sfid"], str(lanes), str(shape), f"by{alignment(inst)}", *used])
-    emitter.helper(function, lambda: _sender(emitter, inst, function, used, body))
+    operand_names = [name for name in names if inst[name].var is not None]
+    function = "_".join([inst.name, inst["sfid"], str(lanes), str(shape), f"by{alignment(inst)}", *operand_names])
+    emitter.helper(function, lambda: _sender(emitter, inst, function, operand_names, body))
     bits = code.const((1 << lanes) - 1, "i32") if acting is None else acting
-    pointers = [code.at(emitter.thread, emitter.place(inst[name])) for name in used]
+    pointers = [code.at(emitter.thread, emitter.register_offset(inst[name])) for name in operand_names]
     operands = [emitter.ctx, addresses(emitter, inst), bits, emitter.strides(at), *pointers]
     emitter.require(code.call(function, *operands, result="i1"), at)
 
 
 def _sender(
-    emitter: Emitter, inst: Instruction, name: str, used: Sequence[str], body: Callable[[_Message], None]
+    emitter: Emitter, inst: Instruction, name: str, operand_names: Sequence[str], body: Callable[[_Message], None]
 ) -> str:
     """The text of a function that executes messages like this one.
 
@@ -113,11 +114,11 @@ def _sender(
     operands. It returns an i1: whether the message is legal. If the message is not legal, the function has no effect.
     """
     lanes, shape = inst.exec_size, inst["data"]
-    code = emitter.host.function(name, [PTR, vector(lanes, "i64"), "i32", PTR, *[PTR for _ in used]], "i1")
+    code = emitter.host.function(name, [PTR, vector(lanes, "i64"), "i32", PTR, *[PTR for _ in operand_names]], "i1")
     ctx, addresses, bits, strides, *pointers = code.arguments
     size, aligned = shape.memory_bytes * shape.vector, alignment(inst)
     memory, category = inst["sfid"], INSTRUCTIONS[inst.name].category
-    places = [[int(p) for p in lane] for lane in data_places(shape, lanes, emitter.layout.target.grf_bytes)]
+    element_offsets = [[int(p) for p in lane] for lane in data_offsets(shape, lanes, emitter.layout.target.grf_bytes)]
     refuse = code.label()
 
     def located(sought: Value, count: int, acting: Value) -> tuple[Value, Value]:
@@ -126,18 +127,22 @@ def _sender(
             outside = code.icmp("sgt", sought, code.const(emitter.program.slm_bytes - count, sought.type))
             base = code.splat(code.load(code.at(ctx, context_offset("slm")), "i64", 8), sought.lanes)
             return code.icmp("eq", code.and_(acting, code.mask_to_bits(outside)), 0), code.add(sought, base)
-        found, function = code.alloca(8 * sought.lanes, 64), locate(emitter, sought.lanes)
-        fine = code.call(function, ctx, sought, code.const(count, "i64"), acting, found, result="i1")
-        return fine, code.load(found, sought.type, 8)
+        host_slots, function = code.alloca(8 * sought.lanes, 64), locate(emitter, sought.lanes)
+        fine = code.call(function, ctx, sought, code.const(count, "i64"), acting, host_slots, result="i1")
+        return fine, code.load(host_slots, sought.type, 8)
 
-    def do(hosts: Value, first: Value | None = None) -> None:
+    def do(hosts: Value, first_pointer: Value | None = None) -> None:
         counter = code.at(code.load(code.at(ctx, context_offset("traffic")), PTR, 8), traffic_offset(memory, category))
-        moved = code.mul(code.resize(code.intrinsic("ctpop", bits), 64, False), size)
-        code.count(counter, moved)
+        bytes_moved = code.mul(code.resize(code.intrinsic("ctpop", bits), 64, False), size)
+        code.count(counter, bytes_moved)
         if emitter.frame.races:
-            values = emit_values(code, pointers[0], places, shape.memory_bytes) if category == "store" else None
-            code.go_on_if(emit_notes(code, memory, category, (addresses, hosts, bits), size, values, first), refuse)
-        body(_Message(code, shape, places, hosts, bits, dict(zip(used, pointers)), first))
+            values = (
+                emit_values(code, pointers[0], element_offsets, shape.memory_bytes) if category == "store" else None
+            )
+            code.go_on_if(
+                emit_notes(code, memory, category, (addresses, hosts, bits), size, values, first_pointer), refuse
+            )
+        body(_Message(code, shape, element_offsets, hosts, bits, dict(zip(operand_names, pointers)), first_pointer))
         code.ret(code.const(1, "i1"))
 
     if lanes > 1 and shape.vector == 1 and aligned == 1:
@@ -145,73 +150,82 @@ def _sender(
         # one place to look for, unless the allocation ends behind the last lane that acts.
         steps = code.consts([size * n for n in range(lanes)], "i64")
         start = code.extract(addresses, 0)
-        apart = code.mask_to_bits(code.icmp("ne", addresses, code.add(code.splat(start, lanes), steps)))
-        each = code.label()
-        code.go_on_if(code.icmp("eq", code.and_(apart, bits), 0), each)
+        not_consecutive = code.mask_to_bits(code.icmp("ne", addresses, code.add(code.splat(start, lanes), steps)))
+        lane_label = code.label()
+        code.go_on_if(code.icmp("eq", code.and_(not_consecutive, bits), 0), lane_label)
         if memory == "slm":
-            fine, found = located(code.recast(start, vector(1, "i64")), size * lanes, code.const(1, "i32"))
-            code.go_on_if(fine, each)
-            host = code.extract(found, 0)
+            fine, host_addresses = located(code.recast(start, vector(1, "i64")), size * lanes, code.const(1, "i32"))
+            code.go_on_if(fine, lane_label)
+            host = code.extract(host_addresses, 0)
         else:
-            host = _located_as_before(emitter, code, strides, start, size * lanes, each)
-            prefetch_next(code, strides, _pointer(code, host), lambda ahead: prefetch_line(code, ahead, category))
+            host = _located_in_last_allocation(emitter, code, strides, start, size * lanes, lane_label)
+            prefetch_next(
+                code, strides, _pointer(code, host), lambda next_pointer: prefetch_line(code, next_pointer, category)
+            )
         do(code.add(code.splat(host, lanes), steps), _pointer(code, host))
-        code.begin(each)
+        code.begin(lane_label)
     if lanes == 1 and memory != "slm" and aligned == 1:
         code.return_unless(code.icmp("ne", bits, 0), code.const(1, "i1"))
-        host = _located_as_before(emitter, code, strides, code.extract(addresses, 0), size, refuse)
+        host = _located_in_last_allocation(emitter, code, strides, code.extract(addresses, 0), size, refuse)
         do(code.splat(host, 1))
     else:
         swaps = INSTRUCTIONS[inst.name].atomic == "icas" and size == 4 and memory != "slm"
-        last = _last_changed(code, lanes, *(pointers[used.index(n)] for n in ("src0", "src1"))) if swaps else None
-        fine, hosts = located(code.add(addresses, last) if last else addresses, 1 if last else size, bits)
+        last_byte = (
+            _last_swapped_byte(code, lanes, *(pointers[operand_names.index(n)] for n in ("src0", "src1")))
+            if swaps
+            else None
+        )
+        fine, hosts = located(
+            code.add(addresses, last_byte) if last_byte else addresses, 1 if last_byte else size, bits
+        )
         if aligned > 1:
             odd = code.mask_to_bits(code.icmp("ne", code.mask(addresses, aligned - 1), 0))
             fine = code.and_(fine, code.icmp("eq", code.and_(odd, bits), 0))
         code.go_on_if(fine, refuse)
-        do(code.sub(hosts, last) if last else hosts)
+        do(code.sub(hosts, last_byte) if last_byte else hosts)
     code.begin(refuse)
     code.ret(code.const(0, "i1"))
     return code.text()
 
 
-def _located_as_before(
+def _located_in_last_allocation(
     emitter: Emitter, code: Code, strides: Value, address: Value, size: int, elsewhere: str
 ) -> Value:
     """The host address of `size` bytes at an address, which are mostly in the allocation of the message before.
 
     Branches to `elsewhere` if they do not lie within one allocation.
     """
-    ctx, last, count = code.arguments[0], code.at(strides, ALLOCATION), code.const(size, "i64")
+    ctx, last_allocation, count = code.arguments[0], code.at(strides, ALLOCATION), code.const(size, "i64")
     table = code.load(code.at(ctx, context_offset("table")), PTR, 8)
-    index, search, found = code.load(last, "i64", 8), code.label(), code.label()
+    index, search, found_label = code.load(last_allocation, "i64", 8), code.label(), code.label()
 
-    def entry(index: Value, word: int) -> Value:
-        return code.load(code.at(code.at(table, code.mul(index, 24)), 8 * word), "i64", 8)
+    def entry(index: Value, field_index: int) -> Value:
+        return code.load(code.at(code.at(table, code.mul(index, 24)), 8 * field_index), "i64", 8)
 
-    # What earlier launches left may be no allocation of this one.
+    # The index of an earlier launch may be beyond the allocations of this one.
     code.go_on_if(code.icmp("ult", index, code.load(code.at(ctx, context_offset("buffers")), "i64", 8)), search)
     distance = code.sub(address, entry(index, 0))
     # Signed: an allocation may be smaller than the access.
-    fits = code.icmp("sle", distance, code.sub(entry(index, 1), count))
-    code.cond_br(code.and_(fits, code.icmp("sge", distance, 0)), found, search)
+    in_bounds = code.icmp("sle", distance, code.sub(entry(index, 1), count))
+    code.cond_br(code.and_(in_bounds, code.icmp("sge", distance, 0)), found_label, search)
     code.begin(search)
     code.go_on_if(
-        code.call(emitter.template("addresses.ll", "find"), ctx, address, count, last, result="i1"), elsewhere
+        code.call(emitter.template("addresses.ll", "find"), ctx, address, count, last_allocation, result="i1"),
+        elsewhere,
     )
-    code.br(found)
-    code.begin(found)
-    return code.add(address, entry(code.load(last, "i64", 8), 2))
+    code.br(found_label)
+    code.begin(found_label)
+    return code.add(address, entry(code.load(last_allocation, "i64", 8), 2))
 
 
-def _last_changed(code: Code, lanes: int, expected: Value, new: Value) -> Value:
+def _last_swapped_byte(code: Code, lanes: int, expected: Value, new: Value) -> Value:
     """The last of the four bytes that a compare and swap changes: all that is beyond may lie outside of an allocation.
 
     See `engines.semantics.memory`.
     """
-    words = [code.load(pointer, vector(lanes, "i32")) for pointer in (expected, new)]
-    changed = code.or_(code.xor(*words), 1)
-    zeros = code.lshr(code.intrinsic("ctlz", changed, Value("false", "i1")), 3)
+    dwords = [code.load(pointer, vector(lanes, "i32")) for pointer in (expected, new)]
+    changed_bits = code.or_(code.xor(*dwords), 1)
+    zeros = code.lshr(code.intrinsic("ctlz", changed_bits, Value("false", "i1")), 3)
     return code.resize(code.sub(code.const(3, zeros.type), zeros), 64, False)
 
 
@@ -236,46 +250,46 @@ def _load(message: _Message) -> None:
     code, shape, lanes, to = message.code, message.shape, message.lanes, message.operands["dst"]
     size, wide = shape.memory_bytes, 8 * shape.register_bytes
     mask = code.bits_to_mask(message.bits, lanes)
-    rows = message.places[0]
-    before = [code.load(code.at(to, row), vector(lanes, f"i{wide}")) for row in rows]
+    rows = message.element_offsets[0]
+    old_rows = [code.load(code.at(to, row), vector(lanes, f"i{wide}")) for row in rows]
 
-    def write(row: int, old: Value, loaded: Value) -> None:
+    def write(row: int, old_row: Value, loaded_row: Value) -> None:
         if wide != 8 * size:
-            loaded = code.select(mask, code.resize(loaded, wide, False), old)
-        code.store(loaded, code.at(to, row))
+            loaded_row = code.select(mask, code.resize(loaded_row, wide, False), old_row)
+        code.store(loaded_row, code.at(to, row))
 
     def gather() -> None:
-        found = []
-        for e, old in enumerate(before):
+        loaded_rows = []
+        for e, old_row in enumerate(old_rows):
             hosts = code.add(message.hosts, e * size) if e else message.hosts
-            found.append(code.gather(_pointers(code, hosts), mask, code.resize(old, 8 * size, False)))
-        for row, old, loaded in zip(rows, before, found):
-            write(row, old, loaded)
+            loaded_rows.append(code.gather(_pointers(code, hosts), mask, code.resize(old_row, 8 * size, False)))
+        for row, old_row, loaded_row in zip(rows, old_rows, loaded_rows):
+            write(row, old_row, loaded_row)
 
-    if message.first is None:
+    if message.first_pointer is None:
         gather()
         return
-    first, old = message.first, code.resize(before[0], 8 * size, False)
+    first_pointer, old_row = message.first_pointer, code.resize(old_rows[0], 8 * size, False)
     code.choose(
         message.all_act,
-        lambda: write(rows[0], before[0], code.load(first, old.type)),
-        lambda: write(rows[0], before[0], code.masked_load(first, mask, old)),
+        lambda: write(rows[0], old_rows[0], code.load(first_pointer, old_row.type)),
+        lambda: write(rows[0], old_rows[0], code.masked_load(first_pointer, mask, old_row)),
     )
 
 
 def _load_one(message: _Message) -> None:
     """Load the elements of one lane, which lie side by side in memory."""
     code, shape, to = message.code, message.shape, message.operands["dst"]
-    size, (places,) = shape.memory_bytes, message.places
+    size, (element_offsets,) = shape.memory_bytes, message.element_offsets
 
     with code.when(code.icmp("ne", message.bits, 0)):
         pointer = _pointer(code, code.extract(message.hosts, 0))
-        if shape.vector > 1 and places == [i * size for i in range(shape.vector)]:
+        if shape.vector > 1 and element_offsets == [i * size for i in range(shape.vector)]:
             code.store(code.load(pointer, vector(shape.vector, f"i{8 * size}")), to)
             return
-        for e, place in enumerate(places):
-            loaded = code.load(code.at(pointer, e * size), f"i{8 * size}")
-            code.store(code.resize(loaded, 8 * shape.register_bytes, False), code.at(to, place))
+        for e, register_offset in enumerate(element_offsets):
+            element = code.load(code.at(pointer, e * size), f"i{8 * size}")
+            code.store(code.resize(element, 8 * shape.register_bytes, False), code.at(to, register_offset))
 
 
 @RULES.of("lsc_store")
@@ -290,24 +304,26 @@ def _store(message: _Message) -> None:
     if lanes > 1 and shape.vector == 1:
         values = code.load(source, vector(lanes, f"i{8 * shape.register_bytes}"))
         values, mask = code.resize(values, 8 * size, False), code.bits_to_mask(message.bits, lanes)
-        first = message.first
-        if first:
+        first_pointer = message.first_pointer
+        if first_pointer:
             code.choose(
                 message.all_act,
-                lambda: code.store(values, first),
-                lambda: code.masked_store(values, first, mask),
+                lambda: code.store(values, first_pointer),
+                lambda: code.masked_store(values, first_pointer, mask),
             )
         else:
             code.scatter(values, _pointers(code, message.hosts), mask)
         return
     # Where the elements of several lanes overlap, the later lane's are to stay.
     for lane, pointer in message.each_lane():
-        own = message.places[lane]
-        if own == [own[0] + i * size for i in range(len(own))]:
-            code.store(code.load(code.at(source, own[0]), vector(len(own), f"i{8 * size}")), pointer)
+        element_offsets = message.element_offsets[lane]
+        if element_offsets == [element_offsets[0] + i * size for i in range(len(element_offsets))]:
+            code.store(
+                code.load(code.at(source, element_offsets[0]), vector(len(element_offsets), f"i{8 * size}")), pointer
+            )
             continue
-        for e, place in enumerate(own):
-            code.store(code.load(code.at(source, place), f"i{8 * size}"), code.at(pointer, e * size))
+        for e, register_offset in enumerate(element_offsets):
+            code.store(code.load(code.at(source, register_offset), f"i{8 * size}"), code.at(pointer, e * size))
 
 
 _RMW = {
@@ -317,33 +333,42 @@ _RMW = {
 """LLVM's atomic operations; `load` changes nothing by an or with zero."""
 
 
-def _exchanged(code: Code, pointer: Value, old: Value, new: Value) -> tuple[Value, Value]:
+def _exchanged(code: Code, pointer: Value, expected_value: Value, new_value: Value) -> tuple[Value, Value]:
     """Write a number atomically if memory has an expected one; the old number, and an i1, whether they were equal."""
-    align = bits_of(old.type) // 8
-    pair = code.op(f"cmpxchg {pointer}, {old}, {new} seq_cst seq_cst, align {align}", f"{{ {old.type}, i1 }}")
-    return code.op(f"extractvalue {pair}, 0", old.type), code.op(f"extractvalue {pair}, 1", "i1")
+    align = bits_of(expected_value.type) // 8
+    cmpxchg = code.op(
+        f"cmpxchg {pointer}, {expected_value}, {new_value} seq_cst seq_cst, align {align}",
+        f"{{ {expected_value.type}, i1 }}",
+    )
+    return code.op(f"extractvalue {cmpxchg}, 0", expected_value.type), code.op(f"extractvalue {cmpxchg}, 1", "i1")
 
 
 def _atomic_float(emitter: Emitter, operation: str, bits: int) -> str:
     """The name of the function that changes a float atomically; see `atomics.ll`."""
     code = Code("", [])
-    new = _changed(code, operation, bits, *(Value(name, f"i{bits}") for name in ("%old", "%a", "%b")))
-    words = {"operation": operation, "bits": bits, "bytes": bits // 8, "change": code.body(), "new": new.name}
-    return emitter.template("atomics.ll", "atomic_${operation}_$bits", **words)
+    new_value = _updated_float(code, operation, bits, *(Value(name, f"i{bits}") for name in ("%old", "%a", "%b")))
+    template_words = {
+        "operation": operation,
+        "bits": bits,
+        "bytes": bits // 8,
+        "change": code.body(),
+        "new": new_value.name,
+    }
+    return emitter.template("atomics.ll", "atomic_${operation}_$bits", **template_words)
 
 
-def _changed(code: Code, operation: str, bits: int, old: Value, a: Value, b: Value) -> Value:
+def _updated_float(code: Code, operation: str, bits: int, old_bits: Value, a: Value, b: Value) -> Value:
     """The new bit pattern of a float in memory."""
     fmt = IEEE[bits]
-    x, y = widen(code, old, fmt), widen(code, a, fmt)
+    x, y = widen(code, old_bits, fmt), widen(code, a, fmt)
     if operation == "fcas":
-        return code.select(code.fcmp("oeq", x, y), b, old)
+        return code.select(code.fcmp("oeq", x, y), b, old_bits)
     if operation in ("fadd", "fsub"):
         return narrow(code, code.bin(operation, x, y), fmt)
-    smaller = operation == "fmin"
-    sign = code.icmp("slt" if smaller else "sge", old, 0)
-    first = code.or_(code.fcmp("olt" if smaller else "ogt", x, y), code.and_(code.fcmp("oeq", x, y), sign))
-    return narrow(code, code.select(code.or_(first, code.fcmp("uno", y, y)), x, y), fmt)
+    is_minimum = operation == "fmin"
+    sign = code.icmp("slt" if is_minimum else "sge", old_bits, 0)
+    takes_x = code.or_(code.fcmp("olt" if is_minimum else "ogt", x, y), code.and_(code.fcmp("oeq", x, y), sign))
+    return narrow(code, code.select(code.or_(takes_x, code.fcmp("uno", y, y)), x, y), fmt)
 
 
 @RULES.of(*(f"lsc_atomic_{name}" for name in ATOMICS))
@@ -364,10 +389,12 @@ def _change_all(emitter: Emitter, operation: str, message: _Message) -> None:
     ]
 
     for lane, pointer in message.each_lane():
-        own = [code.extract(operand, lane) for operand in operands]
-        old = _change(emitter, code, operation, f"i{bits}", pointer, own)
+        lane_operands = [code.extract(operand, lane) for operand in operands]
+        old_value = _change(emitter, code, operation, f"i{bits}", pointer, lane_operands)
         if "dst" in message.operands:
-            code.store(code.resize(old, wide, False), code.at(message.operands["dst"], message.places[lane][0]))
+            code.store(
+                code.resize(old_value, wide, False), code.at(message.operands["dst"], message.element_offsets[lane][0])
+            )
 
 
 def _change(
@@ -382,15 +409,15 @@ def _change(
     if operation == "icas":
         return _exchanged(code, pointer, operands[0], operands[1])[0]
     function = _atomic_float(emitter, operation, bits)
-    second = operands[1] if len(operands) > 1 else code.const(0, element)
-    return code.call(function, pointer, operands[0], second, result=element)
+    second_operand = operands[1] if len(operands) > 1 else code.const(0, element)
+    return code.call(function, pointer, operands[0], second_operand, result=element)
 
 
 @RULES.of("lsc_fence")
 def lsc_fence(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Order memory for other workers; a workgroup's threads run on one, where LLVM alone has to keep the order."""
-    within = 'syncscope("singlethread") ' if inst["scope"] == "group" else ""
-    emitter.code.line(f"fence {within}seq_cst")
+    sync_scope = 'syncscope("singlethread") ' if inst["scope"] == "group" else ""
+    emitter.code.line(f"fence {sync_scope}seq_cst")
     if emitter.frame.races:
         memory = SLM if inst["sfid"] == "slm" else UGM
         emitter.code.call("race_fence", emitter.ctx, emitter.code.const(memory, "i64"))
