@@ -12,6 +12,7 @@ import xegpu_py
 import xegpu_py.language as xl
 from xegpu_py import build
 from xegpu_py.target import DEFAULT
+from xegpu_py.tiles import element_types
 from xegpu_py.tiles.arrays import Array
 from xegpu_py.tiles.value_base import BUILDING
 
@@ -65,7 +66,7 @@ def computed(
             held = xl.to_tensor(result)
             assert held.shape == like.shape, f"{held.shape} instead of {like.shape}"
             index_as_int64 = xl.int64 if held.dtype == xl.index else held.dtype
-            assert index_as_int64 == xl.element_types.dtype_of(like.dtype), f"{held.dtype} instead of {like.dtype}"
+            assert index_as_int64 == element_types.dtype_of(like.dtype), f"{held.dtype} instead of {like.dtype}"
             stored = held.to(xl.uint8 if like.dtype == bool else index_as_int64)
             argument.tile(matrix(like.shape), at=(0, 0)).store(stored.reshape(matrix(like.shape)))
 
@@ -75,7 +76,7 @@ def computed(
 
 def built(kernel: Callable[..., None], arrays: Sequence[np.ndarray], engine: str = "both", **options: Any) -> Any:
     """A kernel of these arrays whose body is what a Python function builds as it is called."""
-    types = [xl.element_types.dtype_of(a.dtype) for a in arrays]
+    types = [element_types.dtype_of(a.dtype) for a in arrays]
     kinds = [f"memref<{'x'.join(map(str, (*a.shape, t.mlir)))}>" for a, t in zip(arrays, types)]
     with build.module() as module, build.gpu_module("kernels"), build.kernel("kernel", *kinds) as values:
         BUILDING.enter(target=options.get("target", DEFAULT))

@@ -9,6 +9,7 @@ import pytest
 
 import xegpu_py.language as xl
 from xegpu_py import DiagnosticError, numerics
+from xegpu_py.tiles import element_types
 
 from .computing import check, computed
 
@@ -68,8 +69,8 @@ def test_of_integers(name):
     floats = ["float32", "bfloat16", "float16"]
 
     def function(v):
-        found = [v.to(xl.element_types.dtype_of(n)) for n in (*others, "float32")]
-        return *found, *(v.to(xl.float32).to(xl.element_types.dtype_of(n)) for n in floats[1:]), v.to(xl.bool_)
+        found = [v.to(element_types.dtype_of(n)) for n in (*others, "float32")]
+        return *found, *(v.to(xl.float32).to(element_types.dtype_of(n)) for n in floats[1:]), v.to(xl.bool_)
 
     with np.errstate(all="ignore"):
         single = x.astype(np.float32)
@@ -99,7 +100,7 @@ def test_to_integers(source):
     plain = np.where(abs(x.astype(np.float32)) < 127, x, np.zeros_like(x))
 
     def function(v, small):
-        found = [v.to(xl.element_types.dtype_of(n), saturate=True) for n in names]
+        found = [v.to(element_types.dtype_of(n), saturate=True) for n in names]
         found += [v.to(xl.int16, rounding=m, saturate=True) for m in modes]
         return *found, small.to(xl.int32), small.to(xl.int8, rounding="nearest")
 
@@ -120,7 +121,7 @@ def test_integers_saturate():
     expected = tuple(
         np.clip(x.astype(object), np.iinfo(n).min, np.iinfo(n).max).astype(n) for n in names
     )  # fmt: skip
-    check(lambda v: tuple(v.to(xl.element_types.dtype_of(n), saturate=True) for n in names), [x], expected)
+    check(lambda v: tuple(v.to(element_types.dtype_of(n), saturate=True) for n in names), [x], expected)
     bits = x.view(np.uint32)
     check(lambda v: v.to(xl.int32, saturate=True), [bits], np.minimum(bits, 2**31 - 1).astype(np.int32))
 
@@ -280,7 +281,7 @@ def test_refused(name):
 
 def test_every_pair_of_types_has_a_conversion():
     """No conversion ends in a traceback, or in an op that cannot be lowered."""
-    kinds = [t for t in xl.element_types.DTYPES if t.name != "index"]
+    kinds = [t for t in element_types.DTYPES if t.name != "index"]
     x = np.array([0, 1, 2, 4, 8, 16, 32, 64] * 2, np.float32).reshape(1, 16)
     pairs = list(itertools.product(kinds, kinds))
     truth = np.array(x > 0, np.float32)

@@ -7,6 +7,7 @@ import pytest
 import xegpu_py
 import xegpu_py.language as xl
 from xegpu_py import numerics
+from xegpu_py.tiles import element_types
 
 from .computing import check, computed
 
@@ -38,11 +39,11 @@ def test_sums_and_accumulators(dtype):
     exact = a.astype(F32) @ b.astype(F32)
 
     def function(a, b, c):
-        narrow = c.to(xl.element_types.dtype_of(dtype))
+        narrow = c.to(element_types.dtype_of(dtype))
         return (
             xl.dot(a, b),
             xl.dot(a, b, c),
-            xl.dot(a, b, out_dtype=xl.element_types.dtype_of(dtype)),
+            xl.dot(a, b, out_dtype=element_types.dtype_of(dtype)),
             xl.dot(a, b, narrow),
             xl.dot(a, b, c.to(xl.float64)),
         )
