@@ -30,7 +30,13 @@ from xegpu_py.passes.analysis.affine_analysis import (
     product,
     scalar_polynomial,
 )
-from xegpu_py.passes.analysis.block_surfaces import ASSUMED_32_BIT, ASSUMED_MULTIPLES, argument_of, unaligned_arguments
+from xegpu_py.passes.analysis.block_surfaces import (
+    ASSUMED_32_BIT,
+    ASSUMED_MULTIPLES,
+    WINDOWS,
+    argument_of,
+    unaligned_arguments,
+)
 from xegpu_py.passes.analysis.ir_queries import (
     bits_of,
     constant_of,
@@ -149,6 +155,7 @@ class _Blocks:
         self._unaligned = {*unaligned_arguments(func, "xetile.unaligned"), *unaligned_arguments(func)}
         self._divided: set[Divided] = set()
         self._narrow: set[tuple[int, ...]] = set()
+        self._windows = WINDOWS in func.attributes
 
     def run(self) -> None:
         found = []
@@ -315,7 +322,8 @@ class _Blocks:
             return None
         # Before the first row and column a matrix has no elements, but the buffer may have some.
         for place, is_known, others in ((column, columns.below, row or lead), (row, rows.below, lead)):
-            positive = {} if is_known or not others else self._positive(place)
+            is_first = not others and not self._windows
+            positive = {} if is_known or is_first or not place else self._positive(place)
             if positive is None:
                 return None
             multiples = {**positive, **multiples}

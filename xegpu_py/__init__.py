@@ -12,10 +12,7 @@ For example:
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from xegpu_py import interrupts, passes  # noqa: F401  (interrupts are handled first, since imports take long)
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.ir.module import Context, Module, parse
-from xegpu_py.ir.passes import Pass, collector_paused, register_pass, run_pipeline
+from xegpu_py import interrupts  # noqa: F401  (interrupts are handled first, since imports take long)
 from xegpu_py.plugins import installed, plugin
 
 if TYPE_CHECKING:
@@ -24,6 +21,9 @@ if TYPE_CHECKING:
     from xegpu_py.extensions.tuning.autotune import Config, autotune, testing
     from xegpu_py.extensions.tuning.search import tune
     from xegpu_py.extensions.tuning.space import Space
+    from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
+    from xegpu_py.ir.module import Context, Module, parse
+    from xegpu_py.ir.passes import Pass, register_pass, run_pipeline
     from xegpu_py.language import Constexpr, cdiv, function, heuristics, jit, next_power_of_2
     from xegpu_py.lower_kernel import compile
     from xegpu_py.runtime.device_memory import zeros_aligned
@@ -69,6 +69,14 @@ _MODULES = {
     "bisect": "bisection",
     "CompiledKernel": "runtime.kernel",
     "compile": "lower_kernel",
+    "Context": "ir.module",
+    "Diagnostic": "ir.diagnostics",
+    "DiagnosticError": "ir.diagnostics",
+    "Module": "ir.module",
+    "Pass": "ir.passes",
+    "parse": "ir.module",
+    "register_pass": "ir.passes",
+    "run_pipeline": "ir.passes",
     "Constexpr": "language",
     "heuristics": "language",
     "cdiv": "language",
@@ -82,13 +90,14 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    # Tools that only read and print IR start without the engines.
+    # Tools that only read and print IR start without the engines, and Triton finds its backend without the compiler.
     module = _MODULES.get(name)
-    with collector_paused():
-        if module:
-            return getattr(importlib.import_module(f"xegpu_py.{module}"), name)
-        if name in installed():
-            return plugin(name)
+    if module or name in installed():
+        from xegpu_py import passes  # noqa: F401  (names them)
+        from xegpu_py.ir.passes import collector_paused
+
+        with collector_paused():
+            return getattr(importlib.import_module(f"xegpu_py.{module}"), name) if module else plugin(name)
     raise AttributeError(f"module 'xegpu_py' has no attribute '{name}'")
 
 

@@ -64,6 +64,10 @@ ASSUMED_32_BIT = "xetile.narrow"
 """The attribute with the sums of products that a kernel assumes to fit 32 bits; see xetile-scattered-to-tiles."""
 
 
+WINDOWS = "xetile.windows"
+"""The attribute of a kernel whose arrays are windows of memory: it may access memory before their first elements."""
+
+
 def sums_of(func: ir.Operation) -> tuple[Sum, ...]:
     """The sums in a kernel's attribute `ASSUMED_32_BIT`."""
     sums = []

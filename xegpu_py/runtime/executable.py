@@ -16,7 +16,7 @@ from xegpu_py.numerics import integers
 from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.numerics.formats import ARRAYS, STORAGE, dtype_named, element_bits
 from xegpu_py.numerics.systolic import Systolic
-from xegpu_py.runtime.host_arrays import packed_shape
+from xegpu_py.runtime.host_arrays import Window, packed_shape
 from xegpu_py.target import DEFAULT, FARTHEST_PREFETCH, GRID_LIMIT, Block2DLimits
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.program import Input, Program, extent
@@ -577,6 +577,9 @@ class Executable(Struct, frozen=True):
         found = {i for i, (p, a) in enumerate(zip(self.parameters, arguments)) if p.misfits(a, limits)}
         found |= {s.argument for s in self.surfaces if limits is not None and s.misfits(arguments, limits)}
         found |= {m.argument for m in self.multiples if not m.holds(arguments)}
+        if limits is not None:
+            windows = ((i, a) for i, a in enumerate(arguments) if isinstance(a, Window))
+            found |= {i for i, window in windows if not window.is_aligned(limits.base_alignment)}
         return found | {s.argument for s in self.sums if not s.holds(arguments)}
 
     def strided(self, arguments: Sequence[Any]) -> tuple[int, ...]:

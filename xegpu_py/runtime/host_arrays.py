@@ -73,6 +73,41 @@ def memory_between(start: int, end: int) -> Array:
     return np.ndarray(end - start, np.uint8, memory)
 
 
+class Window(np.ndarray[Any, Any]):
+    """An array argument of whose memory a kernel may access more than the elements: what precedes and follows them too.
+
+    Attributes:
+        span: the addresses of all that may be accessed.
+    """
+
+    span: Span
+
+    @classmethod
+    def at(cls, first: int, start: int, end: int, dtype: np.dtype[Any]) -> Window:
+        """The elements from an address up to the end of the memory in which it lies, which begins at `start`.
+
+        The caller keeps the memory alive.
+        """
+        count = max(end - first, 0) // dtype.itemsize
+        made = memory_between(first, first + count * dtype.itemsize).view(dtype).view(cls)
+        made.span = start, end
+        return made
+
+    @classmethod
+    def of(cls, array: np.ndarray[Any, Any]) -> Window:
+        """A contiguous array as its own window."""
+        made = array.view(cls)
+        made.span = span_of(array)
+        return made
+
+    def __array_finalize__(self, made_from: Any) -> None:
+        self.span = getattr(made_from, "span", (0, 0))
+
+    def is_aligned(self, alignment: int) -> bool:
+        """Whether its first element is so many bytes, or a multiple, behind the begin of what may be accessed."""
+        return not self.size or (int(self.ctypes.data) - self.span[0]) % alignment == 0
+
+
 def overlapping(spans: Sequence[Span]) -> list[list[int]]:
     """The numbers of spans in groups, ordered by their first members. Spans of different groups do not overlap."""
     groups: list[list[int]] = []
@@ -175,8 +210,8 @@ def from_dlpack(given: Any) -> np.ndarray[Any, Any]:
 
 
 class _Given(Struct):
-    """An array argument: its input's name, its own and its memory's name in messages, and the addresses from `start`
-    up to `end`."""
+    """An array argument: its input's name, its own and its memory's name in messages, the addresses from `start` up to
+    `end`, and the address of its first element."""
 
     name: str
     array: np.ndarray[Any, Any]
@@ -184,6 +219,7 @@ class _Given(Struct):
     memory: str
     start: int
     end: int
+    first: int
 
 
 class PointerTable(np.ndarray[Any, np.dtype[np.int64]]):
@@ -247,12 +283,14 @@ class Staged:
         if packed and not array.flags.c_contiguous:
             buffer = self._memory.allocate(memory, array.nbytes)
             self._memory.bytes_of(buffer)[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-            self._packed.append((_Given(name, array, title, memory, 0, 0), buffer))
+            self._packed.append((_Given(name, array, title, memory, 0, 0, 0), buffer))
             return
         try:
-            self._given.append(_Given(name, array, title, memory, *span_of(array)))
+            start, end = array.span if isinstance(array, Window) else span_of(array)
         except ValueError as e:
             raise ValueError(f"{title} {e}") from None
+        first = int(array.ctypes.data) if array.size else start
+        self._given.append(_Given(name, array, title, memory, start, end, first))
 
     def addresses(self) -> dict[str, bytes]:
         """Move all arrays to device memory; returns their addresses by the names of their inputs.
@@ -283,7 +321,7 @@ class Staged:
             copy_sparse(self._memory.bytes_of(buffer), memory_between(start, end))
             self._groups.append((members, start, buffer))
         found |= {
-            m.name: np.uint64(buffer.address + m.start - start).tobytes()
+            m.name: np.uint64(buffer.address + m.first - start).tobytes()
             for members, start, buffer in [*self._groups, *self._in_place]
             for m in members
         }

@@ -1,0 +1,227 @@
+"""The backend in stock Triton: what launches compute, check and cache, and what it refuses."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+triton = pytest.importorskip("triton")
+
+import triton_kernels as kernels  # noqa: E402  (after the skip)
+
+import xegpu_py  # noqa: E402
+from xegpu_py.extensions.triton import api as xe  # noqa: E402
+from xegpu_py.extensions.triton import backend  # noqa: E402
+
+
+def vectors(count=1000, dtype=np.float32):
+    rng = np.random.default_rng(count)
+    return [rng.integers(-50, 50, count).astype(dtype) for _ in range(2)] + [np.zeros(count, dtype)]
+
+
+def line_of(kernel, text):
+    """The file and line of a kernel on which a text stands, as errors begin."""
+    lines = Path(kernel.fn.__code__.co_filename).read_text().splitlines()
+    first = kernel.fn.__code__.co_firstlineno
+    return f"triton_kernels.py:{next(n for n in range(first, len(lines)) if text in lines[n - 1])}:"
+
+
+@pytest.mark.parametrize("count", [1, 255, 256, 1000])
+def test_arrays_are_added(count):
+    x, y, z = vectors(count)
+    kernels.add[(triton.cdiv(count, 256),)](*map(xe.wrap, (x, y, z)), count, BLOCK=256)
+    np.testing.assert_array_equal(z, x + y)
+
+
+def test_launches_are_remembered_by_address_and_numbers():
+    x, y, z = vectors()
+    wrapped = [xe.wrap(a) for a in (x, y, z)]
+    for n in (1000, 10, 1000):
+        z[:] = 0
+        compiled = kernels.add[(4,)](*wrapped, n, BLOCK=256)
+        np.testing.assert_array_equal(z, np.where(np.arange(1000) < n, x + y, 0))
+    other = np.zeros_like(z)
+    kernels.add[(4,)](*wrapped[:2], xe.wrap(other), 1000, BLOCK=256)
+    np.testing.assert_array_equal(other, x + y)
+    assert xe.kernel_of(compiled).stats.threads >= 4
+
+
+def test_views_reach_the_whole_of_their_memory():
+    memory = np.arange(64, dtype=np.float32)
+    y = np.zeros(16, np.float32)
+    kernels.previous[(1,)](xe.wrap(memory[32:]), xe.wrap(y), 20, BLOCK=16)
+    np.testing.assert_array_equal(y, memory[12:28])
+    with pytest.raises(xegpu_py.DiagnosticError, match="before 'X', which has 256 bytes"):
+        kernels.previous[(1,)](xe.wrap(memory[32:]), xe.wrap(y), 40, BLOCK=16)
+
+
+def test_arguments_may_be_parts_of_one_array():
+    memory = np.arange(96, dtype=np.float32)
+    kernels.add[(1,)](*(xe.wrap(memory[32 * i : 32 * i + 32]) for i in range(3)), 32, BLOCK=32)
+    np.testing.assert_array_equal(memory[64:], memory[:32] + memory[32:64])
+
+
+def test_accesses_out_of_bounds_are_errors_at_the_line_with_the_name_of_the_argument():
+    x, y, _ = vectors(100)
+    with pytest.raises(xegpu_py.DiagnosticError) as e:
+        kernels.unmasked[(2,)](xe.wrap(x), xe.wrap(y), 100, BLOCK=64)
+    assert line_of(kernels.unmasked, "tl.load") in str(e.value)
+    assert "over the end of 'X', which has 400 bytes" in str(e.value) and "program (1, 0, 0)" in str(e.value)
+
+
+def test_races_are_found_where_they_are_asked_for():
+    x = np.zeros(1, np.int32)
+    kernels.racing[(8,)](xe.wrap(x), 3)
+    with xe.options(check="races"), pytest.raises(xegpu_py.DiagnosticError) as e:
+        kernels.racing[(8,)](xe.wrap(x), 3)
+    assert line_of(kernels.racing, "tl.load") in str(e.value) and "nothing orders the two" in str(e.value)
+
+    @xe.options(check=["races", "bounds"])
+    def checked():
+        kernels.racing[(8,)](xe.wrap(x), 3)
+
+    with pytest.raises(xegpu_py.DiagnosticError, match="nothing orders"):
+        checked()
+    kernels.racing[(8,)](xe.wrap(x), 3)
+
+
+def test_assertions_hold_by_default_and_prints_are_shown(capfd):
+    x = np.zeros(1, np.int32)
+    kernels.asserting[(2,)](xe.wrap(x), 7)
+    assert capfd.readouterr().out.count("n:") == 2 and x[0] == 7
+    with pytest.raises(xegpu_py.DiagnosticError) as e:
+        kernels.asserting[(2,)](xe.wrap(x), 3)
+    assert line_of(kernels.asserting, "device_assert") in str(e.value) and "n is small" in str(e.value)
+
+
+def test_compiled_kernels_have_the_levels_below_ttir():
+    x, y, z = vectors()
+    compiled = kernels.add[(4,)](*map(xe.wrap, (x, y, z)), 1000, BLOCK=256)
+    assert "tt.load" in compiled.asm["ttir"] and "xetile.load" in compiled.asm["xetile"]
+    assert "xegpu.load_nd" in compiled.asm["xegpu"] and "lsc_load_block2d" in compiled.asm["visa"]
+    with pytest.raises(KeyError, match="ttgir"):
+        compiled.asm["ttgir"]
+
+
+def test_profiles_count_each_launch():
+    x, y, z = vectors()
+    found = xe.profile(lambda: kernels.add[(4,)](*map(xe.wrap, (x, y, z)), 1000, BLOCK=256))
+    assert [p.kernel for p in found] == ["add"]
+    np.testing.assert_array_equal(z, x + y)
+
+
+def test_numbers_that_overflow_run_the_exact_version():
+    found = np.zeros(16, np.int32)
+    for n in (3, 1 << 29, -(1 << 29), 3):
+        compiled = kernels.wrapped_position[(1,)](xe.wrap(found), n, BLOCK=16)
+        exact = (np.arange(16, dtype=np.int32) * np.int32(n)) > 0
+        np.testing.assert_array_equal(found, exact)
+    assert "index" in compiled.asm["xetile"]
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter", "both"])
+def test_engines_and_hints_do_not_change_results(engine):
+    x, y, z = vectors()
+    with xe.options(engine=engine):
+        kernels.add[(4,)](*map(xe.wrap, (x, y, z)), 1000, BLOCK=256, num_warps=8, num_stages=7, waves_per_eu=2, kpack=2)
+    np.testing.assert_array_equal(z, x + y)
+
+
+def test_wrong_options_are_refused():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'cheque'"):
+        xe.options(cheque="races")
+    with pytest.raises(ValueError, match="'autotune' must be one of time, first, model, but got 'best'"):
+        xe.options(autotune="best")
+    x, y, z = vectors()
+    with xe.options(check="race"), pytest.raises(ValueError, match="unknown check 'race'"):
+        kernels.add[(4,)](*map(xe.wrap, (x, y, z)), 1000, BLOCK=256)
+    with pytest.raises(KeyError, match="num_warp was specified but unrecognised"):
+        kernels.add[(4,)](*map(xe.wrap, (x, y, z)), 1000, BLOCK=256, num_warp=4)
+
+
+def test_what_is_no_array_is_refused():
+    with pytest.raises(TypeError, match="wrap takes a numpy array, but got list"):
+        xe.wrap([1, 2])
+    with pytest.raises(TypeError, match="but got an array of complex64"):
+        xe.wrap(np.zeros(3, np.complex64))
+    with pytest.raises(TypeError, match="kernel_of takes a kernel"):
+        xe.kernel_of(kernels.add)
+
+
+def test_the_device_has_the_name_that_programs_need(monkeypatch):
+    assert backend.device_name() == "xegpu"
+    monkeypatch.setenv("XEGPU_PY_TRITON_DEVICE", "cpu")
+    assert backend.XeDriver().get_current_target().backend == "cpu"
+    monkeypatch.setenv("XEGPU_PY_TRITON_DEVICE", "cuda")
+    with pytest.raises(ValueError, match="'XEGPU_PY_TRITON_DEVICE' must be xegpu or cpu, but got 'cuda'"):
+        backend.device_name()
+
+
+def test_another_release_of_triton_is_refused(monkeypatch):
+    monkeypatch.setattr(triton, "__version__", "4.0.1")
+    with pytest.raises(backend.UnknownTriton, match=re.escape("runs kernels of Triton 3.9, but this is Triton 4.0.1")):
+        backend.XeDriver()
+
+
+def test_other_drivers_come_first(monkeypatch):
+    class Gpu:
+        class driver:
+            @staticmethod
+            def is_active():
+                return True
+
+    known = {**triton.backends.backends, "gpu": Gpu}
+    monkeypatch.setattr(triton.backends, "backends", known)
+    assert not backend.XeDriver.is_active()
+    monkeypatch.setenv("TRITON_DEFAULT_BACKEND", "xegpu")
+    assert backend.XeDriver.is_active()
+    monkeypatch.delenv("TRITON_DEFAULT_BACKEND")
+    monkeypatch.setattr(triton.backends, "backends", {"xegpu": known["xegpu"]})
+    assert backend.XeDriver.is_active()
+
+
+def test_properties_are_those_of_the_target():
+    found = triton.runtime.driver.active.utils.get_device_properties("cpu")
+    assert found["max_shared_mem"] == 128 << 10 and found["warpSize"] == 16
+    with xe.options(target="pvc"):
+        other = triton.runtime.driver.active.utils.get_device_properties("cpu")
+    assert other["multiprocessor_count"] > found["multiprocessor_count"]
+    assert all(n > 0 for n in (*found.values(), *other.values()))
+
+
+def test_tuners_take_what_they_are_told():
+    import triton.language as tl
+
+    configs = [triton.Config({"BLOCK": n}) for n in (64, 256)]
+    x, y, z = vectors()
+    for mode, best in (("first", {64}), ("model", {64, 256}), ("time", {64, 256})):
+        tuned = triton.autotune(configs=configs, key=["n"])(kernels.add)
+        with xe.options(autotune=mode):
+            tuned[lambda meta: (triton.cdiv(1000, meta["BLOCK"]),)](*map(xe.wrap, (x, y, z)), 1000)
+        assert tuned.best_config.kwargs["BLOCK"] in best
+        np.testing.assert_array_equal(z, x + y)
+    assert tl is not None
+
+
+def test_tuners_skip_what_does_not_fit():
+    n = 256
+    a, b = (np.ones((n, n), np.float32) for _ in range(2))
+    c = np.zeros((n, n), np.float32)
+    configs = [triton.Config({"BM": m, "BN": m, "BK": m}) for m in (256, 32)]
+    tuned = triton.autotune(configs=configs, key=["M"])(kernels.matmul)
+    with xe.options(autotune="first"):
+        tuned[lambda meta: (triton.cdiv(n, meta["BM"]), triton.cdiv(n, meta["BN"]))](
+            *map(xe.wrap, (a, b, c)), n, n, n, n, 1, n, 1, n, 1
+        )
+    assert tuned.best_config.kwargs["BM"] == 32
+    np.testing.assert_array_equal(c, n)
+
+
+def test_importing_triton_does_not_import_the_compiler():
+    code = "import sys, triton, triton.backends; print('mlir' in sys.modules, 'xegpu_py.lower_kernel' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ})
+    assert found.stdout.split() == ["False", "False"]

@@ -1,0 +1,220 @@
+"""Kernels of the tests, in Triton's language: Triton reads their source from a file."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add(X, Y, Z, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    tl.store(Z + i, tl.load(X + i, mask=mask) + tl.load(Y + i, mask=mask), mask=mask)
+
+
+@triton.jit
+def unmasked(X, Y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(X + i)
+    tl.store(Y + i, x, mask=i < n)
+
+
+@triton.jit
+def racing(X, n):
+    x = tl.load(X)
+    tl.store(X, x + tl.program_id(0))
+
+
+@triton.jit
+def asserting(X, n):
+    tl.device_assert(n > 3, "n is small")
+    tl.device_print("n", n)
+    tl.store(X, n)
+
+
+@triton.jit
+def matmul(
+    A, B, C, M, N, K, sam, sak, sbk, sbn, scm, scn,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PRECISION: tl.constexpr = "ieee",
+):  # fmt: skip
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    k = tl.arange(0, BK)
+    a = A + m[:, None] * sam + k[None, :] * sak
+    b = B + k[:, None] * sbk + n[None, :] * sbn
+    acc = tl.zeros((BM, BN), tl.float32)
+    for i in range(tl.cdiv(K, BK)):
+        x = tl.load(a, mask=(m[:, None] < M) & (k[None, :] < K - i * BK), other=0.0)
+        y = tl.load(b, mask=(k[:, None] < K - i * BK) & (n[None, :] < N), other=0.0)
+        acc = tl.dot(x, y, acc, input_precision=PRECISION)
+        a += BK * sak
+        b += BK * sbk
+    tl.store(C + m[:, None] * scm + n[None, :] * scn, acc, mask=(m[:, None] < M) & (n[None, :] < N))
+
+
+@triton.jit
+def softmax(X, Y, stride, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    i = tl.arange(0, BLOCK)
+    x = tl.load(X + row * stride + i, mask=i < n, other=-float("inf"))
+    e = tl.exp(x - tl.max(x, axis=0))
+    tl.store(Y + row * stride + i, e / tl.sum(e, axis=0), mask=i < n)
+
+
+@triton.jit
+def wrapped_position(X, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(X + i, (i * n > 0).to(tl.int32))
+
+
+@triton.jit
+def previous(X, Y, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(Y + i, tl.load(X + i - n))
+
+
+@triton.jit
+def swapped(X, Y, Z, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    p, q = X + i, Y + i
+    total = tl.zeros((BLOCK,), tl.float32)
+    for _ in range(n):
+        total = total * 2 + tl.load(p)
+        p, q = q, p
+    tl.store(Z + i, total)
+
+
+@triton.jit
+def chosen_pointers(X, Y, Z, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    p = tl.where(i % 3 == 0, X + i, Y + i)
+    tl.store(Z + i, tl.load(p))
+
+
+@triton.jit
+def returns_early(X, Y, n):
+    pid = tl.program_id(0)
+    if pid >= n:
+        return
+    x = tl.load(X + pid)
+    if x < 0:
+        tl.store(Y + pid, 0 - x)
+        return
+    tl.store(Y + pid, x + 100)
+
+
+@triton.jit(noinline=True)
+def weighed(x, y, w):
+    if w > 2:
+        return x * w
+    return x + y
+
+
+@triton.jit
+def calls(X, Y, Z, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x, y = tl.load(X + i), tl.load(Y + i)
+    tl.store(Z + i, weighed(x, y, tl.program_id(0)) + weighed(y, x, 5))
+
+
+@triton.jit
+def collatz(X, Y):
+    pid = tl.program_id(0)
+    x = tl.load(X + pid)
+    steps = 0
+    while x > 1:
+        x = x // 2 if x % 2 == 0 else 3 * x + 1
+        steps += 1
+    tl.store(Y + pid, steps)
+
+
+@triton.jit
+def atomics(X, V, OLD, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.load(V + i)
+    tl.store(OLD + i, tl.atomic_max(X + i, v))
+    tl.atomic_min(X + BLOCK + i, v)
+    tl.atomic_add(X + 2 * BLOCK + i, v, mask=i % 2 == 0, sem="relaxed", scope="cta")
+    tl.atomic_xchg(X + 3 * BLOCK + i, v)
+    tl.atomic_and(X + 4 * BLOCK + i, v)
+    tl.atomic_or(X + 5 * BLOCK + i, v)
+    tl.atomic_xor(X + 6 * BLOCK + i, v)
+    tl.atomic_cas(X + 7 * BLOCK + i, v, v + 1)
+
+
+@triton.jit
+def descriptors(X, Y, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    x = tl.make_tensor_descriptor(X, [M, N], [N, 1], [BM, BN])
+    y = tl.make_tensor_descriptor(Y, [M, N], [N, 1], [BM, BN])
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    y.store([m, n], x.load([m, n]) * 2)
+
+
+@triton.jit
+def host_descriptor(desc, Y, BM: tl.constexpr, BN: tl.constexpr):
+    i = tl.arange(0, BM)[:, None] * BN + tl.arange(0, BN)[None, :]
+    tl.store(Y + i, desc.load([4, 16]))
+
+
+@triton.jit
+def gathered_rows(X, R, Y, M, N, ROWS: tl.constexpr, BN: tl.constexpr):
+    x = tl.make_tensor_descriptor(X, [M, N], [N, 1], [1, BN])
+    rows = tl.load(R + tl.arange(0, ROWS))
+    y = x.gather(rows, 8)
+    tl.store(Y + tl.arange(0, ROWS)[:, None] * BN + tl.arange(0, BN)[None, :], y)
+
+
+@triton.jit
+def scanned(X, Y, M: tl.constexpr, N: tl.constexpr, REVERSE: tl.constexpr):
+    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(Y + i, tl.cumsum(tl.load(X + i), axis=1, reverse=REVERSE))
+
+
+@triton.jit
+def largest(X, V, P, M: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    v, p = tl.max(tl.load(X + i), axis=1, return_indices=True)
+    tl.store(V + tl.arange(0, M), v)
+    tl.store(P + tl.arange(0, M), p)
+
+
+@triton.jit
+def sorted_rows(X, Y, M: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(Y + i, tl.sort(tl.load(X + i), dim=1))
+
+
+@triton.jit
+def _least_and_sign(a, b):
+    if a < b:
+        return a, -1
+    return b, 1
+
+
+@triton.jit
+def mapped(X, Y, V, S, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v, s = tl.map_elementwise(_least_and_sign, tl.load(X + i), tl.load(Y + i))
+    tl.store(V + i, v)
+    tl.store(S + i, s)
+
+
+@triton.jit
+def unsigned(X, Y, Z, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x, y = tl.load(X + i), tl.load(Y + i)
+    tl.store(Z + i, x // y)
+    tl.store(Z + BLOCK + i, x % y)
+    tl.store(Z + 2 * BLOCK + i, tl.umulhi(x, y))
+    tl.store(Z + 3 * BLOCK + i, (x < y).to(tl.uint32) + (x >> 3))
+
+
+@triton.jit
+def converted(X, Y, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(Y + i, tl.load(X + i).to(Y.dtype.element_ty))
+
+
+@triton.jit
+def calls_itself(X, n):
+    if n > 0:
+        calls_itself(X, n - 1)

@@ -1,0 +1,165 @@
+"""The arguments of Triton's launches as those of our kernels: memory, numbers and descriptors, without copies."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from msgspec import Struct
+
+from xegpu_py.runtime.host_arrays import Window
+
+DTYPES: dict[str, Any] = {
+    **{f"{sign}{bits}": np.dtype(f"int{bits}") for sign in "iu" for bits in (8, 16, 32, 64)},
+    **dict.fromkeys(("i1", "u1", "B"), np.dtype(np.int8)),
+    **{f"fp{bits}": np.dtype(f"float{bits}") for bits in (16, 32, 64)},
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "fp8e5": np.dtype(ml_dtypes.float8_e5m2),
+    "fp8e4nv": np.dtype(ml_dtypes.float8_e4m3fn),
+}
+"""The types of numbers and elements by Triton's names. Signs do not matter: MLIR's integers have none."""
+
+ADDRESS = np.dtype(np.int64)
+
+_FORMATS = {"fp16": "<e", "fp32": "<f", "fp64": "<d"}
+
+
+class Parameter(Struct, frozen=True):
+    """A parameter that Triton passes at run time.
+
+    Attributes:
+        name: the user's name of it, in a tuple with its index.
+        path: where it is in the arguments of the launch: the number of an argument, and of elements in tuples.
+        kind: "array", "number" or "descriptor".
+        dtype: Triton's name of the type of its elements.
+        rank: the dimensions of a descriptor.
+    """
+
+    name: str
+    path: tuple[int, ...]
+    kind: str
+    dtype: str
+    rank: int = 0
+
+    def names(self) -> tuple[str, ...]:
+        """The names of the parameters of our kernel that it becomes."""
+        if self.kind != "descriptor":
+            return (self.name,)
+        sizes = [f"{self.name}.{what}[{d}]" for what in ("shape", "strides") for d in range(self.rank)]
+        return (self.name, *sizes, *sizes)
+
+
+_DESCRIPTOR = re.compile(r"tensordesc\w*<([^\[>]*)\[([^\]]*)\]")
+
+
+def parameters_of(signature: Sequence[tuple[str, Any]]) -> tuple[Parameter, ...]:
+    """The parameters that a signature of Triton passes at run time.
+
+    Args:
+        signature: names and types: "*fp32", "i32", "constexpr", "tensordesc<fp16[64, 64]>", or a tuple of types.
+
+    Raises:
+        TypeError: for a type that this backend does not know.
+    """
+    return tuple(p for i, (name, kind) in enumerate(signature) for p in _parameters(name, (i,), kind))
+
+
+def _parameters(name: str, path: tuple[int, ...], kind: Any) -> Iterator[Parameter]:
+    if isinstance(kind, (tuple, list)):
+        for i, one in enumerate(kind):
+            yield from _parameters(f"{name}[{i}]", (*path, i), one)
+    elif kind.startswith("*"):
+        element = kind[1:].removeprefix("k")
+        dtype = "i64" if element.startswith("*") else element
+        _check(name, dtype)
+        yield Parameter(name, path, "array", dtype)
+    elif (found := _DESCRIPTOR.match(kind)) is not None:
+        _check(name, found[1])
+        yield Parameter(name, path, "descriptor", found[1], found[2].count(",") + 1)
+    elif kind != "constexpr":
+        _check(name, kind)
+        yield Parameter(name, path, "number", kind)
+
+
+def _check(name: str, dtype: str) -> None:
+    if dtype not in DTYPES:
+        raise TypeError(f"argument '{name}' must have a type of {', '.join(DTYPES)}, but got {dtype}")
+
+
+def memory_of(given: Any, name: str) -> tuple[int, int, int]:
+    """The address of a tensor's first element, and of the first byte and the end of the memory in which it lies.
+
+    Raises:
+        TypeError: if it is not in the host's memory, or its memory is not known.
+    """
+    while hasattr(given, "base") and hasattr(given.base, "data_ptr"):
+        # A tensor whose elements are taken for another type.
+        given = given.base
+    device = getattr(given, "device", None)
+    if device is not None and getattr(device, "type", "cpu") != "cpu":
+        raise TypeError(f"argument '{name}' must be a tensor in the host's memory, but got one on device {device}")
+    span = getattr(given, "xegpu_span", None)
+    if span is not None:
+        return span
+    if not hasattr(given, "untyped_storage"):
+        raise TypeError(f"argument '{name}' must be a tensor or wrap(array), but got {type(given).__name__}")
+    storage = given.untyped_storage()
+    start = storage.data_ptr()
+    return given.data_ptr(), start, start + storage.nbytes()
+
+
+def key_of(parameter: Parameter, given: Any) -> Any:
+    """All that a launch depends on of an argument, without the contents of its memory."""
+    if parameter.kind == "array":
+        return None if given is None else memory_of(given, parameter.name)
+    if parameter.kind == "number":
+        return struct.pack("<d", given) if isinstance(given, float) else given
+    return (memory_of(given.base, parameter.name), *given.shape, *given.strides, padding_of(given))
+
+
+def padding_of(descriptor: Any) -> str:
+    """How blocks of a descriptor are loaded: "zero" or "nan" outside, and "-tf32" if elements are rounded to that."""
+    rounded = getattr(descriptor, "round_f32_to_tf32", False)
+    return f"{getattr(descriptor, 'padding', 'zero')}{'-tf32' * bool(rounded)}"
+
+
+def passed(parameter: Parameter, given: Any) -> list[Any]:
+    """The arguments of our kernel for an argument of Triton's."""
+    dtype = DTYPES[parameter.dtype]
+    if parameter.kind == "array":
+        return [_array(given, dtype, parameter.name)]
+    if parameter.kind == "number":
+        return [_number(given, parameter.dtype)]
+    sizes = [*map(int, given.shape), *map(int, given.strides)]
+    wide, rank = [np.int64(n) for n in sizes], parameter.rank
+    narrow = [np.array(n).astype(np.int32)[()] for n in sizes[:rank]]
+    return [_array(given.base, dtype, parameter.name), *wide, *narrow, *wide[rank:]]
+
+
+def _array(given: Any, dtype: np.dtype[Any], name: str) -> Window:
+    if given is None:
+        return Window.of(np.zeros(1, dtype))
+    first, start, end = memory_of(given, name)
+    return Window.at(first, start, end, dtype)
+
+
+def _number(given: Any, kind: str) -> Any:
+    if kind in _FORMATS:
+        # Python's numbers are rounded once.
+        return np.frombuffer(np.array(given).astype(DTYPES[kind]).tobytes(), DTYPES[kind])[0]
+    dtype = DTYPES[kind]
+    if dtype.kind == "i":
+        return np.array(int(given) & (1 << 8 * dtype.itemsize) - 1, np.uint64).astype(dtype)[()]
+    return np.array(given).astype(dtype)[()]
+
+
+def at_path(arguments: Sequence[Any], path: tuple[int, ...]) -> Any:
+    """The argument at a path into tuples."""
+    found: Any = arguments
+    for step in path:
+        found = found[step]
+    return found

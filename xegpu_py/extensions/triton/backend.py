@@ -1,0 +1,432 @@
+"""All that this package asks of Triton, and Triton of it: the backend, the driver and the launcher.
+
+Triton compiles a kernel to TTIR, whose text is what this backend calls its binary. Loading it makes a
+`launches.LoadedKernel`, which the launcher calls with the arguments that Triton passes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import re
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import triton
+from triton._C.libtriton import ir, passes
+from triton.backends.compiler import BaseBackend, GPUTarget
+from triton.backends.driver import DriverBase
+
+from xegpu_py.extensions.triton.settings import TUNING, current
+
+NAME = "xegpu"
+
+SUPPORTED = "3.9"
+"""The series of Triton's releases whose interfaces this file knows."""
+
+VERSION = "1"
+"""Of this backend; kernels that an older one compiled are compiled again."""
+
+BINARY = "xettir"
+"""The extension of the files in Triton's cache that this backend loads: the text of TTIR."""
+
+SUBGROUP_LANES = 16
+
+SHARED_BYTES = 1024
+"""What kernels say of their shared memory, which this backend takes as it needs."""
+
+_EXCHANGES = re.compile(r"\btt\.(?:reduce|scan|dot|dot_scaled|gather|histogram|trans)\b")
+
+STAGES = ("xetile", "xegpu", "visa", "zebin")
+"""The levels below TTIR that `kernel.asm` of a compiled kernel has."""
+
+
+class UnknownTriton(RuntimeError):
+    """A release of Triton whose interfaces are not known."""
+
+
+def check_version() -> None:
+    """Check that this release of Triton is one that the backend knows.
+
+    Raises:
+        UnknownTriton: if it is not.
+    """
+    if not re.match(rf"{re.escape(SUPPORTED)}(\.|$)", triton.__version__):
+        raise UnknownTriton(
+            f"xegpu-py runs kernels of Triton {SUPPORTED}, but this is Triton {triton.__version__}; "
+            f"pip install 'triton=={SUPPORTED}.*'"
+        )
+
+
+def device_name() -> str:
+    """The name of the target that programs see: "xegpu", or `XEGPU_PY_TRITON_DEVICE`.
+
+    Programs that look up `getattr(torch, name)` need "cpu".
+
+    Raises:
+        ValueError: for another name.
+    """
+    found = os.environ.get("XEGPU_PY_TRITON_DEVICE") or NAME
+    if found not in (NAME, "cpu"):
+        raise ValueError(f"'XEGPU_PY_TRITON_DEVICE' must be {NAME} or cpu, but got {found!r}")
+    return found
+
+
+def _launches() -> Any:
+    # Importing Triton imports this file, but the compiler and the engines are imported at the first kernel.
+    from xegpu_py.extensions.triton import launches
+
+    return launches
+
+
+@dataclass(frozen=True)
+class XeOptions:
+    """The options of a kernel, by the names that Triton and its backends give them.
+
+    `num_warps`, `num_stages` and those below `arch` are hints for other compilers: they change neither results nor
+    the code. Assertions are always compiled.
+    """
+
+    num_warps: int = 4
+    num_ctas: int = 1
+    num_stages: int = 3
+    warp_size: int = SUBGROUP_LANES
+    debug: bool = True
+    sanitize_overflow: bool = False
+    enable_fp_fusion: bool = True
+    supported_fp8_dtypes: tuple[str, ...] = ("fp8e5", "fp8e4nv")
+    deprecated_fp8_dot_operand_dtypes: tuple[str, ...] = ()
+    default_dot_input_precision: str = "ieee"
+    allowed_dot_input_precisions: tuple[str, ...] = ("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6")
+    max_num_imprecise_acc_default: int = 0
+    extern_libs: Any = None
+    ir_override: str | None = None
+    instrumentation_mode: str = ""
+    fpsan_homomorphic_casts: bool = False
+    backend_name: str = NAME
+    arch: str = "bmg"
+    maxnreg: int | None = None
+    launch_cooperative_grid: bool = False
+    launch_pdl: bool = False
+    cluster_dims: tuple[int, ...] = (1, 1, 1)
+    ptx_version: int | None = None
+    ptx_options: str | None = None
+    sched4reg: bool = False
+    enable_reflect_ftz: bool = True
+    clc: bool = False
+    min_shared_mem: int | None = None
+    num_buffers_warp_spec: int = 0
+    num_consumer_groups: int = 0
+    reg_dec_producer: int = 0
+    reg_inc_consumer: int = 0
+    waves_per_eu: int = 0
+    matrix_instr_nonkdim: int = 0
+    kpack: int = 1
+    allow_flush_denorm: bool = False
+    schedule_hint: str = "none"
+    grf_mode: str = "default"
+    split_barriers_scope: str = "None"
+    one_matrix_per_load_for_bt: bool = False
+    generate_native_code: bool = False
+    advanced_path: bool = False
+    num_cpu_threads: int = 0
+
+    def __post_init__(self) -> None:
+        assert self.num_warps > 0 and self.num_warps & (self.num_warps - 1) == 0, "num_warps must be a power of 2"
+
+    def hash(self) -> str:
+        """The key of kernels with these options in Triton's cache."""
+        return hashlib.sha256(repr(sorted(self.__dict__.items())).encode()).hexdigest()
+
+
+class XeBackend(BaseBackend):  # type: ignore[misc]
+    """Compiles kernels to TTIR."""
+
+    binary_ext = BINARY
+    supports_native_tensor_specialization = True
+
+    def __init__(self, target: GPUTarget) -> None:
+        check_version()
+        super().__init__(target)
+
+    @staticmethod
+    def supports_target(target: GPUTarget) -> bool:
+        return target.backend in (NAME, "cpu")
+
+    def hash(self) -> str:
+        return f"{NAME}-{VERSION}-{self.target.arch}"
+
+    def parse_options(self, opts: Mapping[str, Any]) -> XeOptions:
+        known = XeOptions.__dataclass_fields__
+        given = {name: value for name, value in opts.items() if name in known and value is not None}
+        # Triton gives False where a program says nothing.
+        return XeOptions(**{**given, "debug": True, "arch": str(self.target.arch)})
+
+    def pack_metadata(self, metadata: Any) -> tuple[int, int, int]:
+        return metadata.num_warps, metadata.num_ctas, metadata.shared
+
+    def get_codegen_implementation(self, options: XeOptions) -> dict[str, Callable[..., Any]]:
+        return {"min_dot_size": lambda lhs, rhs: (1, 1, 1)}
+
+    def get_module_map(self) -> dict[str, ModuleType]:
+        from triton.language.extra.cuda import libdevice  # Triton's language is imported after its backends
+
+        return {"triton.language.extra.libdevice": libdevice}
+
+    def load_dialects(self, context: Any) -> None:
+        pass
+
+    def add_stages(self, stages: dict[str, Any], options: XeOptions, language: Any = None) -> None:
+        stages["ttir"] = _optimized
+        stages[BINARY] = _text
+
+
+def _optimized(module: Any, metadata: dict[str, Any]) -> Any:
+    """Run the passes of TTIR that every backend runs, and unroll the loops that ask for it."""
+    manager = ir.pass_manager(module.context)
+    passes.common.add_inliner(manager)
+    passes.common.add_canonicalizer(manager)
+    passes.ttir.add_combine(manager)
+    passes.ttir.add_reorder_broadcast(manager)
+    passes.common.add_cse(manager)
+    passes.common.add_symbol_dce(manager)
+    passes.ttir.add_loop_unroll(manager)
+    manager.run(module, "make_ttir")
+    return module
+
+
+def _text(module: Any, metadata: dict[str, Any]) -> bytes:
+    text = module.str()
+    # Programs divide by the bytes of shared memory of kernels that exchange elements.
+    metadata["shared"] = SHARED_BYTES if _EXCHANGES.search(text) else 0
+    metadata["name"] = module.get_entry_func_name()
+    return text.encode()
+
+
+def _extend_asm() -> None:
+    """Let `kernel.asm` of compiled kernels have the levels below TTIR, which are computed when they are asked for."""
+    from triton.compiler.compiler import AsmDict  # imported after the backends
+
+    before = AsmDict.__missing__
+    if getattr(before, "is_extended", False):
+        return
+
+    def missing(self: Any, key: str) -> Any:
+        if BINARY not in self or key not in STAGES:
+            return before(self, key)
+        self[key] = found = _launches().stage(self[BINARY].decode(), key)
+        return found
+
+    missing.is_extended = True  # type: ignore[attr-defined]
+    AsmDict.__missing__ = missing
+
+
+class Utils:
+    """What Triton and programs ask about the device."""
+
+    def get_device_properties(self, device: Any) -> dict[str, int]:
+        return _launches().device_properties(current())
+
+    def load_binary(self, name: str, kernel: bytes, shared: int, device: Any) -> tuple[Any, Any, int, int, int]:
+        """The kernel twice, as module and function, its registers, spilled bytes, and the most threads of a launch."""
+        loaded = _launches().LoadedKernel(name, kernel.decode())
+        return loaded, loaded, loaded.registers, 0, 1 << 20
+
+    def unload_module(self, module: Any) -> None:
+        pass
+
+
+class Launcher:
+    """Launches one kernel; Triton makes it when it first runs the kernel."""
+
+    def __init__(self, src: Any, metadata: Any) -> None:
+        signature = getattr(src, "signature", {})
+        names = getattr(getattr(src, "fn", None), "arg_names", None) or list(map(str, signature))
+        self._signature = tuple(zip(names, signature.values()))
+
+    def __call__(
+        self,
+        x: int,
+        y: int,
+        z: int,
+        stream: Any,
+        function: Any,
+        packed: Any,
+        launch_metadata: Any,
+        enter: Any,
+        leave: Any,
+        *arguments: Any,
+    ) -> None:
+        if enter is not None and launch_metadata is not None:
+            enter(launch_metadata)
+        function.launch((x, y, z), self._signature, arguments)
+        if leave is not None and launch_metadata is not None:
+            leave(launch_metadata)
+
+
+class Event:
+    """A point in time, as `torch.cuda.Event`."""
+
+    def __init__(self, enable_timing: bool = False, **_: Any) -> None:
+        self._at = 0.0
+
+    def record(self, stream: Any = None) -> None:
+        self._at = time.perf_counter()
+
+    def elapsed_time(self, end: Event) -> float:
+        """Milliseconds up to another event."""
+        return (end._at - self._at) * 1000
+
+    def synchronize(self) -> None:
+        pass
+
+
+class DeviceInterface:
+    """What `triton.testing` asks of `torch.cuda`. Launches end before they return."""
+
+    Event = Event
+
+    def synchronize(self, device: Any = None) -> None:
+        pass
+
+    def current_device(self) -> str:
+        return "cpu"
+
+
+MOST_RUNS = 1000
+
+
+def _number(seconds: float, quantiles: Sequence[float] | None) -> Any:
+    """A time as `do_bench` gives it, in milliseconds."""
+    return seconds * 1000 if quantiles is None else [seconds * 1000] * len(quantiles)
+
+
+_CHOSEN: list[Any] = []
+"""The arguments of the autotuner's call that has its first configuration."""
+
+
+def _arguments_of(run: Callable[[], Any]) -> Any:
+    """The arguments of the autotuner's call that tries configurations by a function of this one; None for others."""
+    held = inspect.getclosurevars(run).nonlocals.get("self") if inspect.isfunction(run) else None
+    return getattr(held, "nargs", None)
+
+
+def benchmark(run: Callable[[], Any], *, quantiles: Sequence[float] | None = None, **more: Any) -> Any:
+    """The time of a configuration, for autotuners, in milliseconds; `Settings.autotune` says of what.
+
+    Raises:
+        OutOfResources: if it does not fit the GPU.
+    """
+    token = TUNING.set(True)
+    try:
+        mode, call = current().autotune, _arguments_of(run)
+        if mode == "time" or call is None:
+            return do_bench(run, quantiles=quantiles, **more)
+        if mode == "model":
+            return _number(_launches().predicted_seconds(run), quantiles)
+        if _CHOSEN and _CHOSEN[0] is call:
+            return _number(float("inf"), quantiles)
+        run()
+        _CHOSEN[:] = [call]
+        return _number(0.0, quantiles)
+    finally:
+        TUNING.reset(token)
+
+
+def do_bench(
+    run: Callable[[], Any],
+    warmup: float = 25,
+    rep: float = 100,
+    grad_to_none: Sequence[Any] | None = None,
+    quantiles: Sequence[float] | None = None,
+    return_mode: str = "mean",
+) -> Any:
+    """The time of a call in milliseconds, as `triton.testing.do_bench` gives it.
+
+    Args:
+        run: the call.
+        warmup: without effect but for the first call, which is not counted.
+        rep: milliseconds for all calls together.
+        grad_to_none: tensors whose gradients are removed before each call.
+        quantiles: which quantiles of the times to return.
+        return_mode: otherwise "min", "max", "mean", "median" or "all".
+    """
+    run()
+    times: list[float] = []
+    end = time.perf_counter() + rep / 1000
+    while not times or (time.perf_counter() < end and len(times) < MOST_RUNS):
+        for tensor in grad_to_none or ():
+            tensor.grad = None
+        start = time.perf_counter()
+        run()
+        times.append((time.perf_counter() - start) * 1000)
+    if quantiles is not None:
+        ordered = sorted(times)
+        found = [ordered[min(len(ordered) - 1, round(q * (len(ordered) - 1)))] for q in quantiles]
+        return found[0] if len(found) == 1 else found
+    if return_mode == "all":
+        return times
+    reduced: dict[str, Callable[[Any], float]] = {"min": min, "max": max, "median": statistics.median}
+    return reduced.get(return_mode, statistics.fmean)(times)
+
+
+class XeDriver(DriverBase):  # type: ignore[misc]
+    """Runs kernels on the virtual GPU: the arrays of a launch are those of the caller, in the host's memory."""
+
+    launcher_cls = Launcher
+
+    def __init__(self) -> None:
+        check_version()
+        super().__init__()
+        self.utils = Utils()
+        _extend_asm()
+
+    @classmethod
+    def is_active(cls) -> bool:
+        """Whether no other driver is, such as that of a GPU, or the user has chosen this one."""
+        if os.environ.get("TRITON_DEFAULT_BACKEND") == NAME:
+            return True
+        from triton.backends import backends  # complete only after this file has been imported
+
+        return not any(other.driver.is_active() for name, other in backends.items() if name != NAME)
+
+    def map_python_to_cpp_type(self, ty: str) -> str:
+        raise NotImplementedError("kernels of this backend are not called from C++")
+
+    def get_current_target(self) -> GPUTarget:
+        return GPUTarget(device_name(), "bmg", SUBGROUP_LANES)
+
+    def get_current_device(self) -> str:
+        # As `torch.cpu.current_device` says.
+        return "cpu"
+
+    def set_current_device(self, device: Any) -> None:
+        pass
+
+    def get_device_capability(self, device: Any = None) -> tuple[int, int]:
+        return 12, 0
+
+    def get_current_stream(self, device: Any) -> int:
+        return 0
+
+    def get_active_torch_device(self) -> Any:
+        import torch  # an option of programs, and slow to import
+
+        return torch.device("cpu")
+
+    def get_device_interface(self) -> DeviceInterface:
+        return DeviceInterface()
+
+    def get_benchmarker(self) -> Callable[..., Any]:
+        return benchmark
+
+    def get_empty_cache_for_benchmark(self) -> Any:
+        return None
+
+    def clear_cache(self, cache: Any) -> None:
+        pass

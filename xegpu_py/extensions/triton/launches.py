@@ -1,0 +1,238 @@
+"""Loaded kernels: TTIR that is compiled for the settings of a launch, and run on the arguments that Triton passes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+from msgspec import structs
+from triton.runtime.errors import OutOfResources
+
+from xegpu_py.cache import Cache, digest, folder_of
+from xegpu_py.extensions.profile.gpus import USUAL, gpu
+from xegpu_py.extensions.profile.launches import launched
+from xegpu_py.extensions.profile.time_model import predicted
+from xegpu_py.extensions.triton.arguments import Parameter, at_path, key_of, padding_of, parameters_of, passed
+from xegpu_py.extensions.triton.lowering.positions import Assumptions
+from xegpu_py.extensions.triton.lowering.tt_to_xetile import VERSION, lowered_to_xetile
+from xegpu_py.extensions.triton.settings import TUNING, Settings, current
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source
+from xegpu_py.ir.module import Module, parse_source
+from xegpu_py.lower_kernel import ModuleSource
+from xegpu_py.lower_kernel import compile as compile_kernel
+from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.runtime.launch import Prepared
+from xegpu_py.target import target as target_of
+
+SECONDS: ContextVar[list[float] | None] = ContextVar("seconds", default=None)
+"""Takes the model's time of each launch, which then does not run; None if none is wanted."""
+
+PROFILES: ContextVar[list[Any] | None] = ContextVar("profiles", default=None)
+"""Takes the profile of each launch; None if none is wanted."""
+
+MOST_PREPARED = 64
+"""Launches that a kernel remembers, with the addresses of their arguments."""
+
+MEMORY_KILOHERTZ = 1_000_000
+"""The clock of memory that programs see: they multiply it by the width of its bus, and by 2."""
+
+
+def device_properties(settings: Settings) -> dict[str, int]:
+    """Properties of the GPU that programs compute their grids of; clocks are in kHz.
+
+    The bus has as many bits as move the memory's peak in one transfer for each cycle of a clock of 1 GHz.
+    """
+    target = target_of(settings.target)
+    model = gpu(settings.target if settings.target in USUAL else "bmg")
+    registers = target.grf_counts[0] * target.grf_bytes // 4
+    return {
+        "max_shared_mem": target.slm_bytes,
+        "multiprocessor_count": model.cores,
+        "max_num_regs": registers * 8 * model.engines,
+        "warpSize": target.dpas_exec_size,
+        "sm_clock_rate": int(model.clock / 1000),
+        "mem_clock_rate": MEMORY_KILOHERTZ,
+        "mem_bus_width": int(model.memory_rate * 8 / 2 / (1000 * MEMORY_KILOHERTZ)),
+    }
+
+
+class TtirSource:
+    """The text of TTIR, and the modules of XeTile that are made of it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._made: dict[tuple[str, tuple[str, ...], bool], tuple[Module, Assumptions]] = {}
+
+    def module(self, target: str, padding: tuple[str, ...], exact: bool) -> ModuleSource:
+        """The module of XeTile; see `tt_to_xetile`.
+
+        Args:
+            target: the GPU's name.
+            padding: how blocks of the descriptors among the arguments are loaded.
+            exact: whether no integers are assumed to fit.
+        """
+        key = ("ttir", VERSION, target, ",".join(padding), str(exact), self.text)
+        return ModuleSource(lambda: self._lowered(target, padding, exact)[0], key)
+
+    def _lowered(self, target: str, padding: tuple[str, ...], exact: bool) -> tuple[Module, Assumptions]:
+        key = (target, padding, exact)
+        if key not in self._made:
+            module = parse_source(Source(self.text, "<ttir>"))
+            self._made[key] = lowered_to_xetile(module, target=target, padding=padding, exact=exact)
+        return self._made[key]
+
+    def assumptions(self, target: str, padding: tuple[str, ...]) -> Assumptions:
+        """What the module that is not exact assumes of a launch, from the cache on disk if it is there."""
+        key = digest("assumptions", VERSION, target, ",".join(padding), self.text)
+        return Cache(folder_of(None)).kept(
+            "assumptions",
+            key,
+            lambda: self._lowered(target, padding, False)[1],
+            read=Assumptions.decode,
+            write=lambda made: made.encode(),
+        )
+
+
+_LACKING = re.compile(r"([\d,]+) bytes[^\n]*?, but (a thread|target \w+) has ([\d,]+)")
+"""A diagnostic of a kernel that does not fit the registers or the shared memory of the GPU."""
+
+
+def _of_programs(diagnostic: Diagnostic) -> Diagnostic:
+    """A diagnostic in Triton's words: a workgroup is a program."""
+    message = diagnostic.message.replace("in workgroup (", "in program (")
+    return structs.replace(diagnostic, message=message, notes=tuple(map(_of_programs, diagnostic.notes)))
+
+
+def predicted_seconds(run: Callable[[], Any]) -> float:
+    """The time on the GPU, by the model, of the kernels that a function launches."""
+    found: list[float] = []
+    token = SECONDS.set(found)
+    try:
+        run()
+    finally:
+        SECONDS.reset(token)
+    return sum(found)
+
+
+class LoadedKernel:
+    """A kernel of Triton: what its `function` is.
+
+    Attributes:
+        name: the kernel's name.
+        source: its TTIR.
+        last: the version that the last launch ran; None before the first one.
+    """
+
+    registers = 32
+    """What `n_regs` says: registers of a work item, of 32 bits each. Programs divide by it."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name, self.source = name, TtirSource(text)
+        self.last: Kernel | None = None
+        self._parameters: tuple[Parameter, ...] | None = None
+        self._kernels: dict[tuple[Any, ...], Kernel] = {}
+        self._assumptions: dict[tuple[str, tuple[str, ...]], Assumptions] = {}
+        self._prepared: dict[tuple[Any, ...], tuple[Kernel, Prepared]] = {}
+
+    def launch(
+        self, grid: tuple[int, int, int], signature: Sequence[tuple[str, Any]], arguments: Sequence[Any]
+    ) -> None:
+        """Run the kernel.
+
+        Args:
+            grid: the number of programs in x, y and z.
+            signature: the names and Triton's types of the parameters.
+            arguments: one for each parameter.
+
+        Raises:
+            TypeError: if an argument does not fit.
+            DiagnosticError: if the kernel cannot be lowered, or fails as it runs.
+            OutOfResources: if an autotuner tries a configuration that does not fit the GPU.
+        """
+        if self._parameters is None:
+            self._parameters = parameters_of(signature)
+        settings = current()
+        given = [arguments[p.path[0]] if len(p.path) == 1 else at_path(arguments, p.path) for p in self._parameters]
+        profiles, seconds = PROFILES.get(), SECONDS.get()
+        if (profiles is not None or seconds is not None) and 0 not in grid:
+            self.last, flat = self._version(settings, grid, given)
+            if profiles is not None:
+                profiles.append(self.last.profile(*flat, grid=grid))
+            if seconds is not None:
+                seconds.append(predicted(launched(self.last, flat, grid)).seconds)
+            return
+        key = (settings, grid, *map(key_of, self._parameters, given))
+        found = self._prepared.get(key)
+        if found is None:
+            if 0 in grid:
+                return
+            found = self._prepare(settings, grid, given)
+            if found[1].staged is None and not found[0].program.prints:
+                while len(self._prepared) >= MOST_PREPARED:
+                    self._prepared.pop(next(iter(self._prepared)))
+                self._prepared[key] = found
+        self.last = found[0]
+        try:
+            self.last.stats = self.last.run(found[1])
+        except DiagnosticError as e:
+            e.diagnostics = [_of_programs(d) for d in e.diagnostics]
+            raise
+
+    def _prepare(self, settings: Settings, grid: tuple[int, int, int], given: Sequence[Any]) -> tuple[Kernel, Prepared]:
+        """The version of the kernel that a launch runs, and its arguments."""
+        kernel, flat = self._version(settings, grid, given)
+        return kernel.prepared(flat, grid, None)
+
+    def _version(
+        self, settings: Settings, grid: tuple[int, int, int], given: Sequence[Any]
+    ) -> tuple[Kernel, list[Any]]:
+        """The kernel of a launch, and the arguments that it takes."""
+        assert self._parameters is not None
+        flat = [one for p, a in zip(self._parameters, given) for one in passed(p, a)]
+        padding = tuple(padding_of(a) for p, a in zip(self._parameters, given) if p.kind == "descriptor")
+        key = (settings.target, padding)
+        if key not in self._assumptions:
+            self._assumptions[key] = self.source.assumptions(*key)
+        return self.kernel(settings, padding, exact=not self._assumptions[key].hold(flat, grid)), flat
+
+    def kernel(self, settings: Settings, padding: tuple[str, ...] = (), exact: bool = False) -> Kernel:
+        """The kernel compiled for settings; see `TtirSource.module`.
+
+        Raises:
+            DiagnosticError: if it cannot be lowered.
+            OutOfResources: if an autotuner tries a configuration that does not fit the GPU.
+        """
+        key = (settings, padding, exact)
+        if key not in self._kernels:
+            more: dict[str, Any] = {"check": settings.check} if settings.check else {}
+            more |= {"engine": settings.engine} if settings.engine else {}
+            more |= {"threads": settings.threads} if settings.threads else {}
+            source = self.source.module(settings.target, padding, exact)
+            target = target_of(settings.target)
+            registers = target.grf_counts[-1]
+            try:
+                made = compile_kernel(source, target=settings.target, registers=registers, subgroups=0, **more)
+            except DiagnosticError as e:
+                if TUNING.get() and (lacking := _LACKING.search(str(e))) is not None:
+                    needed, most = (int(n.replace(",", "")) for n in (lacking[1], lacking[3]))
+                    raise OutOfResources(
+                        needed, most, "registers" if "thread" in lacking[2] else "shared memory"
+                    ) from e
+                raise
+            made.names = [name for p in self._parameters or () for name in p.names()]
+            self._kernels[key] = made
+        return self._kernels[key]
+
+
+def stage(text: str, level: str) -> Any:
+    """A level below TTIR of a kernel as the usual launch compiles it: text, or the bytes of "zebin".
+
+    Raises:
+        FinalizerError: for "zebin", if Intel's compiler is not installed.
+    """
+    kernel = LoadedKernel("", text).kernel(current())
+    if level == "zebin":
+        return kernel.binary()
+    return kernel.asm if level == "visa" else kernel.ir(level)

@@ -1,0 +1,1 @@
+"""The lowering of TTIR to XeTile: the pass `tt-to-xetile`."""

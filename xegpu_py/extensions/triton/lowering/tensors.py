@@ -1,0 +1,158 @@
+"""Rules of ops on whole tensors: shapes, products, reductions, scans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mlir import ir as mlir
+
+from xegpu_py.extensions.triton.lowering.lowering import Item, Lowering, Rule
+from xegpu_py.extensions.triton.lowering.types import kind_of
+from xegpu_py.extensions.triton.lowering.values import Constant, Pointer, unsigned
+from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.tiles import element_types
+from xegpu_py.tiles.functions import arange, cat, gather, join, split
+from xegpu_py.tiles.products import dot, dot_scaled
+from xegpu_py.tiles.scans import associative_scan, histogram, reduce
+from xegpu_py.tiles.tile_values import Value, value_of
+
+# Shapes.
+
+
+def _range(low: Lowering, op: mlir.Operation) -> Value:
+    view: Any = op.opview
+    return arange(view.start, view.end)
+
+
+def _moved(low: Lowering, op: mlir.Operation, change: Callable[[Value], Value]) -> Item:
+    """The result of an op that moves elements, of which there are as many as in its type."""
+    item, kind = low.item(op.operands[0]), kind_of(op.results[0])
+    if isinstance(item, Constant) and item.number is not None:
+        return Constant(kind, item.number)
+    if isinstance(item, Pointer):
+        return item.moved(kind.shape, change)
+    return change(low.position(op.operands[0]) if low.is_position(op.results[0]) else low.value(op.operands[0]))
+
+
+def _repeat(low: Lowering, op: mlir.Operation) -> Item:
+    shape = kind_of(op.results[0]).shape
+    return _moved(low, op, lambda v: v.broadcast(shape))
+
+
+def _reshape(low: Lowering, op: mlir.Operation) -> Item:
+    shape = kind_of(op.results[0]).shape
+    return _moved(low, op, lambda v: v.reshape(shape))
+
+
+def _transpose(low: Lowering, op: mlir.Operation) -> Item:
+    order = [int(n) for n in op.opview.order]
+    return _moved(low, op, lambda v: v.permute(*order))
+
+
+def _join(low: Lowering, op: mlir.Operation) -> Value:
+    return join(*(low.value(v) for v in op.operands))
+
+
+def _split(low: Lowering, op: mlir.Operation) -> list[Value]:
+    return list(split(low.value(op.operands[0])))
+
+
+def _cat(low: Lowering, op: mlir.Operation) -> Value:
+    return cat(*(low.value(v) for v in op.operands))
+
+
+def _gather(low: Lowering, op: mlir.Operation) -> Value:
+    view: Any = op.opview
+    return gather(low.value(view.src), low.value(view.indices), view.axis)
+
+
+def _histogram(low: Lowering, op: mlir.Operation) -> Value:
+    view: Any = op.opview
+    kind = kind_of(op.results[0])
+    mask = None if view.mask is None else low.value(view.mask)
+    return histogram(low.value(view.src), kind.shape[0], mask).to(kind.dtype)
+
+
+# Products.
+
+
+def _dot(low: Lowering, op: mlir.Operation) -> Value:
+    view: Any = op.opview
+    a, b, c = (low.value(v) for v in (view.a, view.b, view.c))
+    if a.dtype != b.dtype and {a.dtype.bits, b.dtype.bits} != {8}:
+        emit_error(op, f"multiplies {a.dtype} by {b.dtype}, which target does not support")
+    return value_of(dot(a, b, c, input_precision=view.inputPrecision.name))
+
+
+def _dot_scaled(low: Lowering, op: mlir.Operation) -> Value:
+    view: Any = op.opview
+
+    def factor(value: mlir.Value | None) -> Value | None:
+        if value is None:
+            return None
+        found = low.value(value)
+        return unsigned(found) if found.dtype == element_types.int8 else found
+
+    a, b, left, right = map(factor, (view.a, view.b, view.a_scale, view.b_scale))
+    packed = {"lhs_k_pack": view.lhs_k_pack, "rhs_k_pack": view.rhs_k_pack}
+    forms = view.a_elem_type.name, view.b_elem_type.name
+    return value_of(dot_scaled(a, left, forms[0], b, right, forms[1], acc=low.value(view.c), **packed))
+
+
+# Reductions and scans.
+
+KINDS = {
+    "arith.addf": "add", "arith.addi": "add", "arith.mulf": "mul", "arith.muli": "mul", "arith.maxnumf": "maxnumf",
+    "arith.maximumf": "maximumf", "arith.minnumf": "minnumf", "arith.minimumf": "minimumf", "arith.maxsi": "maxsi",
+    "arith.minsi": "minsi", "arith.maxui": "maxui", "arith.minui": "minui", "arith.andi": "and", "arith.ori": "or",
+    "arith.xori": "xor",
+}  # fmt: skip
+"""The kinds of reductions by the op that combines two elements."""
+
+
+def _reduce(low: Lowering, op: mlir.Operation) -> Any:
+    view: Any = op.opview
+    values, block = [low.value(v) for v in view.srcs], op.regions[0].blocks[0]
+    ops = list(block.operations)
+    kind = KINDS.get(ops[0].operation.name) if len(ops) == 2 and len(values) == 1 else None
+    if kind is not None and values[0].dtype.kind != "bool" and _combines_both(block):
+        return values[0].reduce(kind, view.axis)
+    made = reduce(tuple(values) if len(values) > 1 else values[0], view.axis, low.combining(block))
+    return list(made) if len(values) > 1 else made
+
+
+def _combines_both(block: mlir.Block) -> bool:
+    """Whether the first op of a block combines its two arguments, and the block gives its result."""
+    first = block.operations[0].operation
+    end = block.operations[1].operation
+    return {*first.operands} == {*block.arguments} and list(end.operands) == list(first.results)
+
+
+def _scan(low: Lowering, op: mlir.Operation) -> Any:
+    view: Any = op.opview
+    values = [low.value(v) for v in view.srcs]
+    given = tuple(values) if len(values) > 1 else values[0]
+    made = associative_scan(given, view.axis, low.combining(op.regions[0].blocks[0]), reverse=view.reverse)
+    return list(made) if len(values) > 1 else made
+
+
+RULES: dict[str, Rule] = {
+    "tt.make_range": _range,
+    "tt.splat": _repeat,
+    "tt.broadcast": _repeat,
+    "tt.expand_dims": _reshape,
+    "tt.reshape": _reshape,
+    "tt.unsplat": _reshape,
+    "tt.trans": _transpose,
+    "tt.join": _join,
+    "tt.split": _split,
+    "tt.cat": _cat,
+    "tt.gather": _gather,
+    "tt.histogram": _histogram,
+    "tt.dot": _dot,
+    "tt.dot_scaled": _dot_scaled,
+    "tt.reduce": _reduce,
+    "tt.scan": _scan,
+}
+"""The rules of ops on whole tensors, by their names."""

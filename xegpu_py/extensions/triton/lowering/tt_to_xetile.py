@@ -1,0 +1,199 @@
+"""`tt-to-xetile`: kernels of TTIR become kernels of XeTile."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlir import ir as mlir
+
+from xegpu_py import build
+from xegpu_py.extensions.triton.lowering import elementwise, memory, regions, tensors
+from xegpu_py.extensions.triton.lowering.lowering import Item, Lowering, place_of
+from xegpu_py.extensions.triton.lowering.positions import Assumptions, Positions
+from xegpu_py.extensions.triton.lowering.regions import function_body
+from xegpu_py.extensions.triton.lowering.types import Kind, integer_bits, kind_of
+from xegpu_py.extensions.triton.lowering.values import Descriptor, Pointer
+from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.ir.module import Module
+from xegpu_py.ir.passes import Pass, collector_paused, register_pass
+from xegpu_py.passes.analysis.block_surfaces import WINDOWS
+from xegpu_py.passes.analysis.tile_layout_inference import SHARES, can_be_divided
+from xegpu_py.target import DEFAULT
+from xegpu_py.tiles import element_types
+from xegpu_py.tiles.arrays import Array
+from xegpu_py.tiles.tile_values import Value, constant
+from xegpu_py.tiles.value_base import BUILDING
+
+VERSION = "1"
+"""Of this lowering, a part of the keys of what is made of it."""
+
+RULES = {**elementwise.RULES, **memory.RULES, **tensors.RULES, **regions.RULES}
+
+PRIVATE = "private"
+
+
+@register_pass("tt-to-xetile")
+@dataclass
+class TtToXeTile(Pass):
+    """Lower kernels of TTIR to XeTile.
+
+    Each public function becomes a kernel in a `gpu.module`; functions that it calls are inlined. Pointers become
+    arrays and indices, tensors become vectors, and an op becomes what the function of the tile language of the same
+    meaning builds. A descriptor becomes its array, extents and strides.
+
+        tt.func public @add(%x: !tt.ptr<f32>, %n: i32) {
+          %r = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
+          %p = tt.splat %x : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>>
+          %q = tt.addptr %p, %r : tensor<64x!tt.ptr<f32>>, tensor<64xi32>
+          %v = tt.load %q : tensor<64x!tt.ptr<f32>>
+
+    becomes
+
+        gpu.func @add(%x: memref<?xf32>, %n: i32) kernel {
+          %r = vector.step : vector<64xindex>
+          %t = xetile.init_tile %x, %r : memref<?xf32>, vector<64xindex> -> !xetile.tile<64xf32, ...>
+          %v = xetile.load %t : ...
+
+    Integers of TTIR wrap around, and are i32 and i64 here too. With `positions` those of which indices in memory, masks
+    and bounds of loops are computed become values of type index, where the arguments of a launch decide whether they
+    fit: launches of Triton's check it. `padding` lists the padding of the descriptors among the arguments.
+    """
+
+    target: str = DEFAULT
+    positions: bool = False
+    padding: str = ""
+
+    def run(self, op: mlir.Operation) -> None:
+        padding = tuple(p for p in self.padding.split(",") if p)
+        _lower(op, self.target, padding, exact=not self.positions)
+
+
+def lowered_to_xetile(
+    module: Module, *, target: str = DEFAULT, padding: Sequence[str] = (), exact: bool = True
+) -> tuple[Module, Assumptions]:
+    """Lower a module of TTIR with one kernel, in place.
+
+    Args:
+        target: the GPU's name.
+        padding: how blocks of the descriptors among the arguments are loaded: "zero" or "nan" for elements out of
+            bounds, and "-tf32" after it if the elements are rounded to tf32.
+        exact: whether no integers are assumed to fit.
+
+    Returns:
+        The module, and what its launches are assumed to satisfy.
+
+    Raises:
+        DiagnosticError: if an op cannot be lowered.
+    """
+    with module.context, mlir.Location.unknown(module.context), collector_paused():
+        (assumptions,) = _lower(module.operation, target, padding, exact)
+    module.verify()
+    return module, assumptions
+
+
+def _lower(root: mlir.Operation, target: str, padding: Sequence[str], exact: bool) -> list[Assumptions]:
+    """Lower all public functions of a module, and erase all functions."""
+    body = root.regions[0].blocks[0]
+    functions = {
+        mlir.StringAttr(op.operation.attributes["sym_name"]).value: op.operation
+        for op in body.operations
+        if op.operation.name == "func.func"
+    }
+    found = []
+    called = {name for func in functions.values() for name in _called(func)}
+    for name, func in functions.items():
+        if name not in called and _is_public(func):
+            found.append(_kernel(body, name, func, functions, target, padding, exact))
+    for func in functions.values():
+        func.erase()
+    return found
+
+
+def _called(func: mlir.Operation) -> list[str]:
+    found: list[str] = []
+
+    def visit(op: mlir.Operation) -> mlir.WalkResult:
+        if op.name == "func.call":
+            found.append(mlir.FlatSymbolRefAttr(op.attributes["callee"]).value)
+        return mlir.WalkResult.ADVANCE
+
+    func.walk(visit)
+    return found
+
+
+def _is_public(func: mlir.Operation) -> bool:
+    attributes = func.attributes
+    return "sym_visibility" not in attributes or mlir.StringAttr(attributes["sym_visibility"]).value != PRIVATE
+
+
+def _kernel(
+    body: mlir.Block,
+    name: str,
+    func: mlir.Operation,
+    functions: dict[str, mlir.Operation],
+    target: str,
+    padding: Sequence[str],
+    exact: bool,
+) -> Assumptions:
+    entry = func.regions[0].blocks[0]
+    types: list[str] = []
+    numbers: dict[mlir.Value, int] = {}
+    for argument in entry.arguments:
+        if integer_bits(argument.type) >= 32:
+            numbers[argument] = len(types)
+        types += _argument_types(kind_of(argument), func)
+    positions = Positions(func, numbers, exact)
+    with place_of(func.location), mlir.InsertionPoint.at_block_begin(body):
+        BUILDING.enter(target=target, shares=True)
+        try:
+            with (
+                build.gpu_module("kernels"),
+                build.kernel(re.sub(r"\W", "_", name), *types) as arguments,
+            ):
+                low = Lowering(RULES, functions, positions)
+                left, pads = iter(arguments), iter(padding)
+                for argument in entry.arguments:
+                    low.values[argument] = _argument(kind_of(argument), left, pads)
+                    if argument in positions:
+                        low.values[argument] = low.position(argument)
+                with low.call(func, name):
+                    function_body(low, entry)
+                kernel = arguments[0].owner.owner.operation if arguments else None
+        finally:
+            shares = BUILDING.leave()
+    kernel = kernel or body.operations[0].operation.regions[0].blocks[0].operations[0].operation
+    kernel.attributes[WINDOWS] = mlir.UnitAttr.get(kernel.context)
+    if shares and can_be_divided(kernel):
+        kernel.attributes[SHARES] = mlir.UnitAttr.get(kernel.context)
+    return positions.assumptions
+
+
+def _argument_types(kind: Kind, func: mlir.Operation) -> list[str]:
+    """The types of the arguments of the kernel that an argument of TTIR becomes."""
+    if kind.is_descriptor:
+        return [f"memref<?x{kind.stored.memory.mlir}>", *["i64"] * (2 * len(kind.shape))]
+    if kind.is_pointer:
+        return [f"memref<?x{kind.stored.memory.mlir}>"]
+    if kind.shape:
+        emit_error(func, "takes a tensor, which no launch gives")
+    return [kind.stored.mlir]
+
+
+def _argument(kind: Kind, left: Any, padding: Any) -> Item:
+    """An argument of TTIR, made of arguments of the kernel."""
+    if kind.is_descriptor:
+        base = Pointer(Array(next(left), kind.stored), None, (), kind.element)
+        count = len(kind.shape)
+        sizes = [Value(next(left), element_types.int64).to(element_types.index) for _ in range(2 * count)]
+        strides = (*sizes[count:-1], constant(element_types.index, 1))
+        outside, _, rounded = next(padding, "zero").partition("-")
+        number = math.nan if outside == "nan" else 0.0
+        return Descriptor(base, tuple(sizes[:count]), strides, kind.shape, number, rounded == "tf32")
+    if kind.is_pointer:
+        return Pointer(Array(next(left), kind.stored), None, (), kind.element)
+    found = Value(next(left), kind.stored)
+    return found.to(element_types.bool_) if kind.element == "i1" else found

@@ -1,0 +1,85 @@
+"""What the lowering asks of TTIR's types and constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from mlir import ir as mlir
+from msgspec import Struct
+
+from xegpu_py.dialects.tt.types import Ptr, TensorDesc
+from xegpu_py.ir.builtin import Decoded
+from xegpu_py.tiles import element_types
+from xegpu_py.tiles.element_types import DType, dtype_of
+
+
+class Kind(Struct, frozen=True):
+    """A type of TTIR.
+
+    Attributes:
+        shape: the extents of a tensor or of a descriptor's blocks; () of a scalar.
+        element: MLIR's name of the type of an element; of pointers, that of what they point to.
+        is_pointer: whether elements are pointers.
+        is_descriptor: whether it is a descriptor.
+    """
+
+    shape: tuple[int, ...]
+    element: str
+    is_pointer: bool = False
+    is_descriptor: bool = False
+
+    @property
+    def dtype(self) -> DType:
+        """The type of an element in registers; integers are signed."""
+        return dtype_of(self.element)
+
+    @property
+    def stored(self) -> DType:
+        """The type of an element in memory: truth values and pointers have their bytes."""
+        if self.element.startswith("!tt.ptr"):
+            return element_types.int64
+        return element_types.int8 if self.element == "i1" else dtype_of(self.element)
+
+
+def kind_of(of: mlir.Value | mlir.Type) -> Kind:
+    """The type of a value."""
+    return _KINDS[of.type if isinstance(of, mlir.Value) else of]
+
+
+def _kind(given: mlir.Type) -> Kind:
+    shape: tuple[int, ...] = ()
+    if isinstance(given, mlir.RankedTensorType):
+        shape, given = tuple(given.shape), given.element_type
+    if Ptr.matches(given):
+        return Kind(shape, Ptr.of(given).pointee, is_pointer=True)
+    if TensorDesc.matches(given):
+        desc = TensorDesc.of(given)
+        return Kind(desc.shape, desc.element, is_descriptor=True)
+    return Kind(shape, str(given))
+
+
+_KINDS = Decoded(_kind)
+
+
+def integer_bits(given: mlir.Type) -> int:
+    """The width of an integer, or of the integers of a tensor; 0 for other types."""
+    element = given.element_type if isinstance(given, mlir.RankedTensorType) else given
+    return mlir.IntegerType(element).width if isinstance(element, mlir.IntegerType) else 0
+
+
+def number_of(constant: mlir.Operation) -> Any:
+    """The number that all elements of an `arith.constant` are; None if they are not equal."""
+    attr = constant.attributes["value"]
+    if isinstance(attr, mlir.DenseElementsAttr):
+        if not attr.is_splat:
+            return None
+        attr = attr.get_splat_value()
+    if isinstance(attr, mlir.BoolAttr):
+        return attr.value
+    return attr.value if isinstance(attr, (mlir.IntegerAttr, mlir.FloatAttr)) else None
+
+
+def elements_of(constant: mlir.Operation) -> np.ndarray[Any, Any]:
+    """The elements of an `arith.constant` of a tensor."""
+    return np.array(mlir.DenseElementsAttr(constant.attributes["value"]))
