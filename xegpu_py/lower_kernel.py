@@ -7,12 +7,13 @@ import pickle
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from mlir import ir
 from msgspec import Struct, structs
 
 from xegpu_py.cache import Cache, digest, folder_of
+from xegpu_py.deferred import deferred
 from xegpu_py.dialects import visa, xetile
 from xegpu_py.dialects.xegpu.types import UNIT_STRIDES
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source, position_of
@@ -26,7 +27,6 @@ from xegpu_py.passes.analysis.tile_layout_inference import (
     stored_arguments,
     suitable_subgroups,
 )
-from xegpu_py.reference.evaluate import ReferenceKernel
 from xegpu_py.runtime.executable import REFERENCE, SMALL, Executable, Multiple, Options, Sum, Surface, parameters_of
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import TARGETS
@@ -35,6 +35,11 @@ from xegpu_py.upstream import import_upstream, is_upstream_text, is_xevm_text
 from xegpu_py.visa.allocate import placed
 from xegpu_py.visa.program import chosen, digest_of
 from xegpu_py.visa.verify import verify
+
+if TYPE_CHECKING:
+    from xegpu_py.reference import evaluate
+else:
+    evaluate = deferred("xegpu_py.reference.evaluate")
 
 # `compile`: kernels of a module.
 
@@ -170,7 +175,7 @@ def compile(
     *,
     engine: Literal["reference"],
     **options: Any,
-) -> ReferenceKernel: ...
+) -> evaluate.ReferenceKernel: ...
 
 
 @overload
@@ -179,7 +184,7 @@ def compile(module: Module | ModuleSource | str | Path, kernel: str | None = Non
 
 def compile(
     module: Module | ModuleSource | str | Path, kernel: str | None = None, **options: Any
-) -> Kernel | ReferenceKernel:
+) -> Kernel | evaluate.ReferenceKernel:
     """Lower a kernel of XeTile or XeGPU to vISA.
 
     With `engine="reference"` the kernel is not lowered, but evaluated at its own level. Of the other options only
@@ -202,7 +207,7 @@ def compile(
     own = Options.from_keywords(**{**stated_options(source), **options})
     if own.engine == REFERENCE:
         found = source.read()
-        return ReferenceKernel(found, chosen_kernel(found, kernel), own.model)
+        return evaluate.ReferenceKernel(found, chosen_kernel(found, kernel), own.model)
     return source.kernel(kernel, own)
 
 

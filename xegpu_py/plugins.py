@@ -7,8 +7,14 @@ distribution adds a name by an entry point of its own, and passes by entry point
 from __future__ import annotations
 
 import functools
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from xegpu_py.deferred import deferred
+
+if TYPE_CHECKING:
+    from importlib import metadata
+else:
+    metadata = deferred("importlib.metadata")
 
 GROUP = "xegpu_py.plugins"
 
@@ -19,9 +25,8 @@ class MissingExtra(ImportError):
     """A package of an extra of xegpu-py is not installed."""
 
 
-def _entry_points(group: str) -> dict[str, Any]:
-    # With what it imports, importlib.metadata takes a tenth of the start of a tool, which needs no extension.
-    return {point.name: point for point in import_module("importlib.metadata").entry_points(group=group)}
+def _entry_points(group: str) -> dict[str, metadata.EntryPoint]:
+    return {point.name: point for point in metadata.entry_points(group=group)}
 
 
 @functools.cache

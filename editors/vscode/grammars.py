@@ -12,7 +12,7 @@ from typing import Any
 from pygments.lexer import RegexLexer, words
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, _TokenType
 
-from xegpu_py.drawing import MlirLexer, VisaLexer
+from xegpu_py.highlighting import MlirLexer, VisaLexer
 
 _SCOPES = {
     Comment: "comment.line.double-slash",

@@ -8,7 +8,7 @@ from markdown import ROOT
 from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.token import Error, Keyword, Name, Number, Text
 
-from xegpu_py.drawing import MlirLexer, VisaLexer
+from xegpu_py.highlighting import MlirLexer, VisaLexer
 
 FILES = sorted(p for top in ("test", "examples") for s in ("*.mlir", "*.visaasm") for p in (ROOT / top).rglob(s))
 

@@ -15,7 +15,7 @@ from mlir import ir
 from mlir import ir as mlir
 from msgspec import Struct, structs
 
-from xegpu_py.drawing import html
+from xegpu_py.deferred import deferred
 from xegpu_py.ir.assembly_format import unknown_attribute
 from xegpu_py.ir.bindings import blocks_in, is_kernel, load_dialects
 from xegpu_py.ir.definition import DYNAMIC, FUNCTIONS, Attr, Dialect, EnumCodec, Type
@@ -36,6 +36,9 @@ from xegpu_py.ir.reader import Reader, Rewritten, with_cast
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from xegpu_py import highlighting
+else:
+    highlighting = deferred("xegpu_py.highlighting")
 
 # Modules: reading, printing and verifying them in dialect syntax.
 
@@ -135,7 +138,7 @@ class Module:
 
     def _repr_html_(self) -> str:
 
-        return html(self.text())
+        return highlighting.html(self.text())
 
     def text(self, **options: Any) -> str:
         """The module as text; see `print_op` for the options."""

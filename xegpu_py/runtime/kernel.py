@@ -15,8 +15,8 @@ import numpy as np
 from msgspec import structs
 
 from xegpu_py.cache import Cache, folder_of
+from xegpu_py.deferred import deferred
 from xegpu_py.dialects.xegpu.types import UNIT_STRIDES
-from xegpu_py.drawing import html
 from xegpu_py.engines.faults import Races, RuntimeFault
 from xegpu_py.engines.interpreter import Interpreter
 from xegpu_py.engines.jit.checks import MAX_REUSED_BYTES, RaceSuspected, Shadow
@@ -50,15 +50,19 @@ from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
 from xegpu_py.visa.allocate import HEADER_BYTES, placed
 from xegpu_py.visa.dataflow import flow_of, has_calls, polls
-from xegpu_py.visa.finalizer import FinalizerError, FinalizerMissing, finalize
 from xegpu_py.visa.fp_modes import with_modes
 from xegpu_py.visa.legacy_messages import as_today
 from xegpu_py.visa.program import PRINT_BUFFER, STATE, Dim, Program, chosen, extent
 from xegpu_py.visa.verify import verify
 
 if TYPE_CHECKING:
+    from xegpu_py import highlighting
     from xegpu_py.engines.interpreter import Observer
     from xegpu_py.engines.jit.checks import Log
+    from xegpu_py.visa import finalizer
+else:
+    highlighting = deferred("xegpu_py.highlighting")
+    finalizer = deferred("xegpu_py.visa.finalizer")
 
 
 class Kernel:
@@ -181,7 +185,7 @@ class Kernel:
         return self._modules() if self._modules else {}
 
     def _repr_html_(self) -> str:
-        return html(self.asm)
+        return highlighting.html(self.asm)
 
     @property
     def asm(self) -> str:
@@ -207,10 +211,10 @@ class Kernel:
             return self._remake(structs.replace(self.options, target=target)).binary()
         try:
             text = assembly.write([self.executable.program])
-            return finalize(text, self.options.target, self.options.registers, "ocloc").binary
-        except FinalizerMissing:
+            return finalizer.finalize(text, self.options.target, self.options.registers, "ocloc").binary
+        except finalizer.FinalizerMissing:
             raise
-        except FinalizerError as refused:
+        except finalizer.FinalizerError as refused:
             raise self._error(f"kernel '{self.name}': {refused}") from None
 
     @property

@@ -10,17 +10,22 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache, update_wrapper
-from typing import Any, ClassVar, Concatenate, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Literal, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
 from msgspec import Struct, StructMeta, structs
 from msgspec.structs import astuple
 
-from xegpu_py.drawing import html
+from xegpu_py.deferred import deferred
 from xegpu_py.ir.builtin import formatted, is_float
 from xegpu_py.ir.diagnostics import Position
 from xegpu_py.numerics.formats import FLOATS, TYPES, Array, Format
+
+if TYPE_CHECKING:
+    from xegpu_py import highlighting
+else:
+    highlighting = deferred("xegpu_py.highlighting")
 
 # `Program`: a kernel decoded into plain immutable records, which engines, allocator and writers read.
 
@@ -215,7 +220,7 @@ class Program:
         return {f.name: getattr(self, f.name) for f in fields(self)} | {"known": kept}
 
     def _repr_html_(self) -> str:
-        return html(Program.write([self]))
+        return highlighting.html(Program.write([self]))
 
     @cached_property
     def labels(self) -> Mapping[str, int]:

@@ -22,8 +22,8 @@ from pygments.lexer import RegexLexer
 from pygments.token import Comment, Keyword, Name, Number, String, _TokenType
 
 from xegpu_py.dialects import visa
-from xegpu_py.drawing import MlirLexer, VisaLexer
 from xegpu_py.extensions.editor.names import Definition, Names, mlir_names, visa_names
+from xegpu_py.highlighting import MlirLexer, VisaLexer
 from xegpu_py.ir.definition import Attr, Dialect, EnumCodec, Type
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, position_of
 from xegpu_py.ir.module import Context, Module, dialects, parse_source, walk

@@ -18,11 +18,11 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexer import Lexer
 from pygments.lexers import PythonLexer
 
-from xegpu_py.drawing import MlirLexer, VisaLexer
 from xegpu_py.extensions.profile.counts import LINE, SUMMED, Row, by_line
 from xegpu_py.extensions.profile.gpus import Gpu
 from xegpu_py.extensions.profile.launches import Launched
 from xegpu_py.extensions.profile.time_model import BARRIER, Prediction
+from xegpu_py.highlighting import MlirLexer, VisaLexer
 from xegpu_py.layout.maps import from_wg_map
 from xegpu_py.layout.nested import LayoutError, layout_picture
 from xegpu_py.numerics.formats import Array
