@@ -22,12 +22,12 @@ from xegpu_py.passes.analysis.vector_layouts import functions, map_of, masked_ov
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.lane_layout_conversion import (
     Distributor,
+    apply_moves,
     constant_part,
     distribute,
-    moved,
-    moves,
-    rule,
-    shuffled,
+    distribution_rule,
+    plan_layout_moves,
+    shuffle_scalar,
 )
 from xegpu_py.passes.rewriting.memory_access import Transfer
 
@@ -168,7 +168,7 @@ def transfer(d: Distributor, op: ir.Operation, mask: ir.Value | None = None) -> 
     return []
 
 
-@rule("vector.transfer_read", "vector.transfer_write")
+@distribution_rule("vector.transfer_read", "vector.transfer_write")
 def _transfer(d: Distributor, op: ir.Operation) -> None:
     d.replace_parts(op, *transfer(d, op))
 
@@ -246,7 +246,7 @@ def scalars_through_memory(d: Distributor, value: ir.Value, count: int, number: 
 # Ops under a `vector.mask`.
 
 
-@rule("vector.mask")
+@distribution_rule("vector.mask")
 def masked(d: Distributor, op: ir.Operation) -> None:
     """Distribute the masked op. Masked-off elements are the identity, not accessed, or taken from the passthrough."""
     inner = masked_op(op)
@@ -280,7 +280,7 @@ def _gathered(d: Distributor, gather: ir.Operation, mask: ir.Value) -> ir.Value:
     # The last two operands are the gather's own mask and its passthrough.
     own = len(operands) - 2
     operands[own] = build.make("arith.andi", mask.type, operands[own], mask)
-    return build.like(gather, [operands[-1].type], operands).results[0]
+    return build.create_like(gather, [operands[-1].type], operands).results[0]
 
 
 def _passed(d: Distributor, op: ir.Operation, inner: ir.Operation | None, made: ir.Value) -> ir.Value:
@@ -360,9 +360,9 @@ class Reduction:
         """The value of the lane whose number differs in these bits."""
         bits = build.constant(ir.IntegerType.get_signless(32), offset)
         if not isinstance(value.type, ir.VectorType):
-            return shuffled(self.d, value, "xor", bits)
+            return shuffle_scalar(self.d, value, "xor", bits)
         positions = itertools.product(*map(range, shape_of(value)))
-        found = [shuffled(self.d, build.extract(value, position), "xor", bits) for position in positions]
+        found = [shuffle_scalar(self.d, build.extract(value, position), "xor", bits) for position in positions]
         return build.from_elements(found, shape_of(value))
 
     def _over_subgroups(self, partial: ir.Value) -> ir.Value:
@@ -403,7 +403,7 @@ def multi_reduced(d: Distributor, op: ir.Operation, source: ir.Value | None = No
     return partial if found.is_local else found.combine(found.finish(partial), acc)
 
 
-@rule("vector.multi_reduction")
+@distribution_rule("vector.multi_reduction")
 def multi_reduction(d: Distributor, op: ir.Operation) -> None:
     """Reduce within the lane, then across lanes and subgroups, then add the accumulator."""
     d.replace_parts(op, multi_reduced(d, op))
@@ -416,12 +416,12 @@ def reduced(d: Distributor, op: ir.Operation, source: ir.Value | None = None) ->
     part = d.part(vector) if source is None else source
     found = Reduction(d, op, layout, [0], element_of(vector))
     flat = build.shape_cast(part, [math.prod(layout.distributed_shape)])
-    partial = build.like(op, [found.element], [flat]).results[0]
+    partial = build.create_like(op, [found.element], [flat]).results[0]
     total = found.finish(partial)
     return found.combine(total, op.operands[1]) if len(op.operands) > 1 else total
 
 
-@rule("vector.reduction")
+@distribution_rule("vector.reduction")
 def reduction(d: Distributor, op: ir.Operation) -> None:
     """A reduction to a scalar, which is the same in all lanes."""
     d.replace_parts(op, reduced(d, op))
@@ -476,7 +476,7 @@ def _under(mask: ir.Value, made: ir.Value) -> ir.Value:
     return outer.results[0]
 
 
-@rule("vector.contract")
+@distribution_rule("vector.contract")
 def contract(d: Distributor, op: ir.Operation) -> None:
     """Contract within the lane, then reduce across lanes and subgroups, then add the accumulator."""
     d.replace_parts(op, contracted(d, op))
@@ -485,13 +485,13 @@ def contract(d: Distributor, op: ir.Operation) -> None:
 # Changes of layout, and ops within a lane: constants, broadcasts, transposes, casts, steps, masks.
 
 
-@rule("arith.constant", "ub.poison")
+@distribution_rule("arith.constant", "ub.poison")
 def constant_vector(d: Distributor, op: ir.Operation) -> None:
     """A constant of the part's shape; if its elements differ, the lane's own ones."""
     result = op.results[0]
     kind = d.part_type(d.layout(op, result), element_of(result))
     if op.name == "ub.poison":
-        d.replace_parts(op, build.like(op, [kind], []).results[0])
+        d.replace_parts(op, build.create_like(op, [kind], []).results[0])
         return
     value = ir.DenseElementsAttr(op.attributes["value"])
     if value.is_splat:
@@ -516,7 +516,7 @@ def spread(part: ir.Value, dims: Sequence[int], layout: NestedLayout) -> ir.Valu
     return build.broadcast(build.shape_cast(part, unit), build.with_shape(part.type, layout.distributed_shape))
 
 
-@rule(*WHOLE)
+@distribution_rule(*WHOLE)
 def rearranged(d: Distributor, op: ir.Operation) -> None:
     """Reorder and broadcast batches, outers and elements alike."""
     result, source = op.results[0], op.operands[0]
@@ -541,13 +541,13 @@ def index_vector(d: Distributor, layout: NestedLayout, dim: int) -> ir.Value:
     return table if base == 0 else build.binary("addi", table, build.broadcast(build.index(base), table.type))
 
 
-@rule("vector.step")
+@distribution_rule("vector.step")
 def step(d: Distributor, op: ir.Operation) -> None:
     """The indices of a lane's elements."""
     d.replace_parts(op, index_vector(d, d.layout(op, op.results[0]), 0))
 
 
-@rule("vector.create_mask", "vector.constant_mask")
+@distribution_rule("vector.create_mask", "vector.constant_mask")
 def create_mask(d: Distributor, op: ir.Operation) -> None:
     """True where the index is below the bound in each dimension."""
     layout = d.layout(op, op.results[0])
@@ -565,13 +565,13 @@ def create_mask(d: Distributor, op: ir.Operation) -> None:
 
 def converted(d: Distributor, part: ir.Value, source: NestedLayout, target: NestedLayout) -> ir.Value:
     """Convert a part to another layout: unchanged, by reordering registers, by shuffles, or through shared memory."""
-    how = moves(source, target, d.subgroup_size)
+    how = plan_layout_moves(source, target, d.subgroup_size)
     if how is None:
         return through_memory(d, part, source, target)[0]
-    return moved(d, part, how, d.part_type(target, element_of(part)))
+    return apply_moves(d, part, how, d.part_type(target, element_of(part)))
 
 
-@rule("iree_vector_ext.to_layout")
+@distribution_rule("iree_vector_ext.to_layout")
 def to_layout(d: Distributor, op: ir.Operation) -> None:
     """Convert the layout; emits nothing if the lanes already have their elements."""
     value, result = op.operands[0], op.results[0]
@@ -579,7 +579,7 @@ def to_layout(d: Distributor, op: ir.Operation) -> None:
     d.replace_parts(op, converted(d, d.part(value), d.layouts.get(value, target), target))
 
 
-@rule("vector.shape_cast")
+@distribution_rule("vector.shape_cast")
 def cast_shape(d: Distributor, op: ir.Operation) -> None:
     """Convert to the result's layout. Elements keep their row-major number."""
     given, made = op.operands[0], op.results[0]

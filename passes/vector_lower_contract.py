@@ -200,13 +200,13 @@ def _unmasked(op: ir.Operation) -> tuple[ir.Value, ...]:
     elif inner.name == "vector.gather":
         *operands, own, otherwise = inner.operands
         both = build.make("arith.andi", mask.type, own, mask)
-        found = list(build.like(inner, [inner.results[0].type], [*operands, both, otherwise]).results)
+        found = list(build.create_like(inner, [inner.results[0].type], [*operands, both, otherwise]).results)
     else:
         # A reduction: contractions and outer products are lowered before, and no other op can be masked.
         source, *rest = inner.operands
         identity = build.constant(source.type, CombiningKind.of(inner).identity(element_of(source)))
         chosen = build.select(mask, source, identity)
-        found = list(build.like(inner, [inner.results[0].type], [chosen, *rest]).results)
+        found = list(build.create_like(inner, [inner.results[0].type], [chosen, *rest]).results)
     if passed:
         is_read = inner is not None and inner.name == "vector.transfer_read"
         order = Transfer(inner).mask_dims if is_read else []

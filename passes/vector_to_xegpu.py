@@ -23,7 +23,7 @@ from xegpu_py.passes.analysis.ir_queries import (
 )
 from xegpu_py.passes.analysis.target_messages import message_sizes
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.memory_access import Elements, Transfer, lane_offsets
+from xegpu_py.passes.rewriting.memory_access import MemrefElements, Transfer, lane_offsets
 from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
 
 rule: Rules[Rule[Accesses]] = Rules()
@@ -79,7 +79,7 @@ def _spread(value: ir.Value, count: int) -> ir.Value:
     return build.broadcast(value, build.vector_type((count,), value.type))
 
 
-class _Memref(Elements):
+class _Memref(MemrefElements):
     """A memref whose elements are accessed at indices that are given."""
 
     def __init__(self, accesses: Accesses, value: ir.Value, indices: Sequence[ir.Value]) -> None:
@@ -119,7 +119,7 @@ def _read_rows(memory: _Memref, shape: tuple[int, ...]) -> ir.Value:
     outer = memory.rank - len(shape)
     rows = [(*r, 0) for r in np.ndindex(*shape[:-1])]
     loads = [xegpu.load_nd(memory.line([*[0] * outer, *map(int, row)], shape[-1]), mode="vc") for row in rows]
-    parts = [build.with_index(v, memory.element) for v in loads]
+    parts = [build.index_from_memory(v, memory.element) for v in loads]
     if len(parts) == 1:
         return build.shape_cast(parts[0], shape)
     found = build.constant(build.vector_type(shape, memory.element), 0)
@@ -142,7 +142,7 @@ def _write_rows(memory: _Memref, value: ir.Value) -> None:
         return
     outer = memory.rank - len(shape)
     for row in np.ndindex(*shape[:-1]):
-        part = build.without_index(build.extract(value, row))
+        part = build.index_to_memory(build.extract(value, row))
         xegpu.store_nd(part, memory.line([*[0] * outer, *map(int, row), 0], shape[-1]), mode="vc")
 
 
@@ -256,7 +256,7 @@ def _transfer_read(accesses: Accesses, op: ir.Operation) -> ir.Value:
     transfer = Transfer(op)
     result = transfer.vector
     memory = _Memref(accesses, transfer.memref, transfer.indices)
-    if not shape_of(result) or transfer.is_rows():
+    if not shape_of(result) or transfer.moves_whole_rows():
         return _read_rows(memory, shape_of(result))
     offsets, active, count = _elements(memory, transfer)
     assert transfer.padding is not None
@@ -269,7 +269,7 @@ def _transfer_write(accesses: Accesses, op: ir.Operation) -> None:
     transfer = Transfer(op)
     value = transfer.vector
     memory = _Memref(accesses, transfer.memref, transfer.indices)
-    if not shape_of(value) or transfer.is_rows():
+    if not shape_of(value) or transfer.moves_whole_rows():
         _write_rows(memory, value)
     else:
         offsets, active, count = _elements(memory, transfer)

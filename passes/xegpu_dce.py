@@ -36,7 +36,7 @@ class XeGPUDce(Pass):
         for loop in [o for o in walk(op) if o.name == "scf.for"]:
             kept = [i for i in range(len(loop.results)) if not _only_for_itself(loop, i)]
             if len(kept) < len(loop.results):
-                build.without_carried(loop.opview, kept)
+                build.drop_loop_carried(loop.opview, kept)
         harmless = frozenset[str]() if self.keep_loads else frozenset(["read"])
         # Users come after what they use, so that one pass from the end finds chains of dead ops too.
         for inner in reversed(walk(op)):

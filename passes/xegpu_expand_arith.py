@@ -108,7 +108,7 @@ def _by_wider(low: Expansion, op: ir.Operation, wide: str) -> ir.Value:
     """Apply the op to a wider format, and convert its result back if it has the narrow format."""
     kind, narrow = op.results[0].type, _format(op.operands[0])
     is_narrow = str(element_of(kind)) == narrow
-    made = build.like(op, [_in(kind, wide) if is_narrow else kind], [converted(v, wide) for v in op.operands])
+    made = build.create_like(op, [_in(kind, wide) if is_narrow else kind], [converted(v, wide) for v in op.operands])
     return converted(made.results[0], narrow) if is_narrow else made.results[0]
 
 
@@ -368,7 +368,7 @@ def from_integer(low: Expansion, op: ir.Operation) -> ir.Value | None:
         held = _rounded_to_odd(op, value, FLOATS[element])
     else:
         return None
-    single = build.like(op, [_in(op.results[0].type, "f32")], [held]).results[0]
+    single = build.create_like(op, [_in(op.results[0].type, "f32")], [held]).results[0]
     return converted(single, element)
 
 
@@ -584,7 +584,7 @@ def _for_subgroups(ops: Sequence[ir.Operation]) -> bool:
                     op, *build.if_(condition, [op.results[0].type], *(partial(list, [value]) for value in values))
                 )
             else:
-                kind = build.kind_of(op)
+                kind = build.combining_kind(op)
                 number, count = (
                     build.make(name, build.index_type()) for name in ("gpu.subgroup_id", "gpu.num_subgroups")
                 )

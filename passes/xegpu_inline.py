@@ -59,7 +59,7 @@ class XeGPUInline(Pass):
             with ir.InsertionPoint(load), load.location:
                 vector = build.vector_type(kind.shape, kind.element_type)
                 numbers = ir.DenseElementsAttr.get(dense_elements(value), vector)
-                whole = build.flat(build.make("arith.constant", vector, value=numbers))
+                whole = build.flatten(build.make("arith.constant", vector, value=numbers))
                 at: build.Index = 0
                 for extent, index in zip(kind.shape, list(load.operands)[1:]):
                     at = build.add(build.multiply(at, extent), index)

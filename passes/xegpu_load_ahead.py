@@ -31,7 +31,7 @@ from xegpu_py.passes.analysis.ir_queries import (
     target_for,
 )
 from xegpu_py.passes.analysis.memory_effects import effects_of
-from xegpu_py.passes.rewriting.builders import carrying, clone_with_operands, replace_op
+from xegpu_py.passes.rewriting.builders import clone_with_operands, loop_carrying, replace_op
 from xegpu_py.target import Target
 
 
@@ -252,7 +252,7 @@ class _Rebuilding:
     def _exchange(self, loads: Sequence[_Load], begun: Sequence[ir.Value], nexts: Sequence[ir.Value]) -> None:
         """A loop with the same body that carries the loads too, in the place of the old one."""
         count = len(self._yields)
-        made = carrying(self._loop.opview, range(count), begun)
+        made = loop_carrying(self._loop.opview, range(count), begun)
         with ir.InsertionPoint(made.body):
             scf.YieldOp([*self._ops[-1].operands, *nexts])
         for load, new in zip(loads, list(made.inner_iter_args)[count:]):

@@ -33,8 +33,8 @@ from xegpu_py.passes.analysis.ir_queries import element_of, is_desc, shape_of, s
 from xegpu_py.passes.analysis.message_tiling import Box, Segments, box_shape, tiles
 from xegpu_py.passes.analysis.target_messages import expand_load_transform, hints_of, merge_transposed_units
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.builders import known
-from xegpu_py.passes.rewriting.memory_access import lane_offsets, lanes_below
+from xegpu_py.passes.rewriting.builders import fold_index
+from xegpu_py.passes.rewriting.memory_access import lane_offsets, lanes_in_bounds
 from xegpu_py.passes.rewriting.rewriter import Conversion, Rule, Rules
 from xegpu_py.target import Target
 
@@ -162,8 +162,10 @@ class Fallback(Conversion):
             return self.place(op.opview.tdesc) is None or not self._is_needed(op)
         return not any(map(self.place, op.results))
 
-    def one(self, value: ir.Value) -> ir.Value:
-        return super().one(value) if self.place(value) is None or not self.is_kept(value) else self.get(value)[0]
+    def replacement(self, value: ir.Value) -> ir.Value:
+        return (
+            super().replacement(value) if self.place(value) is None or not self.is_kept(value) else self.get(value)[0]
+        )
 
     def become(self, op: ir.Operation, numbers: Sequence[ir.Value]) -> None:
         """Set the numbers that an op's descriptor becomes."""
@@ -202,7 +204,7 @@ def _tensor(view: Any) -> _Tensor:
     """The tensor of an `xegpu.create_nd_tdesc`."""
     if not isinstance(view.source.type, ir.MemRefType):
         # A line may have no known extent; no access to it reads the extent.
-        extents, strides = tuple(map(known, view.shape)) or (0,), tuple(map(known, view.strides)) or (1,)
+        extents, strides = tuple(map(fold_index, view.shape)) or (0,), tuple(map(fold_index, view.strides)) or (1,)
         return _Tensor(view.source, 0, extents, strides)
     facts = tensor_of(view)
     start, *own = build.strided_layout(view.source)
@@ -238,7 +240,9 @@ def update(low: Fallback, op: ir.Operation) -> None:
     view: Any = op.opview
     held, by = low.numbers(view.tdesc), list(view.offsets)
     fixed = len(held) - len(by)
-    low.become(op, [*held[:fixed], *(build.index(build.add(known(a), known(b))) for a, b in zip(held[fixed:], by))])
+    low.become(
+        op, [*held[:fixed], *(build.index(build.add(fold_index(a), fold_index(b))) for a, b in zip(held[fixed:], by))]
+    )
 
 
 def _address(tensor: _Tensor, at: build.Index, desc: TensorDesc) -> ir.Value:
@@ -473,7 +477,7 @@ class _Access(Struct):
                 if not (place >= 0 and place + size <= extent):
                     found.append(_mask([0 <= place + n < extent for n in numbers]))
                 continue
-            found.append(lanes_below(numbers, place, extent))
+            found.append(lanes_in_bounds(numbers, place, extent))
         result = found[0] if found else build.all_set(lanes)
         for other in found[1:]:
             result = build.binary("andi", result, other)
@@ -494,9 +498,9 @@ def _access(low: Fallback, op: ir.Operation, vector: tuple[int, ...]) -> _Access
     place = low.places[low.surfaces.classes.find(view.tdesc)]
     desc = TensorDesc.of(view.tdesc)
     held, rank = low.numbers(view.tdesc), place.rank
-    offsets = tuple(map(known, held[-rank:]))
+    offsets = tuple(map(fold_index, held[-rank:]))
     if place.address:
-        numbers = tuple(map(known, held[1:-rank]))
+        numbers = tuple(map(fold_index, held[1:-rank]))
         tensor = _Tensor(held[0], 0, numbers[:rank], numbers[rank:] if place.stepped else (*numbers[rank:], 1))
     else:
         tensor = _tensor(low.surfaces.creations_of(view.tdesc)[0])
@@ -554,11 +558,11 @@ def store(low: Fallback, op: ir.Operation) -> None:
         if not lines and mask is None:
             continue
         own = access.own(box)
-        value = build.flat(build.extract_slice(view.value, [first for first, _ in own], box_shape(own)))
+        value = build.flatten(build.extract_slice(view.value, [first for first, _ in own], box_shape(own)))
         if lines:
             xegpu.store_nd(value, _line_desc(access, part, lines), mode="vc", **hints)
         else:
-            value = build.padded(value, (len(access.lanes(part)[0]),))
+            value = build.pad_with_zeros(value, (len(access.lanes(part)[0]),))
             xegpu.store_scatter(value, access.descriptor(part), mask, mode="vc", **hints)
         count += 1
     _say(low, op, count, "1D store" if lines else "scatter")

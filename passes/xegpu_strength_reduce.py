@@ -129,7 +129,7 @@ class _Reduction:
         self._loop, self._ranges = loop, ranges
         self._body = loop.regions[0].blocks[0]
         lower, _, step, *self._inits = loop.operands
-        self._variables = [_Induction(build.known(lower), build.known(step), False)]
+        self._variables = [_Induction(build.fold_index(lower), build.fold_index(step), False)]
 
     def run(self) -> None:
         """Replace the loop if it carries a descriptor that can be expanded, or equal induction variables."""
@@ -178,7 +178,10 @@ class _Reduction:
 
     def _positions(self, n: int, inits: Sequence[build.Index], steps: Sequence[build.Index]) -> list[_Position]:
         is_used_after = is_used(self._loop.results[n])
-        return [self._position(_Induction(build.known(i), build.known(s), is_used_after)) for i, s in zip(inits, steps)]
+        return [
+            self._position(_Induction(build.fold_index(i), build.fold_index(s), is_used_after))
+            for i, s in zip(inits, steps)
+        ]
 
     def _position(self, wanted: _Induction) -> _Position:
         """A number in an iteration. An induction variable is added only if no other one differs by a constant."""
@@ -202,7 +205,7 @@ class _Reduction:
         kept = [n for n in range(len(self._inits)) if n not in placed]
         olds, end = list(self._body.arguments)[1:], terminator(self._body)
         results = list(loop.results)
-        made = build.carrying(loop.opview, kept, [build.index(v.init) for v in added])
+        made = build.loop_carrying(loop.opview, kept, [build.index(v.init) for v in added])
         new, *news = made.body.arguments
         with ir.InsertionPoint.at_block_begin(made.body):
             for n, found in placed.items():

@@ -13,7 +13,7 @@ from xegpu_py.ir.control_flow import terminator, yielded
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.analysis.ir_queries import arguments_of, block_of, defining_op, target_for, tile_kernels
-from xegpu_py.passes.rewriting.builders import add, carrying, clone_with_operands, index, known, multiply
+from xegpu_py.passes.rewriting.builders import add, clone_with_operands, fold_index, index, loop_carrying, multiply
 from xegpu_py.passes.rewriting.rewriter import is_tile
 from xegpu_py.target import FARTHEST_PREFETCH, Block2DLimits, Target
 
@@ -83,12 +83,12 @@ class Prefetching:
             begun = [self._begin(inits[arguments.index(move.operands[0])], move) for move in moves]
             for op in made:
                 for iteration in range(self._distance):
-                    self._make(op, {counter: index(add(lower, multiply(known(step), iteration)))})
+                    self._make(op, {counter: index(add(lower, multiply(fold_index(step), iteration)))})
         with end.location, ir.InsertionPoint(end):
             for op in made:
-                self._make(op, {counter: index(add(counter, multiply(known(step), self._distance)))})
+                self._make(op, {counter: index(add(counter, multiply(fold_index(step), self._distance)))})
         if begun:
-            carrier = carrying(loop.opview, range(len(outs)), begun)
+            carrier = loop_carrying(loop.opview, range(len(outs)), begun)
             with end.location, ir.InsertionPoint(carrier.body):
                 nexts = [self._step(*pair) for pair in zip(list(carrier.inner_iter_args)[len(outs) :], moves)]
                 scf.YieldOp([*end.operands, *nexts])

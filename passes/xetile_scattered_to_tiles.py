@@ -50,8 +50,8 @@ from xegpu_py.passes.analysis.ir_queries import (
 from xegpu_py.passes.analysis.target_messages import hints_of
 from xegpu_py.passes.rewriting.builders import (
     Index,
+    fold_index,
     index,
-    known,
     multiply,
     reinterpret_cast,
     replace_op,
@@ -367,7 +367,7 @@ class _Blocks:
         view: Any = op.opview
         old = Tile.of(init.tile)
         source = self._matrix(op, init.source, block)
-        place = [known(self._forms.build(p, op)) for p in (block.row, block.column)]
+        place = [fold_index(self._forms.build(p, op)) for p in (block.row, block.column)]
         turned = block.turned and block.shape[0] > 1
         shape = block.shape[::-1] if turned else block.shape
         kind = Tile(shape, old.element, TileAttr(order=(0, 1) if turned else (1, 0), wg_map=block.wg_map))
@@ -390,7 +390,7 @@ class _Blocks:
         with ir.InsertionPoint(op):
             rows, columns = (self._least(extents, op) for extents in (block.rows, block.columns))
             granule = 512 // bits_of(ir.MemRefType(source.type).element_type)
-            pitch = known(forms.build(block.pitch, op)) if block.pitch else _rounded_up(columns, granule)
+            pitch = fold_index(forms.build(block.pitch, op)) if block.pitch else _rounded_up(columns, granule)
             sizes, strides = [rows, columns], [pitch, 1]
             if block.turned and block.shape[0] > 1:
                 sizes, strides = sizes[::-1], strides[::-1]

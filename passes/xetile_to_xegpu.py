@@ -38,7 +38,7 @@ from xegpu_py.passes.analysis.target_messages import hints_of, message_sizes, vn
 from xegpu_py.passes.analysis.target_rules import require_registers
 from xegpu_py.passes.analysis.tile_layout_inference import has_maps, value_classes
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.memory_access import lane_offsets, lanes_below
+from xegpu_py.passes.rewriting.memory_access import lane_offsets, lanes_in_bounds
 from xegpu_py.passes.rewriting.rewriter import Rule, Rules, TileConversion, is_tile
 
 
@@ -304,7 +304,7 @@ class Lowering(TileConversion):
         return self.forms.tile(value).types() if is_tile(value) else None
 
     def numbers(self, numbers: Sequence[ir.Value | int]) -> list[build.Index]:
-        return [n if isinstance(n, int) else self.one(n) for n in numbers]
+        return [n if isinstance(n, int) else self.replacement(n) for n in numbers]
 
     # Tiles.
 
@@ -353,7 +353,7 @@ class Lowering(TileConversion):
         if not form.tile.scattered:
             yield from self.elements(form, *self.place(form, held))
             return
-        masks = _parts(None if view.mask is None else self.one(view.mask), form.tile.shape)
+        masks = _parts(None if view.mask is None else self.replacement(view.mask), form.tile.shape)
         for desc, (mask, lanes) in zip(held, masks, strict=True):
             yield desc, mask, lanes
 
@@ -375,7 +375,7 @@ class Lowering(TileConversion):
             mask = None
             limits = zip((rows, across), place, (row, column), matrix.extents) if not form.in_bounds else ()
             for numbers, at, by, extent in limits:
-                below = lanes_below([n + by for n in numbers], at, extent)
+                below = lanes_in_bounds([n + by for n in numbers], at, extent)
                 mask = below if mask is None else arith.andi(mask, below)
             yield desc, build.all_set(lanes) if mask is None else mask, lanes
 
@@ -388,10 +388,10 @@ def init_tile(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     view: InitTileOp = op.opview
     form = low.forms.tile(view.tile)
     if form.tile.scattered:
-        source, offsets = low.one(view.source), low.one(view.indices)
+        source, offsets = low.replacement(view.source), low.replacement(view.indices)
         pieces = [(part, scattered_desc(form.tile, lanes).to_ir()) for part, lanes in _parts(offsets)]
         return [xegpu.create_tdesc(source, part, tdesc=kind, **VC) for part, kind in pieces]
-    matrix, offsets = matrix_of(view, low.one), low.numbers(view.offsets[-2:])
+    matrix, offsets = matrix_of(view, low.replacement), low.numbers(view.offsets[-2:])
     found = [low.descriptor(form, matrix, offsets)] if form.is_block else []
     if form.has_place:
         found += [build.index(n) for n in offsets]
@@ -409,7 +409,7 @@ def update_tile_offset(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     view: Any = op.opview
     form, held = low.forms.tile(view.tile), low.get(view.tile)
     if form.tile.scattered:
-        moves = _parts(low.one(view.indices))
+        moves = _parts(low.replacement(view.indices))
         pairs = zip(held, moves, strict=True)
         return [xegpu.update_offset(desc, by, result=desc.type, **VC) for desc, (by, _) in pairs]
     offsets = low.numbers(view.offsets)
@@ -466,7 +466,7 @@ def load_tile(low: Lowering, op: ir.Operation) -> list[ir.Value]:
 def store_tile(low: Lowering, op: ir.Operation) -> None:
     """Store the block in its layout in memory."""
     view: Any = op.opview
-    tile, stored = Tile.of(view.tile), low.one(view.value)
+    tile, stored = Tile.of(view.tile), low.replacement(view.value)
     if tile.column_major:
         stored = build.transpose(stored, [1, 0])
     xegpu.store_nd(stored, low.get(view.tile)[0], **VC, **hints_of(view))
@@ -491,7 +491,7 @@ def load(low: Lowering, op: ir.Operation) -> list[ir.Value]:
 def store(low: Lowering, op: ir.Operation) -> None:
     """Scatter the elements of each message."""
     view: Any = op.opview
-    for (desc, mask, _), (part, _) in zip(low.lanes(view), _parts(low.one(view.value)), strict=True):
+    for (desc, mask, _), (part, _) in zip(low.lanes(view), _parts(low.replacement(view.value)), strict=True):
         xegpu.store_scatter(part, desc, mask, **VC, **hints_of(view))
     low.replace(op)
 
@@ -500,8 +500,8 @@ def store(low: Lowering, op: ir.Operation) -> None:
 def atomic_rmw(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     """Update the elements of each message atomically."""
     view: Any = op.opview
-    line = build.flat(low.one(view.value))
-    expected = None if view.expected is None else build.flat(low.one(view.expected))
+    line = build.flatten(low.replacement(view.value))
+    expected = None if view.expected is None else build.flatten(low.replacement(view.expected))
     pieces, at = [], 0
     for desc, mask, lanes in low.lanes(view):
         part, wanted = (None if v is None else build.extract_slice(v, [at], [lanes]) for v in (line, expected))
@@ -514,16 +514,16 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> list[ir.Value]:
 def tile_mma(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     """Multiply; the second operand is in VNNI layout."""
     view: TileMmaOp = op.opview
-    a, b = low.one(view.a), low.one(view.b)
-    acc = None if view.c is None else low.one(view.c)
+    a, b = low.replacement(view.a), low.replacement(view.b)
+    acc = None if view.c is None else low.replacement(view.c)
     if view.b not in low.vnni:
         pack = vnni_factor(bits_of(element_of(b)))
         depth = -(-shape_of(b)[0] // max(pack, 1)) * max(pack, 1)
-        a, b = build.padded(a, (shape_of(a)[0], depth)), build.padded(b, (depth, shape_of(b)[1]))
+        a, b = build.pad_with_zeros(a, (shape_of(a)[0], depth)), build.pad_with_zeros(b, (depth, shape_of(b)[1]))
         b = _vnni(b, pack)
     if not view.is_scaled:
         return [xegpu.dpas(a, b, acc, result=view.d.type, **VC)]
-    scales = {n: low.one(v) for n, v in (("scale_a", view.scale_a), ("scale_b", view.scale_b)) if v is not None}
+    scales = {n: low.replacement(v) for n, v in (("scale_a", view.scale_a), ("scale_b", view.scale_b)) if v is not None}
     return [xegpu.dpas_mx(a, b, acc, result=view.d.type, **scales, **VC)]
 
 
@@ -538,7 +538,7 @@ def convert_layout(low: Lowering, op: ir.Operation) -> list[ir.Value]:
 def transposed(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     """Transpose in registers, unless the value was loaded transposed."""
     view: Any = op.opview
-    held, result = low.one(view.value), op.results[0]
+    held, result = low.replacement(view.value), op.results[0]
     if view.permutation != (0, 1):
         if view.value not in low.transposed:
             held = build.transpose(held, [1, 0])
@@ -577,7 +577,7 @@ def _parts(given: ir.Value | None, shape: Sequence[int] = ()) -> list[tuple[ir.V
     """The elements of a vector for each message of a scattered tile; without a vector, masks of `shape` of ones."""
     if given is None:
         return [(build.all_set(lanes), lanes) for _, lanes in scattered_lanes(math.prod(shape))]
-    line = build.flat(given)
+    line = build.flatten(given)
     return [(build.extract_slice(line, [at], [lanes]), lanes) for at, lanes in scattered_lanes(*shape_of(line))]
 
 
@@ -599,7 +599,7 @@ def _joined(pieces: Sequence[ir.Value], shape: Sequence[int]) -> ir.Value:
 def reduction(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     """Reduce all elements, or groups of elements, along a dimension."""
     view: Any = op.opview
-    value, (dim,) = low.one(view.value), view.dims
+    value, (dim,) = low.replacement(view.value), view.dims
     result, kind, element = shape_of(view.result), view.kind, element_of(value)
     if result[dim] > 1:
         return [_reduced(kind, value, dim, result)]
@@ -644,7 +644,7 @@ def _reduced(kind: CombiningKind, value: ir.Value, dim: int, result: tuple[int, 
 def repeated(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     """Repeat elements along a dimension."""
     view: Any = op.opview
-    value, (dim,) = low.one(view.value), view.dims
+    value, (dim,) = low.replacement(view.value), view.dims
     times, shape = view.broadcast_size, shape_of(value)
     if times is None or shape[dim] == 1:
         return [build.broadcast(value, view.result.type)]
@@ -702,7 +702,7 @@ def matrix_of(view: InitTileOp, one: Callable[[ir.Value], ir.Value]) -> Matrix:
     """
     source = one(view.source)
     shape, strides, offsets = (
-        [v if isinstance(v, int) else build.known(one(v)) for v in group]
+        [v if isinstance(v, int) else build.fold_index(one(v)) for v in group]
         for group in (view.shape, view.strides, view.offsets)
     )
     if not isinstance(source.type, ir.MemRefType):

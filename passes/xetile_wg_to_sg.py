@@ -156,9 +156,9 @@ class Distribution(TileConversion):
         part = Tile.of(value).part(own.data).to_ir() if is_tile(value) else build.with_shape(value.type, own.data)
         return [part] * own.own_count
 
-    def no_rule(self, op: ir.Operation) -> None:
+    def convert_without_rule(self, op: ir.Operation) -> None:
         if not any(is_vector(v) for v in (*op.operands, *op.results)):
-            super().no_rule(op)
+            super().convert_without_rule(op)
         elif is_elementwise(op):
             self.replace(op, *self._elementwise(op))
         else:
@@ -167,7 +167,7 @@ class Distribution(TileConversion):
     def _on_vectors(self, op: ir.Operation) -> list[ir.Value]:
         if len(op.results) == 1 and is_splat(op):
             own = self.own(op.results[0])
-            return [splat_with_shape(op, [self.one(v) for v in op.operands], own.data)] * own.own_count
+            return [splat_with_shape(op, [self.replacement(v) for v in op.operands], own.data)] * own.own_count
         if op.name in ("vector.step", "vector.create_mask"):
             return self._placed(op)
         if len(op.results) != 1 or not op.name.startswith(("vector.", "arith.constant")):
@@ -181,7 +181,7 @@ class Distribution(TileConversion):
             if is_vector(old) and self.layouts.get(old) is not None:
                 operands += self.parts(old, self.everywhere(old), op)
             else:
-                operands.append(self.one(old))
+                operands.append(self.replacement(old))
         made = op.clone()
         for i, operand in enumerate(operands):
             made.operands[i] = operand
@@ -218,7 +218,7 @@ class Distribution(TileConversion):
         groups = [self.parts(v, own, op) if is_vector(v) else None for v in op.operands]
         made = []
         for i in range(own.own_count):
-            operands = [self.one(v) if g is None else g[i] for v, g in zip(op.operands, groups)]
+            operands = [self.replacement(v) if g is None else g[i] for v, g in zip(op.operands, groups)]
             made.append(clone_with_shape(op, operands, own.data))
         parts = [list(p) for p in zip(*made)]
         owns = map(self.own, op.results)
@@ -234,7 +234,7 @@ class Distribution(TileConversion):
                 first = vector.broadcast(kind, build.index(start[0]))
                 found.append(arith.addi(vector.step(kind), first))
                 continue
-            bounds = [arith.subi(self.one(b), build.index(s)) for b, s in zip(op.operands, start)]
+            bounds = [arith.subi(self.replacement(b), build.index(s)) for b, s in zip(op.operands, start)]
             found.append(vector.create_mask(kind, bounds))
         return found
 
@@ -310,7 +310,7 @@ def moved_across(d: Distribution, op: ir.Operation) -> Results:
             if runs is None:
                 return d.undivided(op)
             sources = list(op.operands)[: 1 + (max(rows) >= shape_of(op.operands[0])[0])]
-            return d.subgroup.moved([(d.get(v), d.own(v)) for v in sources], runs, own, op)
+            return d.subgroup.shuffle_rows([(d.get(v), d.own(v)) for v in sources], runs, own, op)
         own = WgTiles.of(own.shape, wg_map.sg_layout, wg_map.sg_data)
     wanted = WgMap(own.grid, own.data)
     groups = [d.parts(v, d.own_across(op, v, wanted), op) for v in op.operands]
@@ -331,12 +331,13 @@ def init_tile(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     view: InitTileOp = op.opview
     tile, own = Tile.of(view.tile), d.own(view.tile)
     kind = tile.part(own.data).to_ir()
-    source = d.one(view.source)
+    source = d.replacement(view.source)
     if view.indices is not None:
         parts = d.parts(view.indices, own, op)
         return [InitTileOp(source, [], indices=p, tile=kind).tile for p in parts]
     offsets, shape, strides = (
-        [v if isinstance(v, int) else d.one(v) for v in group] for group in (view.offsets, view.shape, view.strides)
+        [v if isinstance(v, int) else d.replacement(v) for v in group]
+        for group in (view.offsets, view.shape, view.strides)
     )
     made = []
     for start in d.subgroup.starts(own):
@@ -353,7 +354,7 @@ def update_tile_offset(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     if view.indices is not None:
         parts = d.parts(view.indices, d.own(view.tile), op)
         return [type(view)(t, [], indices=p, result=t.type).result for t, p in zip(tiles, parts, strict=True)]
-    offsets = [v if isinstance(v, int) else d.one(v) for v in view.offsets]
+    offsets = [v if isinstance(v, int) else d.replacement(v) for v in view.offsets]
     return [type(view)(t, offsets, result=t.type).result for t in tiles]
 
 
@@ -407,7 +408,7 @@ def store(d: Distribution, op: ir.Operation) -> Results:
     if first is None:
         made: Sequence[ir.Value] = act()
     elif updates and is_used(view.result):
-        made = d.subgroup.shared(act, element_of(view.value), own, own, op)
+        made = d.subgroup.exchange_through_memory(act, element_of(view.value), own, own, op)
     else:
         build.if_(first, [], lambda: act()[:0])
         made = values
@@ -418,7 +419,9 @@ def store(d: Distribution, op: ir.Operation) -> Results:
 def printf(d: Distribution, op: ir.Operation) -> None:
     """Print once for the workgroup."""
     first = build.compare("eq", d.subgroup.id, 0)
-    build.if_(first, [], lambda: list(build.like(op, [], [d.one(value) for value in op.operands]).results))
+    build.if_(
+        first, [], lambda: list(build.create_like(op, [], [d.replacement(value) for value in op.operands]).results)
+    )
     d.replace(op)
 
 
@@ -486,7 +489,7 @@ def broadcast(d: Distribution, op: ir.Operation) -> list[ir.Value]:
         count = given.counts[0]
         runs = runs_of(tuple(i * given.data[0] // times for i in range(count)), count)
         rows = given.replaced(0, count, 1)
-        parts = d.subgroup.moved([(d.get(view.value), d.own(view.value))], runs or (), rows, op)
+        parts = d.subgroup.shuffle_rows([(d.get(view.value), d.own(view.value))], runs or (), rows, op)
         kind = build.with_shape(view.result.type, given.data)
         return [BroadcastOp(part, view.dims, result=kind).result for part in parts]
     own = _in_groups(given, dim, times or 1)

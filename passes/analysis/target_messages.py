@@ -15,7 +15,7 @@ from xegpu_py.ir.builtin import bit_width, is_integer, signedness
 from xegpu_py.numerics.dpas import ops_per_channel
 from xegpu_py.numerics.formats import FLOATS
 from xegpu_py.passes.analysis.ir_queries import is_desc, shape_of
-from xegpu_py.passes.rewriting.builders import like, replace_op, shape_cast, transpose, with_shape
+from xegpu_py.passes.rewriting.builders import create_like, replace_op, shape_cast, transpose, with_shape
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Instruction, Raw, Variable
@@ -251,7 +251,7 @@ def merge_transposed_units(op: ir.Operation) -> ir.Operation:
     if view.transpose_bit_width is None or len(shape) == len(desc.shape) or desc.attr.array_length > 1:
         return op
     with op.location, ir.InsertionPoint(op):
-        load = like(op, [with_shape(view.value.type, (*shape[:-2], shape[-2] * shape[-1]))], op.operands)
+        load = create_like(op, [with_shape(view.value.type, (*shape[:-2], shape[-2] * shape[-1]))], op.operands)
         replace_op(op, shape_cast(load.results[0], shape))
     return load
 

@@ -1,1 +1,1 @@
-"""How a kernel is rewritten: rules and their driver, builders of ops, accesses of memory, exchange between lanes."""
+"""Rewriting of kernels: rules and their driver, builders of ops, accesses of memory, layout conversions."""

@@ -1,4 +1,4 @@
-"""Common ops: how they are built, copied and replaced."""
+"""Builders of common ops, and their copies, replacements and expansions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from xegpu_py.target import TARGETS
 
 # Builders of common ops at the current insertion point and location.
 #
-# They fold constants: a constant index may be an int, and an op that has no effect is not made.
+# They fold constants: a constant index may be an int, and an op without an effect, such as x + 0, is not built.
 
 PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 """The predicates of arith.cmpi and index.cmp, by their numbers."""
@@ -60,7 +60,7 @@ def make(name: str, result: ir.Type, *operands: ir.Value, **attributes: ir.Attri
     return ir.Operation.create(name, [result], operands, attributes).results[0]
 
 
-def like(op: ir.Operation, results: Sequence[ir.Type], operands: Sequence[ir.Value]) -> ir.Operation:
+def create_like(op: ir.Operation, results: Sequence[ir.Type], operands: Sequence[ir.Value]) -> ir.Operation:
     """An op of the same name and attributes."""
     return ir.Operation.create(op.name, results, operands, attributes_of(op))
 
@@ -130,8 +130,8 @@ def dense_integers(numbers: npt.NDArray[Any], element: ir.Type) -> ir.Value:
     """A constant vector of integers, indices or truth values, of the shape of the numbers."""
     kind = vector_type(numbers.shape, element)
     if isinstance(element, ir.IntegerType) and element.width == 1:
-        found = [number_attribute(element, bool(n)) for n in numbers.ravel()]
-        return make("arith.constant", kind, value=ir.DenseElementsAttr.get(found, kind))
+        attributes = [number_attribute(element, bool(n)) for n in numbers.ravel()]
+        return make("arith.constant", kind, value=ir.DenseElementsAttr.get(attributes, kind))
     bits = 64 if isinstance(element, ir.IndexType) else element.width
     array = np.ascontiguousarray(numbers.astype(f"i{bits // 8}"))
     return make("arith.constant", kind, value=ir.DenseElementsAttr.get(array, type=kind))
@@ -153,10 +153,10 @@ def binary(name: str, a: ir.Value, b: ir.Value | int) -> ir.Value:
 # Arithmetic on indices.
 
 
-def known(number: Index) -> Index:
+def fold_index(number: Index) -> Index:
     """An index, as an int if it is constant."""
-    found = constant_of(number)
-    return number if found is None else found
+    folded = constant_of(number)
+    return number if folded is None else folded
 
 
 def index(number: Index) -> ir.Value:
@@ -177,14 +177,14 @@ def index_splat(number: Index, count: int) -> ir.Value:
 
 def add(*terms: Index) -> Index:
     """The sum of indices: first the values, then the constants."""
-    known = sum(t for t in terms if isinstance(t, int))
+    constant_sum = sum(t for t in terms if isinstance(t, int))
     total: ir.Value | None = None
     for term in terms:
         if not isinstance(term, int):
             total = term if total is None else make("arith.addi", term.type, total, term)
     if total is None:
-        return known
-    return make("arith.addi", total.type, total, constant(total.type, known)) if known else total
+        return constant_sum
+    return make("arith.addi", total.type, total, constant(total.type, constant_sum)) if constant_sum else total
 
 
 def multiply(a: Index, b: Index) -> Index:
@@ -216,7 +216,7 @@ def select(condition: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
 # Lanes.
 
 
-def shuffled(value: ir.Value, offset: ir.Value, mode: str, width: ir.Value) -> ir.Value:
+def lane_shuffle(value: ir.Value, offset: ir.Value, mode: str, width: ir.Value) -> ir.Value:
     """A scalar of another lane of a subgroup of `width` lanes: `gpu.shuffle`, of this mode."""
     attributes = {"mode": enum_attribute("gpu.shuffle_mode", mode)}
     return create("gpu.shuffle", [value.type, integer_type(1)], [value, offset, width], attributes).results[0]
@@ -237,12 +237,12 @@ def if_(
         kinds: the types of the results.
         then, otherwise: build the regions, and return the yielded values. Without results the second may be absent.
     """
-    made = create("scf.if", kinds, [condition], regions=2)
-    for region, build in zip(made.regions, (then, otherwise)):
+    branch = create("scf.if", kinds, [condition], regions=2)
+    for region, build in zip(branch.regions, (then, otherwise)):
         if build:
             with ir.InsertionPoint(ir.Block.create_at_start(region, [])):
                 create("scf.yield", [], build())
-    return list(made.results)
+    return list(branch.results)
 
 
 # Memrefs.
@@ -251,12 +251,12 @@ def if_(
 def atomic_update(
     memref: ir.Value, indices: Sequence[ir.Value], element: ir.Type, change: Callable[[ir.Value], ir.Value]
 ) -> ir.Value:
-    """A memref.generic_atomic_rmw, and the element before it. `change` builds the new element of the old one."""
-    made = create("memref.generic_atomic_rmw", [element], [memref, *indices], regions=1)
-    block = ir.Block.create_at_start(made.regions[0], [element])
+    """Build a memref.generic_atomic_rmw, and return the old element. `change` builds the new element from the old."""
+    update = create("memref.generic_atomic_rmw", [element], [memref, *indices], regions=1)
+    block = ir.Block.create_at_start(update.regions[0], [element])
     with ir.InsertionPoint(block):
         create("memref.atomic_yield", [], [change(block.arguments[0])])
-    return made.results[0]
+    return update.results[0]
 
 
 def shared_buffer(shape: Sequence[int], element: ir.Type) -> ir.Value:
@@ -266,20 +266,20 @@ def shared_buffer(shape: Sequence[int], element: ir.Type) -> ir.Value:
 
 
 def strided_layout(memref: ir.Value) -> tuple[Index, list[Index], list[Index]]:
-    """The offset, extents and strides of a memref, in elements; those that its type does not have are computed."""
+    """The offset, extents and strides of a memref, in elements; ops compute the numbers that its type lacks."""
     kind = ir.MemRefType(memref.type)
     strides = strides_of(kind)
-    own = [DYNAMIC] * (kind.rank + 1) if strides is None else [kind.get_strides_and_offset()[1], *strides]
-    found: list[Index] = list(own)
-    if DYNAMIC in own:
+    static = [DYNAMIC] * (kind.rank + 1) if strides is None else [kind.get_strides_and_offset()[1], *strides]
+    layout_numbers: list[Index] = list(static)
+    if DYNAMIC in static:
         base = ir.MemRefType.get([], kind.element_type, memory_space=kind.memory_space)
         results = [base, *[index_type()] * (1 + 2 * kind.rank)]
         _, offset, *numbers = create("memref.extract_strided_metadata", results, [memref]).results
-        found = [v if n == DYNAMIC else n for n, v in zip(own, [offset, *numbers[kind.rank :]])]
+        layout_numbers = [v if n == DYNAMIC else n for n, v in zip(static, [offset, *numbers[kind.rank :]])]
     extents = [
         make("memref.dim", index_type(), memref, index(d)) if n == DYNAMIC else n for d, n in enumerate(kind.shape)
     ]
-    return found[0], extents, found[1:]
+    return layout_numbers[0], extents, layout_numbers[1:]
 
 
 def element_address(source: ir.Value, at: Index, bits: int) -> ir.Value:
@@ -319,9 +319,9 @@ def memref_view(
     static = {part: [n if isinstance(n, int) else DYNAMIC for n in group] for part, group in groups.items()}
     operands = [[n for n in group if not isinstance(n, int)] for group in groups.values()]
     if kind is None:
-        given = ir.MemRefType(memref.type)
+        source_type = ir.MemRefType(memref.type)
         layout = ir.StridedLayoutAttr.get(static["offsets"][0], static["strides"])
-        kind = ir.MemRefType.get(static["sizes"], given.element_type, layout, given.memory_space)
+        kind = ir.MemRefType.get(static["sizes"], source_type.element_type, layout, source_type.memory_space)
     attributes = {f"static_{part}": i64_array(numbers) for part, numbers in static.items()}
     attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([1, *map(len, operands)])
     return make(name, kind, memref, *(n for group in operands for n in group), **attributes)
@@ -329,10 +329,10 @@ def memref_view(
 
 def subview(memref: ir.Value, offsets: Sequence[ir.Value], sizes: Sequence[Index], rank: int) -> ir.Value:
     """A part of a memref, without the outermost dimensions, whose sizes are 1, down to `rank`."""
-    given, outer = ir.MemRefType(memref.type), len(offsets) - rank
+    source_type, outer = ir.MemRefType(memref.type), len(offsets) - rank
     static = [n if isinstance(n, int) else DYNAMIC for n in sizes[outer:]]
-    layout = ir.StridedLayoutAttr.get(DYNAMIC, (strides_of(given) or [DYNAMIC] * len(offsets))[outer:])
-    kind = ir.MemRefType.get(static, given.element_type, layout, given.memory_space)
+    layout = ir.StridedLayoutAttr.get(DYNAMIC, (strides_of(source_type) or [DYNAMIC] * len(offsets))[outer:])
+    kind = ir.MemRefType.get(static, source_type.element_type, layout, source_type.memory_space)
     return memref_view("memref.subview", memref, offsets, sizes, [1] * len(offsets), kind)
 
 
@@ -362,7 +362,7 @@ def shape_cast(value: ir.Value, shape: Sequence[int]) -> ir.Value:
     return make("vector.shape_cast", with_shape(value.type, shape), value)
 
 
-def flat(value: ir.Value) -> ir.Value:
+def flatten(value: ir.Value) -> ir.Value:
     """The elements of a vector in one dimension."""
     return shape_cast(value, (math.prod(shape_of(value)),))
 
@@ -393,7 +393,7 @@ def extract_slice(value: ir.Value, offsets: Sequence[int], sizes: Sequence[int])
     if shape_of(value) == tuple(sizes):
         return value
     numbers = {"offsets": offsets, "sizes": sizes, "strides": [1] * len(sizes)}
-    attributes = {name: integer_array(found) for name, found in numbers.items()}
+    attributes = {name: integer_array(group) for name, group in numbers.items()}
     return make("vector.extract_strided_slice", with_shape(value.type, sizes), value, **attributes)
 
 
@@ -405,7 +405,7 @@ def insert_slice(value: ir.Value, into: ir.Value, offsets: Sequence[int]) -> ir.
     return make("vector.insert_strided_slice", into.type, value, into, **attributes)
 
 
-def padded(value: ir.Value, shape: Sequence[int]) -> ir.Value:
+def pad_with_zeros(value: ir.Value, shape: Sequence[int]) -> ir.Value:
     """A vector extended to a shape by zeros at the end of each dimension."""
     if shape_of(value) == tuple(shape):
         return value
@@ -420,21 +420,21 @@ def shuffle(a: ir.Value, b: ir.Value, order: Sequence[int] | npt.NDArray[np.int6
 
 def permute(value: ir.Value, order: Sequence[int] | npt.NDArray[np.int64]) -> ir.Value:
     """Selected elements of a vector of one dimension, in this order."""
-    size, places = shape_of(value)[0], np.asarray(order)
-    if np.array_equal(places, np.arange(size)):
+    size, rows = shape_of(value)[0], np.asarray(order)
+    if np.array_equal(rows, np.arange(size)):
         return value
     narrow = 8 // min(getattr(element_of(value), "width", 8), 8)
-    grouped = places.reshape(-1, narrow) if narrow in (2, 4) and len(places) % narrow == 0 else None
+    grouped = rows.reshape(-1, narrow) if narrow in (2, 4) and len(rows) % narrow == 0 else None
     if grouped is not None and np.array_equal(grouped, grouped[:, :1] + np.arange(narrow)):
-        # Elements of less than a byte that stay together are moved as bytes, which registers can hold.
-        whole = make("vector.bitcast", vector_type([size // narrow], integer_type(8)), value)
-        moved = permute(whole, grouped[:, 0] // narrow)
-        return make("vector.bitcast", vector_type([len(places)], element_of(value)), moved)
+        # Elements narrower than a byte that move together are moved as bytes, since registers have no such elements.
+        packed_bytes = make("vector.bitcast", vector_type([size // narrow], integer_type(8)), value)
+        permuted_bytes = permute(packed_bytes, grouped[:, 0] // narrow)
+        return make("vector.bitcast", vector_type([len(rows)], element_of(value)), permuted_bytes)
     return shuffle(value, value, order)
 
 
 def transpose(value: ir.Value, permutation: Sequence[int]) -> ir.Value:
-    """A vector whose dimension `i` is dimension `permutation[i]` of the given one."""
+    """A vector whose dimension `i` is dimension `permutation[i]` of the operand."""
     if list(permutation) == list(range(len(permutation))):
         return value
     shape = shape_of(value)
@@ -442,8 +442,8 @@ def transpose(value: ir.Value, permutation: Sequence[int]) -> ir.Value:
     return make("vector.transpose", kind, value, permutation=i64_array(permutation))
 
 
-def viewed(value: ir.Value, view: View) -> ir.Value:
-    """The elements of a vector that a view takes, by one op."""
+def extract_view(value: ir.Value, view: View) -> ir.Value:
+    """Build the op that extracts a view of a vector."""
     if not set(range(len(view.shape))) <= set(view.dims):
         return broadcast(value, with_shape(value.type, view.shape))
     if -1 in view.dims:
@@ -468,47 +468,47 @@ def replace_op(op: ir.Operation, *values: ir.Value) -> None:
     op.erase()
 
 
-def carrying(loop: scf.ForOp, kept: Sequence[int], more: Sequence[ir.Value] = ()) -> scf.ForOp:
-    """A loop with the body of another one, which carries some of the other's values, and `more` values.
+def loop_carrying(loop: scf.ForOp, carried: Sequence[int], added: Sequence[ir.Value] = ()) -> scf.ForOp:
+    """Move a loop's body to a new loop that carries some of the loop's values, and `added` values.
 
-    The caller yields the additional values, and replaces uses of what is no longer carried before it erases the old
-    loop, from whose body only the terminator is left.
+    The caller builds the new yield, and replaces uses of values that are no longer carried. Then it erases the old
+    loop, whose body contains only the terminator.
     """
     inits = list(loop.initArgs)
     with ir.InsertionPoint(loop), loop.operation.location:
-        made = scf.ForOp(loop.lowerBound, loop.upperBound, loop.step, [*(inits[i] for i in kept), *more])
+        new_loop = scf.ForOp(loop.lowerBound, loop.upperBound, loop.step, [*(inits[i] for i in carried), *added])
     for name, value in attributes_of(loop.operation).items():
-        made.operation.attributes[name] = value
-    loop.induction_variable.replace_all_uses_with(made.induction_variable)
-    for i, argument, result in zip(kept, made.inner_iter_args, made.results):
+        new_loop.operation.attributes[name] = value
+    loop.induction_variable.replace_all_uses_with(new_loop.induction_variable)
+    for i, argument, result in zip(carried, new_loop.inner_iter_args, new_loop.results):
         loop.inner_iter_args[i].replace_all_uses_with(argument)
         loop.results[i].replace_all_uses_with(result)
     for op in list(loop.body.operations)[:-1]:
-        made.body.append(op.operation)
-    return made
+        new_loop.body.append(op.operation)
+    return new_loop
 
 
-def without_carried(loop: scf.ForOp, kept: Sequence[int]) -> scf.ForOp:
-    """The loop without some of the values that it carries, which are their first ones; `kept` are the others."""
-    made = carrying(loop, kept)
+def drop_loop_carried(loop: scf.ForOp, carried: Sequence[int]) -> scf.ForOp:
+    """Drop loop-carried values that never change; `carried` are the numbers of the others."""
+    new_loop = loop_carrying(loop, carried)
     for argument, initial in zip(loop.inner_iter_args, loop.initArgs):
         argument.replace_all_uses_with(initial)
     outs = list(loop.body.operations)[-1].operands
-    with ir.InsertionPoint(made.body), loop.operation.location:
-        scf.YieldOp([outs[i] for i in kept])
+    with ir.InsertionPoint(new_loop.body), loop.operation.location:
+        scf.YieldOp([outs[i] for i in carried])
     loop.operation.erase()
-    return made
+    return new_loop
 
 
 def clone(op: ir.Operation, values: dict[ir.Value, ir.Value]) -> ir.Operation:
     """Clone an op and its regions with some values replaced. The replacements are extended by the clone's results."""
-    made = op.clone()
-    for inner in walk(made):
+    cloned = op.clone()
+    for inner in walk(cloned):
         for i, value in enumerate(inner.operands):
             if value in values:
                 inner.operands[i] = values[value]
-    values.update(zip(op.results, made.results))
-    return made
+    values.update(zip(op.results, cloned.results))
+    return cloned
 
 
 def clone_with_operands(op: ir.Operation, values: dict[ir.Value, ir.Value]) -> ir.Operation:
@@ -552,28 +552,28 @@ def expand_scaling(op: ir.Operation) -> list[ir.Value]:
     wide = element_of(result if widens else value)
     if widens and isinstance(wide, ir.BF16Type):
         wide = element_type("f32")
-    found = []
+    values = []
     if str(element_of(scale)) != E8M0.mlir:
         scale = make("arith.truncf", with_element(scale.type, element_type(E8M0.mlir)), scale)
-        found.append(scale)
+        values.append(scale)
     factor = make("arith.extf", with_element(scale.type, wide), scale)
     if widens:
         extended = make("arith.extf", with_element(result, wide), value)
-        found += [factor, extended, binary("mulf", factor, extended)]
+        values += [factor, extended, binary("mulf", factor, extended)]
         if wide != element_of(result):
-            found.append(make("arith.truncf", result, found[-1]))
+            values.append(make("arith.truncf", result, values[-1]))
     else:
         quotient = make("arith.divf", value.type, value, factor)
-        found += [factor, quotient, make("arith.truncf", result, quotient)]
-    return found
+        values += [factor, quotient, make("arith.truncf", result, quotient)]
+    return values
 
 
 MOST_SUBGROUPS = max(t.threads for t in TARGETS.values())
 """The most subgroups of a workgroup on any target."""
 
 
-def kind_of(op: ir.Operation) -> CombiningKind:
-    """The kind by which a `gpu.all_reduce` combines.
+def combining_kind(op: ir.Operation) -> CombiningKind:
+    """The combining kind of a `gpu.all_reduce`.
 
     Raises:
         DiagnosticError: if its region is not one op of arith.
@@ -603,26 +603,26 @@ def combine_subgroups(value: ir.Value, kind: CombiningKind, number: ir.Value, co
     shared = shared_buffer([MOST_SUBGROUPS], value.type)
     create("memref.store", [], [value, shared, number])
     create("gpu.barrier", [], [])
-    one = index(1)
+    one_index = index(1)
     first = make("memref.load", value.type, shared, index(0))
-    loop = create("scf.for", [value.type], [one, count, one, first], regions=1)
+    loop = create("scf.for", [value.type], [one_index, count, one_index, first], regions=1)
     body = ir.Block.create_at_start(loop.regions[0], [index_type(), value.type])
     with ir.InsertionPoint(body):
-        other = make("memref.load", value.type, shared, body.arguments[0])
-        create("scf.yield", [], [kind.combine(body.arguments[1], other)])
+        partial = make("memref.load", value.type, shared, body.arguments[0])
+        create("scf.yield", [], [kind.combine(body.arguments[1], partial)])
     # The next iteration of an enclosing loop may write the buffer again.
     create("gpu.barrier", [], [])
     return loop.results[0]
 
 
-def with_index(value: ir.Value, element: ir.Type) -> ir.Value:
-    """Convert loaded values to a memref's element type; index is loaded as i64."""
+def index_from_memory(value: ir.Value, element: ir.Type) -> ir.Value:
+    """Convert loaded values to a memref's element type, i64 to index; others are unchanged."""
     if not isinstance(element, ir.IndexType):
         return value
     return make("arith.index_cast", with_element(value.type, index_type()), value)
 
 
-def without_index(value: ir.Value) -> ir.Value:
+def index_to_memory(value: ir.Value) -> ir.Value:
     """Convert a value to its type in memory: index to i64."""
     if not isinstance(element_of(value), ir.IndexType):
         return value

@@ -1,4 +1,4 @@
-"""Accesses of memory: the elements of a memref that messages move, their offsets, and what a transfer moves."""
+"""Accesses of memory: descriptors and offsets of a memref's elements, and the operands of vector transfers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from xegpu_py.dialects.xegpu import MemoryScope, TdescAttr, TensorDesc
 from xegpu_py.dialects.xegpu.types import is_slm
 from xegpu_py.passes.analysis.ir_queries import message_element, no_messages, segments, shape_of
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.builders import Index, with_index, without_index
+from xegpu_py.passes.rewriting.builders import Index, index_from_memory, index_to_memory
 
 Fail = Callable[..., NoReturn]
 """Reports an error at an op: a message, and notes."""
@@ -24,34 +24,34 @@ Fail = Callable[..., NoReturn]
 Numbers = Sequence[int] | npt.NDArray[np.int64]
 
 
-def lane_offsets(count: int, places: Sequence[Numbers | ir.Value], strides: Sequence[Index]) -> ir.Value:
-    """The sums of lanes' places times strides, as a vector of index of `count` lanes.
+def lane_offsets(count: int, positions: Sequence[Numbers | ir.Value], strides: Sequence[Index]) -> ir.Value:
+    """Compute the sums of positions times strides for each lane: a vector of index of `count` lanes.
 
     Args:
-        places: for each dimension the place of each lane, or a vector of index with it.
+        positions: for each dimension the position of each lane, or a vector of index with it.
         strides: the stride of each dimension.
     """
-    known = np.zeros(count, np.int64)
+    static = np.zeros(count, np.int64)
     total: ir.Value | None = None
-    for place, stride in zip(places, strides, strict=True):
-        if isinstance(stride, int) and not isinstance(place, ir.Value):
-            known = known + np.multiply(place, stride)
-        elif isinstance(place, ir.Value) or np.any(place):
-            lanes = place if isinstance(place, ir.Value) else build.index_vector(place)
-            moved = lanes if stride == 1 else build.binary("muli", lanes, build.index_splat(stride, count))
-            total = moved if total is None else build.binary("addi", total, moved)
+    for position, stride in zip(positions, strides, strict=True):
+        if isinstance(stride, int) and not isinstance(position, ir.Value):
+            static = static + np.multiply(position, stride)
+        elif isinstance(position, ir.Value) or np.any(position):
+            lanes = position if isinstance(position, ir.Value) else build.index_vector(position)
+            scaled = lanes if stride == 1 else build.binary("muli", lanes, build.index_splat(stride, count))
+            total = scaled if total is None else build.binary("addi", total, scaled)
     if total is None:
-        return build.index_vector(known)
-    return build.binary("addi", total, build.index_vector(known)) if known.any() else total
+        return build.index_vector(static)
+    return build.binary("addi", total, build.index_vector(static)) if static.any() else total
 
 
-def lanes_below(places: Numbers, at: Index, extent: Index) -> ir.Value:
-    """Which lanes have a place, counted from `at`, below an extent; unsigned, so that none is before 0."""
-    here = build.binary("addi", build.index_vector(places), build.index_splat(at, len(places)))
-    return build.compare("ult", here, build.index_splat(extent, len(places)))
+def lanes_in_bounds(positions: Numbers, at: Index, extent: Index) -> ir.Value:
+    """Compute the mask of lanes whose position plus `at` is in bounds: at least 0, and less than an extent."""
+    lane_positions = build.binary("addi", build.index_vector(positions), build.index_splat(at, len(positions)))
+    return build.compare("ult", lane_positions, build.index_splat(extent, len(positions)))
 
 
-class Elements:
+class MemrefElements:
     """The elements of a memref, which messages in VC mode move.
 
     Attributes:
@@ -87,11 +87,11 @@ class Elements:
 
     def gather(self, offsets: ir.Value, mask: ir.Value, chunk: int = 1) -> ir.Value:
         """Load the elements of the lanes whose mask bit is set."""
-        return with_index(xegpu.load_gather(self.lanes(offsets, chunk), mask, mode="vc"), self.element)
+        return index_from_memory(xegpu.load_gather(self.lanes(offsets, chunk), mask, mode="vc"), self.element)
 
     def scatter(self, value: ir.Value, offsets: ir.Value, mask: ir.Value, chunk: int = 1) -> None:
         """Store the elements of the lanes whose mask bit is set."""
-        xegpu.store_scatter(without_index(value), self.lanes(offsets, chunk), mask, mode="vc")
+        xegpu.store_scatter(index_to_memory(value), self.lanes(offsets, chunk), mask, mode="vc")
 
 
 class Transfer:
@@ -122,8 +122,8 @@ class Transfer:
         """The dimensions of the vector that the mask has, in the mask's order."""
         return [i for _, i in sorted((d, i) for i, d in enumerate(self.dimensions) if d is not None)]
 
-    def is_rows(self) -> bool:
-        """Whether the transfer moves whole rows of consecutive elements."""
+    def moves_whole_rows(self) -> bool:
+        """Return whether the transfer moves whole rows of consecutive elements."""
         rank = len(self.indices)
         minor = list(range(rank - len(self.dimensions), rank))
         strides, _ = ir.MemRefType(self.memref.type).get_strides_and_offset()

@@ -1,4 +1,4 @@
-"""How rules rewrite ops, and which values control flow carries."""
+"""Drivers of rewrite rules: rules by op name, and the conversion of functions with 1:N types through control flow."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ T = TypeVar("T", contravariant=True)
 F = TypeVar("F", bound=Callable[..., Any])
 
 Results: TypeAlias = ir.Value | list[ir.Value] | tuple[ir.Value | list[ir.Value], ...] | None
-"""What replaces an op's result: a value, or a list of values; for other than one result a tuple of these. None if the
-rule has replaced the op."""
+"""The replacement of an op's result: a value, or a list of values; for several results a tuple of these. None if the
+rule has replaced the op itself."""
 
 Rule = Callable[[T, ir.Operation], Results]
 """A function of a rewriter and an op, with the insertion point before the op."""
@@ -47,7 +47,7 @@ class Rules(dict[str, F]):
 
 
 class Rewriter:
-    """Applies rules to ops, and holds the current op, at which rules report errors.
+    """A driver that applies rules to ops, and reports errors of rules at the current op.
 
     Attributes:
         rules: the rules by op name.
@@ -67,10 +67,10 @@ class Rewriter:
         self._op = outer
 
     def apply(self, rule: Callable[[Any, ir.Operation], Any], op: ir.Operation) -> None:
-        """Apply a rule to an op, and replace the op's results by what it returns."""
-        found = rule(self, op)
-        if found is not None:
-            self.replace(op, *(found if isinstance(found, tuple) else (found,)))
+        """Apply a rule to an op, and replace the op's results by the values that it returns."""
+        results = rule(self, op)
+        if results is not None:
+            self.replace(op, *(results if isinstance(results, tuple) else (results,)))
 
     def replace(self, op: ir.Operation, *results: ir.Value) -> None:
         """Replace each result of an op by a value."""
@@ -129,29 +129,29 @@ class Conversion(Rewriter):
         self.values[value] = replacement
 
     def is_legal(self, op: ir.Operation) -> bool:
-        """Whether an op is kept, or converted as control flow, even if it has a rule."""
+        """Return whether an op is kept, or converted as control flow, even if it has a rule."""
         return False
 
-    def no_rule(self, op: ir.Operation) -> None:
+    def convert_without_rule(self, op: ir.Operation) -> None:
         """Convert an op without a rule: by default keep it, with its operands replaced."""
         self.keep(op)
 
-    def before_last(self, op: ir.Operation) -> None:
+    def before_terminator(self, op: ir.Operation) -> None:
         """Called at the end of a block, before its terminator."""
 
     # Helpers of rules.
 
     def get(self, value: ir.Value) -> Sequence[ir.Value]:
         """The replacements of a value."""
-        found = self.values.get(value)
-        return (value,) if found is None else found
+        replacements = self.values.get(value)
+        return (value,) if replacements is None else replacements
 
-    def one(self, value: ir.Value) -> ir.Value:
+    def replacement(self, value: ir.Value) -> ir.Value:
         """The only replacement of a value."""
-        found = self.get(value)
-        if len(found) != 1:
+        replacements = self.get(value)
+        if len(replacements) != 1:
             self.fail(f"cannot take a value of type {value.type}, which has been divided")
-        return found[0]
+        return replacements[0]
 
     def replace(self, op: ir.Operation, *results: ir.Value | Sequence[ir.Value]) -> None:
         """Replace each result of an op by one or several values."""
@@ -169,9 +169,9 @@ class Conversion(Rewriter):
     def keep(self, op: ir.Operation) -> None:
         """Keep an op with its operands replaced, and convert its regions."""
         for i, value in enumerate(op.operands):
-            found = self.one(value)
-            if found is not value:
-                op.operands[i] = found
+            replacement = self.replacement(value)
+            if replacement is not value:
+                op.operands[i] = replacement
         if len(op.regions):
             for region in op.regions:
                 self.region(region)
@@ -182,7 +182,7 @@ class Conversion(Rewriter):
         """Convert the blocks of a region; the caller converts the arguments of the first one."""
         blocks = list(region.blocks)
         for block in blocks[1:]:
-            self._arguments(block)
+            self._convert_arguments(block)
         for block in blocks:
             self.block(block)
 
@@ -191,7 +191,7 @@ class Conversion(Rewriter):
         ops = [op.operation for op in block.operations]
         for i, op in enumerate(ops, 1):
             if i == len(ops):
-                self.before_last(op)
+                self.before_terminator(op)
             self.op(op)
 
     def op(self, op: ir.Operation) -> None:
@@ -203,13 +203,13 @@ class Conversion(Rewriter):
             if name in STRUCTURED and (rule is None or self.is_legal(op)):
                 self.structured(op)
             elif op.successors:
-                self._branch(op)
+                self._convert_branch(op)
             elif self.is_legal(op):
                 self.keep(op)
             elif rule is not None:
                 self.apply(rule, op)
             else:
-                self.no_rule(op)
+                self.convert_without_rule(op)
         self._op = outer
 
     def inline(self, block: ir.Block) -> list[ir.Value]:
@@ -223,9 +223,9 @@ class Conversion(Rewriter):
             else:
                 op.move_before(before)
             self.op(op)
-        found = list(end.operands)
+        operands = list(end.operands)
         end.erase()
-        return found
+        return operands
 
     def finish(self) -> None:
         """Erase the replaced ops that have no uses."""
@@ -243,36 +243,36 @@ class Conversion(Rewriter):
         blocks = [list(region.blocks) for region in op.regions]
         fixed, first = FIXED_OPERANDS.get(op.name, len(op.operands)), int(op.name == "scf.for")
         inits, results = list(op.operands)[fixed:], list(op.results)
-        begun = self._arguments(blocks[0][0], first, inits)
-        for block in (b for number, found in enumerate(blocks) for b in found[not number :]):
-            self._arguments(block)
-        operands = [self.one(v) for v in list(op.operands)[:fixed]]
-        operands += [v for value, to in zip(inits, begun) for v in self.forward(value, to)]
-        self._passing(op, operands, inits if first else (), blocks)
-        for number, found in enumerate(blocks):
-            targets = begun if first or (op.name == "scf.while" and number) else results
-            for block in found:
-                self._body(block, targets)
+        arguments = self._convert_arguments(blocks[0][0], first, inits)
+        for block in (b for number, region_blocks in enumerate(blocks) for b in region_blocks[not number :]):
+            self._convert_arguments(block)
+        operands = [self.replacement(v) for v in list(op.operands)[:fixed]]
+        operands += [v for value, to in zip(inits, arguments) for v in self.forward(value, to)]
+        self._convert_operands_and_results(op, operands, inits if first else (), blocks)
+        for number, region_blocks in enumerate(blocks):
+            targets = arguments if first or (op.name == "scf.while" and number) else results
+            for block in region_blocks:
+                self._convert_body(block, targets)
 
-    def _passing(
+    def _convert_operands_and_results(
         self, op: ir.Operation, operands: list[ir.Value], inits: Sequence[ir.Value], blocks: list[list[ir.Block]]
     ) -> None:
-        """Give an op other operands; replace it by one with converted results if these change."""
+        """Set the operands of a structured op; rebuild it if its results are converted."""
         results = list(op.results)
         types = [self.convert_types(*pair) for pair in zip_longest(results, inits)]
         if all(t is None for t in types) and len(operands) == len(op.operands):
             for i, value in enumerate(operands):
                 op.operands[i] = value
             return
-        made = ir.Operation.create(op.name, _flat(results, types), operands, attributes_of(op), None, len(blocks))
-        for found, region in zip(blocks, made.regions):
-            for block in found:
+        new_op = ir.Operation.create(op.name, _flat(results, types), operands, attributes_of(op), None, len(blocks))
+        for region_blocks, region in zip(blocks, new_op.regions):
+            for block in region_blocks:
                 block.append_to(region)
         # Recorded before the ops inside it, because replaced ops are erased from last to first.
         self._dead.append(op)
-        self._bind(results, types, made.results)
+        self._define_replacements(results, types, new_op.results)
 
-    def _arguments(self, block: ir.Block, first: int = 0, inits: Sequence[ir.Value] = ()) -> list[ir.Value]:
+    def _convert_arguments(self, block: ir.Block, first: int = 0, inits: Sequence[ir.Value] = ()) -> list[ir.Value]:
         """Replace a block's arguments from number `first` on by their converted types.
 
         Returns:
@@ -281,29 +281,29 @@ class Conversion(Rewriter):
         old = list(block.arguments)[first:]
         types = [self.convert_types(*pair) for pair in zip_longest(old, inits)]
         if any(t is not None for t in types):
-            where = ir.Location.current
-            self._bind(old, types, [block.add_argument(kind, where) for kind in _flat(old, types)])
+            location = ir.Location.current
+            self._define_replacements(old, types, [block.add_argument(kind, location) for kind in _flat(old, types)])
             self._dead_arguments += old
             self._replaced[block] = old
         return old
 
-    def _bind(
+    def _define_replacements(
         self, olds: Sequence[ir.Value], types: Sequence[Sequence[ir.Type] | None], news: Iterable[ir.Value]
     ) -> None:
         """Set the replacements of arguments or results from a flat list of values."""
-        rest = iter(news)
-        for old, kinds in zip(olds, types):
-            if kinds is None:
-                old.replace_all_uses_with(next(rest))
+        values = iter(news)
+        for old, new_types in zip(olds, types):
+            if new_types is None:
+                old.replace_all_uses_with(next(values))
             else:
-                self.define(old, [next(rest) for _ in kinds])
+                self.define(old, [next(values) for _ in new_types])
 
-    def _body(self, block: ir.Block, targets: Sequence[ir.Value]) -> None:
+    def _convert_body(self, block: ir.Block, targets: Sequence[ir.Value]) -> None:
         """Convert a block of a structured op whose terminator forwards values to these arguments or results."""
         *ops, last = (o.operation for o in block.operations)
         for inner in ops:
             self.op(inner)
-        self.before_last(last)
+        self.before_terminator(last)
         if len(last.successors):
             self.op(last)
             return
@@ -311,22 +311,22 @@ class Conversion(Rewriter):
         with ir.InsertionPoint(last), last.location:
             operands = list(last.operands)
             first = len(operands) - len(targets)
-            passed = [self.one(v) for v in operands[:first]]
+            passed = [self.replacement(v) for v in operands[:first]]
             passed += [v for value, to in zip(operands[first:], targets) for v in self.forward(value, to)]
             if passed != operands:
                 ir.Operation.create(last.name, [], passed, attributes_of(last))
                 last.erase()
         self._op = outer
 
-    def _branch(self, op: ir.Operation) -> None:
+    def _convert_branch(self, op: ir.Operation) -> None:
         """Convert a terminator of `cf`, which forwards values to the arguments of its successors."""
-        operands, found = list(op.operands), successor_operands(op)
-        fixed = found[0][1].start
+        operands, successors = list(op.operands), successor_operands(op)
+        fixed = successors[0][1].start
         groups = []
-        for block, numbers in found:
+        for block, numbers in successors:
             old = self._replaced.get(block) or list(block.arguments)
             groups.append([v for n, to in zip(numbers, old) for v in self.forward(operands[n], to)])
-        passed = [*map(self.one, operands[:fixed]), *(v for group in groups for v in group)]
+        passed = [*map(self.replacement, operands[:fixed]), *(v for group in groups for v in group)]
         if passed == operands:
             return
         attributes, sizes = attributes_of(op), [len(group) for group in groups]
@@ -335,12 +335,11 @@ class Conversion(Rewriter):
         elif op.name == "cf.switch":
             attributes["operandSegmentSizes"] = ir.DenseI32ArrayAttr.get([1, sizes[0], sum(sizes[1:])])
             attributes["case_operand_segments"] = ir.DenseI32ArrayAttr.get(sizes[1:])
-        ir.Operation.create(op.name, [], passed, attributes, [block for block, _ in found])
+        ir.Operation.create(op.name, [], passed, attributes, [block for block, _ in successors])
         op.erase()
 
 
 def _flat(values: Sequence[ir.Value], types: Sequence[Sequence[ir.Type] | None]) -> list[ir.Type]:
-    """The types of the replacements of all values, as a flat list."""
     return [t for value, kinds in zip(values, types) for t in ([value.type] if kinds is None else kinds)]
 
 
@@ -367,7 +366,7 @@ class TileConversion(Conversion):
         self.region(self.func.regions[0])
         self.finish()
 
-    def no_rule(self, op: ir.Operation) -> None:
+    def convert_without_rule(self, op: ir.Operation) -> None:
         """Convert selects of tiles and undefined tiles to those of their replacements; keep all other ops."""
         tile = op.results[0] if len(op.results) == 1 and is_tile(op.results[0]) else None
         if tile is not None and op.name == "ub.poison":
@@ -375,7 +374,7 @@ class TileConversion(Conversion):
         elif tile is not None and op.name == "arith.select":
             condition, yes, no = op.operands
             chosen = zip(self.get(yes), self.get(no), strict=True)
-            self.replace(op, [select(self.one(condition), a, b) for a, b in chosen])
+            self.replace(op, [select(self.replacement(condition), a, b) for a, b in chosen])
         else:
             self.keep(op)
             if len(op.regions):

@@ -84,7 +84,7 @@ class XeGPUEmulateNarrowTypes(Pass):
 
 
 def _numbers(e: Emulation, values: Any) -> list[build.Index]:
-    return [n if isinstance(n, int) else build.known(e.one(n)) for n in values]
+    return [n if isinstance(n, int) else build.fold_index(e.replacement(n)) for n in values]
 
 
 @rule("xegpu.create_nd_tdesc")
@@ -105,7 +105,7 @@ def create_nd_tdesc(e: Emulation, op: ir.Operation) -> Results:
             "shape": [*shape[:-1], bytes_before(build.add(shape[-1], each - 1), each)],
             "strides": [*(bytes_before(n, each) for n in strides[:-1]), strides[-1]],
         }
-    source = e.one(view.source)
+    source = e.replacement(view.source)
 
     def at(column: build.Index) -> ir.Value:
         return xegpu.create_nd_tdesc(source, [*offsets[:-1], column], tdesc=kind, mode=view.mode, **given)
@@ -219,7 +219,7 @@ def _store_within_bytes(e: Emulation, view: Any, each: int) -> None:
         view.operation,
         "updates bytes shared with other elements by compare-and-swap loops: it may begin within a byte",
     )
-    source, offsets = e.one(found[0]), _numbers(e, found[1])
+    source, offsets = e.replacement(found[0]), _numbers(e, found[1])
     held, byte = e.packed(view.value), bytes_before(offsets[-1], each)
     *rows, size = shape_of(held)
     wide, i8 = build.with_element(held.type, build.integer_type(16)), build.integer_type(8)
@@ -295,7 +295,7 @@ def same(e: Emulation, op: ir.Operation) -> Results:
     if op.name.startswith("memref.alloc") and len(op.operands):
         e.fail("has extents of elements of less than a byte that are not known")
     kinds = [e.memref(v.type, op) for v in op.results]
-    made = build.like(op, kinds, [e.one(v) for v in op.operands])
+    made = build.create_like(op, kinds, [e.replacement(v) for v in op.operands])
     return tuple(made.results)
 
 
@@ -314,11 +314,11 @@ def expand_shape(e: Emulation, op: ir.Operation) -> ir.Value:
     each = e.each(source.type)
     if shape[-1] == _UNKNOWN:
         *extents, last = extents
-        extents.append(build.index(bytes_before(e.one(last), each)))
+        extents.append(build.index(bytes_before(e.replacement(last), each)))
     else:
         shape[-1] //= each
     attributes["static_output_shape"] = build.i64_array(shape)
-    made = build.create(op.name, [e.memref(op.results[0].type, op)], [e.one(source), *extents], attributes)
+    made = build.create(op.name, [e.memref(op.results[0].type, op)], [e.replacement(source), *extents], attributes)
     return made.results[0]
 
 
@@ -327,7 +327,9 @@ def subview(e: Emulation, op: ir.Operation) -> ir.Value:
     """Convert offsets, extents and strides to bytes."""
     source = op.operands[0]
     each = e.each(source.type)
-    offsets, sizes, strides = ([n if isinstance(n, int) else e.one(n) for n in group] for group in view_numbers(op))
+    offsets, sizes, strides = (
+        [n if isinstance(n, int) else e.replacement(n) for n in group] for group in view_numbers(op)
+    )
     if strides and strides[-1] != 1:
         e.fail("has an innermost stride that is not known to be 1, so that elements do not fill bytes")
     # The strides of a subview multiply those of its source; the strides of the other op are numbers of elements.
@@ -339,7 +341,7 @@ def subview(e: Emulation, op: ir.Operation) -> ir.Value:
     sizes[-1:] = [bytes_before(build.add(n, each - 1), each) for n in sizes[-1:]]
     if op.name == "memref.reinterpret_cast":
         strides[:-1] = [bytes_before(n, each) for n in strides[:-1]]
-    return build.memref_view(op.name, e.one(source), offsets, sizes, strides, e.memref(op.results[0].type, op))
+    return build.memref_view(op.name, e.replacement(source), offsets, sizes, strides, e.memref(op.results[0].type, op))
 
 
 @rule("memref.dim")
@@ -353,7 +355,7 @@ def dim(e: Emulation, op: ir.Operation) -> None:
     if kind.shape[number] != _UNKNOWN:
         found = build.index(kind.shape[number])
     else:
-        extent = build.make(op.name, build.index_type(), e.one(source), e.one(which))
+        extent = build.make(op.name, build.index_type(), e.replacement(source), e.replacement(which))
         found = build.index(build.multiply(extent, e.each(source.type) if number == kind.rank - 1 else 1))
     op.results[0].replace_all_uses_with(found)
     e.erase(op)
@@ -373,9 +375,9 @@ class _Element:
 
     def __init__(self, e: Emulation, memref: ir.Value, indices: Sequence[build.Index]) -> None:
         self.bits = memref_bits(memref.type)
-        self.memref = e.one(memref)
+        self.memref = e.replacement(memref)
         each = 8 // self.bits
-        places = list(map(build.known, indices))
+        places = list(map(build.fold_index, indices))
         self.shift: ir.Value = build.constant(build.integer_type(8), 0)
         if places:
             inside = build.index(build.multiply(place_in_byte(places[-1], each), self.bits))
@@ -424,7 +426,7 @@ def load(e: Emulation, op: ir.Operation) -> ir.Value:
 def store(e: Emulation, op: ir.Operation) -> None:
     """Update the byte atomically; its other elements do not change."""
     value, memref, *indices = op.operands
-    _Element(e, memref, indices).assign(e.one(value))
+    _Element(e, memref, indices).assign(e.replacement(value))
     e.erase(op)
 
 
@@ -435,7 +437,7 @@ def atomic_rmw(e: Emulation, op: ir.Operation) -> ir.Value:
     kind = AtomicRMWKind(ir.IntegerAttr(op.attributes["kind"]).value).name
     if kind.endswith("f"):
         e.fail(f"{kind} of {memref.type} is not supported")
-    element, own = _Element(e, memref, indices), e.one(value)
+    element, own = _Element(e, memref, indices), e.replacement(value)
     return element.assign(own) if kind == "assign" else element.combine(CombiningKind.of_atomic(kind), own)
 
 
@@ -447,7 +449,7 @@ def generic_atomic_rmw(e: Emulation, op: ir.Operation) -> None:
 
     def change(old: ir.Value) -> ir.Value:
         e.define(body.arguments[0], (old,))
-        return e.one(*e.inline(body))
+        return e.replacement(*e.inline(body))
 
     # Replaced ops are erased from last to first, and the ops inside, which may use the argument, before this op.
     e.erase(op)
@@ -468,7 +470,7 @@ def _elements(
 
 def load_vector(e: Emulation, op: ir.Operation, memref: ir.Value, given: Sequence[build.Index]) -> ir.Value | None:
     """Load consecutive rows: bytes if the vector begins at a byte; otherwise two vectors of bytes, joined by shifts."""
-    kind, indices = op.results[0].type, list(map(build.known, given))
+    kind, indices = op.results[0].type, list(map(build.fold_index, given))
     each, shape = e.each(kind), shape_of(kind)
     if not e.is_packed(kind):
         e.give(op, build.from_elements([x.load() for x in _elements(e, memref, indices, shape)], shape))
@@ -478,7 +480,7 @@ def load_vector(e: Emulation, op: ir.Operation, memref: ir.Value, given: Sequenc
 
     def at(column: build.Index) -> ir.Value:
         places = [build.index(i) for i in (*indices[:-1], column)]
-        return build.make("vector.load", held, e.one(memref), *places)
+        return build.make("vector.load", held, e.replacement(memref), *places)
 
     first = at(bytes_before(last, each))
     if divisor(last) % each == 0:
@@ -505,12 +507,12 @@ def joined(first: ir.Value, behind: ir.Value, place: build.Index, bits: int) -> 
 
 def store_vector(e: Emulation, memref: ir.Value, given: Sequence[build.Index], value: ir.Value) -> None:
     """Store consecutive rows: bytes if the vector begins at a byte; otherwise element by element."""
-    kind, indices = value.type, list(map(build.known, given))
+    kind, indices = value.type, list(map(build.fold_index, given))
     last = indices[-1]
     each = e.each(kind)
     if e.is_packed(kind) and divisor(last) % each == 0:
         places = [build.index(i) for i in (*indices[:-1], bytes_before(last, each))]
-        build.create("vector.store", [], [e.packed(value), e.one(memref), *places])
+        build.create("vector.store", [], [e.packed(value), e.replacement(memref), *places])
         return
     numbers, shape = e.unpacked(value), shape_of(kind)
     for place, element in zip(np.ndindex(*shape), _elements(e, memref, indices, shape)):
@@ -538,7 +540,7 @@ def _transferred(e: Emulation, transfer: Transfer, notes: tuple[str, str]) -> li
     Args:
         notes: alternatives to a transfer that is permuted or masked, and to one whose rows end within bytes.
     """
-    memref, kind, indices = transfer.memref, transfer.vector.type, list(map(build.known, transfer.indices))
+    memref, kind, indices = transfer.memref, transfer.vector.type, list(map(build.fold_index, transfer.indices))
     rank, each, last = len(indices), e.each(kind), indices[-1]
     if transfer.mask is not None or transfer.dimensions != list(range(rank - len(shape_of(kind)), rank)):
         e.fail(f"of {memref.type} has a mask, or dimensions in another order", notes[0])
@@ -558,11 +560,11 @@ def transfer_read(e: Emulation, op: ir.Operation) -> ir.Value | None:
     if places is None:
         return load_vector(e, op, transfer.memref, transfer.indices)
     assert transfer.padding is not None
-    element, bits = e.one(transfer.padding), bits_of(kind)
+    element, bits = e.replacement(transfer.padding), bits_of(kind)
     padding = masked(element, bits)
     for j in range(1, e.each(kind)):
         padding = build.binary("ori", padding, build.binary("shli", masked(element, bits), bits * j))
-    return build.like(op, [e.held_type(kind)], [e.one(transfer.memref), *places, padding]).results[0]
+    return build.create_like(op, [e.held_type(kind)], [e.replacement(transfer.memref), *places, padding]).results[0]
 
 
 @rule("vector.transfer_write")
@@ -575,5 +577,5 @@ def transfer_write(e: Emulation, op: ir.Operation) -> None:
     if places is None:
         store_vector(e, transfer.memref, transfer.indices, transfer.vector)
     else:
-        build.like(op, [], [e.packed(transfer.vector), e.one(transfer.memref), *places])
+        build.create_like(op, [], [e.packed(transfer.vector), e.replacement(transfer.memref), *places])
     e.erase(op)

@@ -161,7 +161,7 @@ class Emulation(Conversion):
         """
         if not self.is_packed(value.type):
             self.fail(f"requires whole bytes, but got {value.type}")
-        return self.one(value)
+        return self.replacement(value)
 
     def unpacked(self, value: ir.Value, signed: bool | None = None) -> ir.Value:
         """The elements of a value, one per byte.
@@ -173,7 +173,7 @@ class Emulation(Conversion):
         op = defining_op(value)
         if op is not None and op.name == "arith.constant":
             return self._bytes_constant(op, signed)
-        held = self.one(value)
+        held = self.replacement(value)
         numbers = self._numbers.get(held) or (self.spread(held, bits) if self.is_packed(kind) else held)
         return extended(numbers, bits, signed)
 
@@ -226,7 +226,7 @@ class Emulation(Conversion):
     def is_legal(self, op: ir.Operation) -> bool:
         return not any(is_narrow(v.type) for v in (*op.operands, *op.results))
 
-    def no_rule(self, op: ir.Operation) -> None:
+    def convert_without_rule(self, op: ir.Operation) -> None:
         kinds = dict.fromkeys(str(v.type) for v in (*op.operands, *op.results) if is_narrow(v.type))
         note = "extend the elements to i8, or load i8 and extract the elements with vector.bitcast"
         self.fail(f"is not supported for {', '.join(kinds)}", note)
@@ -327,9 +327,9 @@ def on_bytes(e: Emulation, op: ir.Operation, signs: Sequence[bool | None]) -> No
     Args:
         signs: how each operand is extended.
     """
-    operands = [e.unpacked(v, s) if bits_of(v.type) else e.one(v) for v, s in zip(op.operands, signs)]
+    operands = [e.unpacked(v, s) if bits_of(v.type) else e.replacement(v) for v, s in zip(op.operands, signs)]
     kinds = [_bytes(v.type) for v in op.results]
-    e.give(op, *build.like(op, kinds, operands).results)
+    e.give(op, *build.create_like(op, kinds, operands).results)
 
 
 @rule(*_SIGNS)
@@ -385,7 +385,7 @@ def _moves_bytes(e: Emulation, op: ir.Operation) -> bool:
     if view := view_of(op):
         if (rows := view.grouped(each)) is None:
             return False
-        e.replace(op, (build.viewed(e.packed(op.operands[0]), rows),))
+        e.replace(op, (build.extract_view(e.packed(op.operands[0]), rows),))
         return True
     if op.name == "vector.insert_strided_slice":
         *outer, inner = integers(attributes["offsets"])
@@ -394,7 +394,7 @@ def _moves_bytes(e: Emulation, op: ir.Operation) -> bool:
         attributes["offsets"] = build.integer_array([*outer, inner // each])
     elif len(last) != 1 or op.name not in _WITHIN_ROWS or (op.name == "arith.select" and shape_of(op.operands[0])):
         return False
-    operands = [e.packed(v) if bits_of(v.type) else e.one(v) for v in op.operands]
+    operands = [e.packed(v) if bits_of(v.type) else e.replacement(v) for v in op.operands]
     kind = e.held_type(op.results[0].type)
     e.replace(op, (build.create(op.name, [kind], operands, attributes).results[0],))
     return True
@@ -428,7 +428,7 @@ def widen(e: Emulation, op: ir.Operation) -> None:
 def narrow(e: Emulation, op: ir.Operation) -> None:
     """Convert to bytes, whose lowest bits contain the value."""
     source, result = op.operands[0], op.results[0]
-    numbers = e.unpacked(source) if bits_of(source.type) else e.one(source)
+    numbers = e.unpacked(source) if bits_of(source.type) else e.replacement(source)
     kind = _bytes(result.type)
     e.give(op, numbers if numbers.type == kind else build.make(op.name, kind, numbers))
 
@@ -437,7 +437,7 @@ def narrow(e: Emulation, op: ir.Operation) -> None:
 def bitcast(e: Emulation, op: ir.Operation) -> ir.Value:
     """Keep the bytes."""
     source, result = op.operands[0], op.results[0]
-    held = e.packed(source) if bits_of(source.type) else e.one(source)
+    held = e.packed(source) if bits_of(source.type) else e.replacement(source)
     if bits_of(result.type) and not e.is_packed(result.type):
         e.fail(f"gives {result.type}, whose rows do not fill bytes")
     kind = e.held_type(result.type) if bits_of(result.type) else result.type
@@ -448,7 +448,7 @@ def bitcast(e: Emulation, op: ir.Operation) -> ir.Value:
 def same_bits(e: Emulation, op: ir.Operation) -> ir.Value | None:
     """Convert to numbers with the same number of bits, in the bytes that contain them."""
     if bits_of(op.results[0].type):
-        return e.one(op.operands[0])
+        return e.replacement(op.operands[0])
     e.keep(op)
     return None
 
@@ -466,7 +466,7 @@ def dpas(e: Emulation, op: ir.Operation) -> None:
         if bits_of(value.type):
             op.operands[i] = build.make("vector.bitcast", value.type, e.packed(value))
         elif value in e.values:
-            op.operands[i] = e.one(value)
+            op.operands[i] = e.replacement(value)
 
 
 @rule("arith.extf")
@@ -498,7 +498,7 @@ def round_narrow(e: Emulation, op: ir.Operation) -> ir.Value | None:
     build.require_nearest(op)
     made = build.make("xegpu.truncf", op.results[0].type, op.operands[0])
     e.op(made.owner)
-    return e.one(made)
+    return e.replacement(made)
 
 
 @rule(*build.SCALING)
@@ -510,14 +510,14 @@ def scale(e: Emulation, op: ir.Operation) -> ir.Value | None:
     made = build.expand_scaling(op)
     for inner in made:
         e.op(inner.owner)
-    return e.one(made[-1]) if bits_of(made[-1].type) else made[-1]
+    return e.replacement(made[-1]) if bits_of(made[-1].type) else made[-1]
 
 
 @rule("xegpu.truncf")
 def truncate(e: Emulation, op: ir.Operation) -> ir.Value:
     """Convert to bytes."""
     result = op.results[0]
-    made = build.like(op, [result.type], [e.one(v) for v in op.operands]).results[0]
+    made = build.create_like(op, [result.type], [e.replacement(v) for v in op.operands]).results[0]
     if not e.is_packed(result.type):
         e.fail(f"gives {result.type}, whose rows do not fill bytes")
     return build.make("vector.bitcast", e.held_type(result.type), made)

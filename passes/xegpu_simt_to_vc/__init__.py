@@ -357,7 +357,7 @@ def _present(w: Widener, value: ir.Value, kind: CombiningKind) -> ir.Value:
 def all_reduce(w: Widener, op: ir.Operation) -> None:
     """Reduce the lanes of each subgroup as gpu.subgroup_reduce does, then the subgroups in order."""
     w.require_convergence("is a barrier")
-    kind = build.kind_of(op)
+    kind = build.combining_kind(op)
     own = kind.reduce(_present(w, op.operands[0], kind))
     number = build.make("gpu.subgroup_id", build.index_type())
     w.replace(op, build.combine_subgroups(own, kind, number, _subgroups(w)))

@@ -26,13 +26,13 @@ from xegpu_py.passes.analysis.ir_queries import (
 )
 from xegpu_py.passes.analysis.target_messages import message_sizes, without_sg_map
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.memory_access import Elements, Transfer
+from xegpu_py.passes.rewriting.memory_access import MemrefElements, Transfer
 from xegpu_py.passes.xegpu_simt_to_vc.simt_vectorization import Held, Widener, both, elementwise, rule
 
 # `memref` and `vector`: accesses of lanes become gathers and scatters.
 
 
-class _Lanes(Elements):
+class _Lanes(MemrefElements):
     """A memref that each lane accesses at its own indices."""
 
     def __init__(self, w: Widener, memref: ir.Value, indices: Sequence[ir.Value]) -> None:
@@ -286,7 +286,7 @@ def transfer_read(w: Widener, op: ir.Operation) -> None:
     """Read rows, or single elements, with the padding for those out of bounds."""
     transfer, kind = Transfer(op), op.results[0].type
     memory = _Lanes(w, transfer.memref, transfer.indices)
-    if transfer.is_rows():
+    if transfer.moves_whole_rows():
         w.widen(op, memory.read_rows(shape_of(kind)))
         return
     assert transfer.padding is not None
@@ -300,7 +300,7 @@ def transfer_write(w: Widener, op: ir.Operation) -> None:
     w.erase(op)
     transfer = Transfer(op)
     memory, value = _Lanes(w, transfer.memref, transfer.indices), transfer.vector
-    if transfer.is_rows():
+    if transfer.moves_whole_rows():
         memory.write_rows(w.wide(value), shape_of(value))
         return
     masks, data = transfer.mask and _flat(w, transfer.mask), _flat(w, value)
@@ -375,7 +375,7 @@ def select(w: Widener, op: ir.Operation) -> None:
         w.held[op.results[0]] = Held(made.results[0])
         w.erase(op)
     else:
-        w.no_rule(op)
+        w.convert_without_rule(op)
 
 
 @rule("xegpu.load_nd")

@@ -122,7 +122,7 @@ class Widener(Conversion):
         vectors = op.name.startswith("vector.") or op.name == "xegpu.truncf"
         return vectors and not any(self.varies(v) or self.uniformity.varies(v) for v in op.operands)
 
-    def no_rule(self, op: ir.Operation) -> None:
+    def convert_without_rule(self, op: ir.Operation) -> None:
         if any(self.uniformity.varies(v) for v in (*op.operands, *op.results)):
             elementwise(self, op)
         else:
@@ -488,7 +488,7 @@ def viewed(w: Widener, op: ir.Operation) -> None:
     """The lanes stay innermost."""
     view = view_of(op)
     assert view is not None
-    w.widen(op, build.viewed(w.wide(op.operands[0]), view.around(w.lanes)))
+    w.widen(op, build.extract_view(w.wide(op.operands[0]), view.around(w.lanes)))
 
 
 @rule("vector.extract", "vector.insert")
@@ -582,7 +582,7 @@ def _insert_by_lane(w: Widener, op: ir.Operation) -> None:
 @rule("vector.shuffle", "vector.multi_reduction")
 def leading(w: Widener, op: ir.Operation) -> None:
     """Ops on outer dimensions do not affect the lanes."""
-    made = build.like(op, [w.with_lanes(op.results[0])], [w.wide(v) for v in op.operands])
+    made = build.create_like(op, [w.with_lanes(op.results[0])], [w.wide(v) for v in op.operands])
     w.widen(op, made.results[0])
 
 
@@ -655,7 +655,9 @@ def innermost(w: Widener, op: ir.Operation) -> None:
         elementwise(w, op)
         return
     operands = [w.at(v, w.lanes_first(shape_of(v))) for v in op.operands]
-    made = build.like(op, [build.vector_type((w.lanes, *shape_of(r)), element_of(r)) for r in op.results], operands)
+    made = build.create_like(
+        op, [build.vector_type((w.lanes, *shape_of(r)), element_of(r)) for r in op.results], operands
+    )
     w.widen(op, *made.results, placement=w.lanes_first(shape_of(op.results[0])))
 
 

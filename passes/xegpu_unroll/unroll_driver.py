@@ -145,7 +145,7 @@ class Legalization(Conversion):
         assert layout is not None
         return layout
 
-    def no_rule(self, op: ir.Operation) -> None:
+    def convert_without_rule(self, op: ir.Operation) -> None:
         if op.name in BY_PARTS and self._is_lazy(op):
             self._views[op.results[0]] = op
             self.erase(op)
@@ -200,11 +200,11 @@ class Legalization(Conversion):
             return part
         whole = build.with_shape(part.type, message_tiling.box_shape(box))
         if bits_of(element_of(part)) >= 8:
-            return build.padded(part, shape_of(whole))
+            return build.pad_with_zeros(part, shape_of(whole))
         # Elements of less than a byte are moved as bytes.
         small, large = (_in_bytes(kind) for kind in (part.type, whole))
         return build.make(
-            "vector.bitcast", whole, build.padded(build.make("vector.bitcast", small, part), shape_of(large))
+            "vector.bitcast", whole, build.pad_with_zeros(build.make("vector.bitcast", small, part), shape_of(large))
         )
 
     def _from_tiles(self, value: ir.Value, tiles: Tiles, box: Box) -> ir.Value:
@@ -230,7 +230,7 @@ class Legalization(Conversion):
             # each element of a slice from its own row again, but not those of a shuffle.
             rows = self.part(value, (*box[:-1], (left, right - left)))
             places = np.arange(math.prod(shape_of(rows))).reshape(-1, right - left)[:, first - left :][:, :count]
-            return build.shape_cast(build.permute(build.flat(rows), places.ravel()), message_tiling.box_shape(box))
+            return build.shape_cast(build.permute(build.flatten(rows), places.ravel()), message_tiling.box_shape(box))
         result = build.poison(build.with_shape(value.type, message_tiling.box_shape(box)))
         for place in message_tiling.tiles(tuple((1,) * len(line) for line in lines)):
             index = [line[p[0]] for line, p in zip(lines, place)]
@@ -274,7 +274,7 @@ class Legalization(Conversion):
             self._flush(op)
         super().op(op)
 
-    def before_last(self, op: ir.Operation) -> None:
+    def before_terminator(self, op: ir.Operation) -> None:
         self._flush(op)
 
     def _ends_chain(self, op: ir.Operation) -> bool:
@@ -298,7 +298,7 @@ class Legalization(Conversion):
                     with place.location:
                         operands = [now.get(v) or self._piece(v, box) for v in op.operands]
                     with op.location:
-                        new = build.like(
+                        new = build.create_like(
                             op, [build.with_shape(v.type, message_tiling.box_shape(box)) for v in op.results], operands
                         )
                     for old, value in zip(op.results, new.results):
@@ -343,7 +343,7 @@ def viewed(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
         kind = _type(op, box)
         return low.once(("broadcast", source, kind), lambda: build.broadcast(source, kind))
     part = low.part(source, taken.box(box))
-    return build.viewed(part, View(message_tiling.box_shape(box), taken.dims, (0,) * len(taken.dims)))
+    return build.extract_view(part, View(message_tiling.box_shape(box), taken.dims, (0,) * len(taken.dims)))
 
 
 @view("vector.shape_cast")
@@ -363,7 +363,7 @@ def _again(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
     """Apply the op to whole operands, and take the box of its result."""
     value = op.results[0]
     made = low.once(
-        ("again", value), lambda: build.like(op, [value.type], [low.whole(v) for v in op.operands]).results[0]
+        ("again", value), lambda: build.create_like(op, [value.type], [low.whole(v) for v in op.operands]).results[0]
     )
     return low.slice(made, box)
 

@@ -436,7 +436,7 @@ def reduction(low: Legalization, op: ir.Operation) -> None:
         low.keep(op)
         return
     parts = [low.part(source, box) for box in message_tiling.tiles(bounds)]
-    low.replace(op, build.like(op, [op.results[0].type], [_combined(op, parts), *acc]).results[0])
+    low.replace(op, build.create_like(op, [op.results[0].type], [_combined(op, parts), *acc]).results[0])
 
 
 @rule("vector.multi_reduction")
@@ -456,7 +456,7 @@ def multi_reduction(low: Legalization, op: ir.Operation) -> None:
             place = {**dict(zip(kept, box)), **{d: (0, bounds[d][0]) for d in others}, first: line}
             group.append(low.part(source, tuple(place[d] for d in range(len(bounds)))))
         start = low.part(acc, box) if shape_of(acc) else acc
-        parts.append(build.like(op, [start.type], [_combined(op, group), start]).results[0])
+        parts.append(build.create_like(op, [start.type], [_combined(op, group), start]).results[0])
     if shape_of(op.results[0]):
         low.divide(op, tuple(bounds[d] for d in kept), parts)
     else:
@@ -480,7 +480,7 @@ def extract_element(low: Legalization, op: ir.Operation) -> None:
     """Extract one element of a vector in pieces. Larger parts are views, made on demand."""
     source = op.operands[0]
     if shape_of(op.results[0]) or len(op.operands) > 1 or _bounds(low, source) is None:
-        low.no_rule(op)
+        low.convert_without_rule(op)
         return
     at = integers(op.attributes["static_position"])
     low.replace(op, build.extract(low.part(source, tuple((i, 1) for i in at)), [0] * len(at)))

@@ -48,7 +48,7 @@ from xegpu_py.language.scopes import (
     promoted,
     same,
 )
-from xegpu_py.passes.rewriting.builders import without_carried
+from xegpu_py.passes.rewriting.builders import drop_loop_carried
 from xegpu_py.tiles import element_types
 from xegpu_py.tiles.arrays import Array
 from xegpu_py.tiles.tile_values import Product, Value, constant, value_of
@@ -490,7 +490,7 @@ class Compiler(Expressions):
             scf.YieldOp(yielded)
         kept = [i for i, (old, new) in enumerate(zip(loop.inner_iter_args, yielded)) if old != new]
         if len(kept) != len(yielded):
-            loop = without_carried(loop, kept)
+            loop = drop_loop_carried(loop, kept)
         state.finish(kept, loop.results)
 
     def _do_While(self, node: ast.While) -> Flow:

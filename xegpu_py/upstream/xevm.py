@@ -752,7 +752,7 @@ def shuffled(value: ir.Value, offset: ir.Value, mode: str) -> ir.Value:
     held = bitcast(value, integer_type(bits)) if isinstance(kind, ir.FloatType) else value
     part = resized(held, 32, signed=False) if bits < 32 else held
     width = constant(integer_type(32), LANES)
-    moved = build.shuffled(part, resized(offset, 32, signed=False), mode, width)
+    moved = build.lane_shuffle(part, resized(offset, 32, signed=False), mode, width)
     return bitcast(resized(moved, bits), kind)
 
 

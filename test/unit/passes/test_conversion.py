@@ -13,7 +13,14 @@ from xegpu_py.ir.control_flow import STRUCTURED, sources
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import walk
 from xegpu_py.passes.analysis.ir_queries import element_of, shape_of
-from xegpu_py.passes.rewriting.builders import extract_slice, insert_slice, like, make, number_attribute, with_shape
+from xegpu_py.passes.rewriting.builders import (
+    create_like,
+    extract_slice,
+    insert_slice,
+    make,
+    number_attribute,
+    with_shape,
+)
 from xegpu_py.passes.rewriting.rewriter import Conversion, Rules
 
 rule: Rules[Callable[["Halves", ir.Operation], None]] = Rules()
@@ -41,13 +48,13 @@ def elementwise(c, op):
             parts.append(make(op.name, kind, value=ir.DenseElementsAttr.get_splat(kind, value)))
         else:
             operands = [c.get(v)[i] for v in op.operands]
-            parts.append(like(op, [operands[0].type], operands).results[0])
+            parts.append(create_like(op, [operands[0].type], operands).results[0])
     c.replace(op, parts)
 
 
 @rule("vector.load")
 def load(c, op):
-    whole = like(op, [op.results[0].type], list(op.operands)).results[0]
+    whole = create_like(op, [op.results[0].type], list(op.operands)).results[0]
     c.replace(op, [extract_slice(whole, [at], [4]) for at in (0, 4)])
 
 
@@ -58,7 +65,7 @@ def store(c, op):
     whole = make("arith.constant", value.type, value=ir.DenseElementsAttr.get_splat(value.type, zeros))
     for at, part in zip((0, 4), c.get(value)):
         whole = insert_slice(part, whole, [at])
-    like(op, [], [whole, *rest])
+    create_like(op, [], [whole, *rest])
     c.erase(op)
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xegpu_py.layout import NestedLayout
-from xegpu_py.passes.rewriting.lane_layout_conversion import MOST_ROUNDS, moves, planned
+from xegpu_py.passes.rewriting.lane_layout_conversion import MOST_ROUNDS, plan_layout_moves, plan_moves
 
 
 def check(how, have, want):
@@ -37,7 +37,7 @@ def least(have, want):
 def test_any_permutation_takes_no_more_rounds_than_it_must(seed, lanes, registers):
     rng = np.random.default_rng(seed)
     have, want = (rng.permutation(lanes * registers).reshape(1, lanes, registers) for _ in range(2))
-    how = planned(have, want)
+    how = plan_moves(have, want)
     check(how, have, want)
     assert how.rounds == least(have, want)
 
@@ -49,18 +49,18 @@ def test_copies_are_asked_for_evenly(seed, registers):
     rng = np.random.default_rng(seed)
     have = np.tile(rng.permutation(8 * registers).reshape(1, 8, registers), (1, 2, 1))
     want = rng.integers(0, 8 * registers, (1, 16, registers))
-    how = planned(have, want)
+    how = plan_moves(have, want)
     check(how, have, want)
 
 
 def test_what_another_subgroup_has_cannot_be_moved():
     have = np.arange(32).reshape(2, 16, 1)
-    assert planned(have, have[:, ::-1]).rounds == 1
-    assert planned(have, have[::-1]) is None
+    assert plan_moves(have, have[:, ::-1]).rounds == 1
+    assert plan_moves(have, have[::-1]) is None
     # The same within each subgroup, but by different moves.
     want = have.copy()
     want[1] = want[1, ::-1]
-    assert planned(have, want) is None
+    assert plan_moves(have, want) is None
 
 
 def nested(batch, thread, element, strides):
@@ -72,14 +72,14 @@ def nested(batch, thread, element, strides):
 def test_figures():
     rows = nested((1, 16), (16, 1), (1, 1), (1, 0))
     columns = nested((16, 1), (1, 16), (1, 1), (0, 1))
-    how = moves(rows, columns, 16)
+    how = plan_layout_moves(rows, columns, 16)
     # A transposition: each lane keeps one of its 16 elements.
     assert how.rounds == 15
-    assert moves(rows, nested((1, 1), (16, 1), (1, 16), (1, 0)), 16).rounds == 0
+    assert plan_layout_moves(rows, nested((1, 1), (16, 1), (1, 16), (1, 0)), 16).rounds == 0
     pairs = nested((1,), (16,), (2,), (1,))
     apart = nested((2,), (16,), (1,), (1,))
     # Lanes 0 and 15 keep one element and the others none or one; nobody receives more than two.
-    assert moves(apart, pairs, 16).rounds == 2
+    assert plan_layout_moves(apart, pairs, 16).rounds == 2
     many = MOST_ROUNDS * 3 // 2
     blocked, cyclic = nested((1,), (16,), (many,), (1,)), nested((many,), (16,), (1,), (1,))
-    assert moves(cyclic, blocked, 16) is None
+    assert plan_layout_moves(cyclic, blocked, 16) is None
