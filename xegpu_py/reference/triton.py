@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from xegpu_py.dialects.tt import (
@@ -73,7 +72,7 @@ def fp_to_fp(node: Node, a: Array) -> Array:
         found = (bits - over.astype(bits.dtype)).view(target.dtype)
         back = to_float(found, target, element_of("f64"))
     if target.bits == 8:
-        most = float(ml_dtypes.finfo(target.dtype).max)
+        most = target.format.finite
         lost = ~np.isnan(wide) & ~(np.abs(back) <= most)
         limit = to_float(np.where(np.signbit(wide), -most, most), element_of("f64"), target)
         found = np.where(lost, limit, found).astype(target.dtype)
@@ -210,7 +209,7 @@ def gather(node: Node, a: Array, indices: Array) -> Array:
     axis, size = node.field("axis"), a.shape[node.field("axis")]
     if ((indices < 0) | (indices >= size)).any():
         raise Fault(f"has an index outside of 0 to {size - 1}")
-    place = list(np.indices(indices.shape, sparse=True))
+    place: list[Array] = list(np.indices(indices.shape, sparse=True))
     place[axis] = indices
     return a[tuple(place)]
 

@@ -59,7 +59,9 @@ def _anonymous(text: str) -> list[str]:
 
 @pytest.mark.parametrize("passes", [True, False])
 def test_libtriton_prints_the_same(passes: bool, tmp_path: Path):
-    kernels = pytest.importorskip("triton") and __import__("triton_kernels")
+    pytest.importorskip("triton")
+    from generators import triton_kernels as kernels
+
     theirs, ours = tmp_path / "theirs.ttir", tmp_path / "ours.ttir"
     for kernel in kernels.KERNELS:
         theirs.write_text(kernels.dumped(kernel, passes))

@@ -1,10 +1,14 @@
 """The meaning of Triton's ops: kernels that libtriton made, and small programs, against numpy."""
 
+import random
+import re
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
+from effort import examples
+from generators import triton
 
 import xegpu_py
 from xegpu_py.ir.diagnostics import DiagnosticError
@@ -277,3 +281,27 @@ def test_printing(capsys):
     )
     text = first + "pid (0, 0, 0) end\n"
     assert capsys.readouterr().out == text + text.replace("(0, 0, 0)", "(0, 1, 0)")
+
+
+def test_random_programs_compute_as_numpy_does():
+    for seed in range(examples(400)):
+        program = triton.program(random.Random(seed))
+        assert triton.differences(program, program.evaluated()) == [], f"seed {seed}:\n{program.text}"
+
+
+def test_random_programs_are_triton_s(tmp_path: Path):
+    """libtriton reads them, as we print them, and prints the same."""
+    pytest.importorskip("triton")
+    from generators.triton_kernels import reprinted
+
+    for seed in range(examples(100)):
+        program = triton.program(random.Random(seed))
+        first, second = tmp_path / "first.ttir", tmp_path / "second.ttir"
+        first.write_text(program.text)
+        second.write_text(xegpu_py.parse(program.text).text(debuginfo=True))
+        assert _without_locations(reprinted(first)) == _without_locations(reprinted(second)), f"seed {seed}"
+
+
+def _without_locations(text: str) -> list[str]:
+    lines = re.sub(r" loc\((?:[^()]|\([^()]*\))*\)", "", text).splitlines()
+    return [line for line in lines if not line.startswith("#loc")]
