@@ -26,7 +26,7 @@ from xegpu_py.tools import driver
 from xegpu_py.tools.kernel_arguments import KernelParser
 from xegpu_py.upstream import read_source
 from xegpu_py.upstream.import_common import LANES, Level
-from xegpu_py.visa.program import Program, chosen
+from xegpu_py.visa.program import Program, kernel_index
 
 _ASSEMBLY = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*\.(?:version|kernel)\b", re.DOTALL)
 """The beginning of vISA assembly; any other text is MLIR."""
@@ -250,7 +250,7 @@ def _opencl_job(parser: KernelParser, args: argparse.Namespace, arguments: Seque
     names = list(program.kernels)
     if not names:
         parser.error(f"'{args.file}' has no kernel")
-    kernel = program.kernels[names[chosen(names, args.kernel)]]
+    kernel = program.kernels[names[kernel_index(names, args.kernel)]]
     launch = kernel[args.items, args.local]
     args.grid, args.block = launch.groups, launch.block
     ready = launch.ready(arguments)

@@ -15,8 +15,8 @@ from xegpu_py.target import DEFAULT, TARGETS, target
 from xegpu_py.tools import driver
 from xegpu_py.visa import assembly
 from xegpu_py.visa.finalizer import FINALIZERS, FinalizerError, FinalizerMissing, Native, finalize, opencl
-from xegpu_py.visa.program import NOWHERE, chosen
-from xegpu_py.visa.verify import misread_addresses, verify
+from xegpu_py.visa.program import NOWHERE, kernel_index
+from xegpu_py.visa.verify import misaligned_payloads, verify
 
 TRANSLATIONS = {
     "mlir_to_visaasm": "translate kernels to vISA assembly; kernels above vISA are lowered first",
@@ -97,7 +97,7 @@ class _Translator:
         module = self._module(source)
         kernels = self._kernels(module, source)
         try:
-            func = kernels[chosen([visa.name_of(f) for f in kernels], None)]
+            func = kernels[kernel_index([visa.name_of(f) for f in kernels], None)]
         except ValueError as e:
             raise source.error(0, f"{e}; a binary has one") from None
         return self._native(func, "ocloc").binary
@@ -116,7 +116,7 @@ class _Translator:
     def _native(self, func: ir.Operation, finalizer: str | None) -> Native:
         gpu = visa.target_of(func)
         program = visa.program_of(func)
-        issues = misread_addresses(program, gpu)
+        issues = misaligned_payloads(program, gpu)
         if issues:
             raise DiagnosticError([issue.diagnostic() for issue in issues])
         text = assembly.write([program])
@@ -159,7 +159,7 @@ class _Translator:
         if names and wanted is None:
             return range(len(names))
         try:
-            return [chosen(names, wanted)]
+            return [kernel_index(names, wanted)]
         except ValueError as e:
             raise source.error(0, str(e)) from None
 

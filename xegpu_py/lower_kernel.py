@@ -32,8 +32,8 @@ from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import TARGETS
 from xegpu_py.target import target as target_of
 from xegpu_py.upstream import import_upstream, is_upstream_text, is_xevm_text
-from xegpu_py.visa.allocate import placed
-from xegpu_py.visa.program import chosen, digest_of
+from xegpu_py.visa.allocate import engine_allocation
+from xegpu_py.visa.program import digest_of, kernel_index
 from xegpu_py.visa.verify import verify
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class ModuleSource(Struct, frozen=True):
             # Each launch needs the results of verification and register allocation: they are kept with the program.
             if verify(made.program, target_of(options.target)):
                 return None
-            placed(made.program, target_of(options.target), options.registers)
+            engine_allocation(made.program, target_of(options.target), options.registers)
             digest_of(made.program)
             return pickle.dumps(made, pickle.HIGHEST_PROTOCOL)
 
@@ -356,4 +356,4 @@ def chosen_kernel(module: Module, wanted: str | None) -> str:
         ValueError: if there is no such kernel, or no name is given and there are several kernels.
     """
     names = [visa.name_of(func) for func in visa.kernels(module.outline)]
-    return names[chosen(names, wanted)]
+    return names[kernel_index(names, wanted)]

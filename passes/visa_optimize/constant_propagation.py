@@ -268,9 +268,9 @@ def bytes_of(operand: Region | Destination, lanes: int, target: Target) -> tuple
     A source that broadcasts one element to all lanes has one.
     """
     key = lanes, target.grf_bytes
-    if key not in operand.places:
-        operand.places[key] = _bytes_of(operand, lanes, target)
-    return operand.places[key]
+    if key not in operand.byte_offsets:
+        operand.byte_offsets[key] = _bytes_of(operand, lanes, target)
+    return operand.byte_offsets[key]
 
 
 def _bytes_of(operand: Region | Destination, lanes: int, target: Target) -> tuple[Variable, list[int]]:

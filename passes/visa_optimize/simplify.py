@@ -31,7 +31,7 @@ from xegpu_py.visa.dataflow import (
     effects,
     flow_of,
     liveness_of,
-    named_by,
+    referenced_variables,
     span_bits,
     writes_all,
 )
@@ -522,7 +522,7 @@ def _step_back(inst: Instruction, live: _Live, flow: Flow, target: Target) -> bo
 
 def without_unused_declarations(program: Program) -> Program:
     """The program without variables and predicates that no instruction names. Inputs are kept."""
-    used = named_by(program.instructions) | {i.var for i in program.inputs}
+    used = referenced_variables(program.instructions) | {i.var for i in program.inputs}
     variables = tuple(v for v in program.variables if v in used)
     predicates = tuple(p for p in program.predicates if p in used)
     if len(variables) == len(program.variables) and len(predicates) == len(program.predicates):

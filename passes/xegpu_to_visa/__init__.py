@@ -29,7 +29,7 @@ from xegpu_py.passes.xegpu_to_visa.addresses import shared
 from xegpu_py.passes.xegpu_to_visa.emitter import COPY, Emitter, Reg
 from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
 from xegpu_py.target import GRID_LIMIT, Target
-from xegpu_py.visa.dataflow import Flow, accesses, named_by
+from xegpu_py.visa.dataflow import Flow, accesses, referenced_variables
 from xegpu_py.visa.fp_modes import keep_subnormals
 from xegpu_py.visa.program import PRINT_BUFFER, Instruction, Program, Variable
 
@@ -148,7 +148,7 @@ def _program(
         if var.alias and var.alias[0] in merged:
             renamed[var] = Variable(var.name, var.type, var.count, var.align, (merged[var.alias[0]], var.alias[1]))
     instructions = [i.renamed(renamed) for i in emit.instructions] if renamed else emit.instructions
-    used = named_by(instructions)
+    used = referenced_variables(instructions)
     inputs = [i for i in emit.inputs if i.var in used or not (i.kind or i.var.name == PRINT_BUFFER)]
     used.update(i.var for i in inputs)
     all_variables = dict.fromkeys(renamed.get(v, v) for v in emit.variables)

@@ -24,7 +24,7 @@ from xegpu_py.reference.machine import Function, Launch, Workgroup
 from xegpu_py.reference.storage import BASE, Element, Memory, MemRef, attach, element_of, kind_of
 from xegpu_py.runtime.host_arrays import PackedArrays, PointerTable, check_numbers, packed_shape
 from xegpu_py.runtime.launch import block_of
-from xegpu_py.visa.program import chosen, extent, place_in
+from xegpu_py.visa.program import extent, kernel_index, place_in
 
 SUBGROUP_SIZE, WORK_ITEMS = "xegpu.subgroup_size", "xegpu.work_items"
 """Attributes of kernels: the number of work items in a subgroup, before and after xegpu-simt-to-vc."""
@@ -132,7 +132,7 @@ def kernel_of(module: Module, name: str | None) -> ir.Operation:
         ValueError: if there is none, or several and no name.
     """
     found = kernels(module.operation)
-    return found[chosen([ir.StringAttr(op.attributes["sym_name"]).value for op in found], name)]
+    return found[kernel_index([ir.StringAttr(op.attributes["sym_name"]).value for op in found], name)]
 
 
 def is_of_workgroups(func: ir.Operation) -> bool:

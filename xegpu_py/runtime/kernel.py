@@ -48,11 +48,11 @@ from xegpu_py.runtime.launch import (
 )
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
-from xegpu_py.visa.allocate import HEADER_BYTES, placed
+from xegpu_py.visa.allocate import HEADER_BYTES, engine_allocation
 from xegpu_py.visa.dataflow import flow_of, has_calls, polls
 from xegpu_py.visa.fp_modes import with_modes
-from xegpu_py.visa.legacy_messages import as_today
-from xegpu_py.visa.program import PRINT_BUFFER, STATE, Dim, Program, chosen, extent
+from xegpu_py.visa.legacy_messages import expand_legacy
+from xegpu_py.visa.program import PRINT_BUFFER, STATE, Dim, Program, extent, kernel_index
 from xegpu_py.visa.verify import verify
 
 if TYPE_CHECKING:
@@ -131,13 +131,13 @@ class Kernel:
         if issues:
             raise DiagnosticError([i.diagnostic() for i in issues], self._sources)
         # The text keeps messages of earlier GPUs; what runs has those for which they stand.
-        self.program = program = as_today(program, self.target)
+        self.program = program = expand_legacy(program, self.target)
         self.runnable = with_modes(program, self.target, options.dpas_denormals == "flush")
         self.engine = engine_of(options)
         self.observer: Observer | None = None
         self.log: Log | None = None
         self.groups: range | None = None
-        self.allocation = placed(program, self.target, options.registers)
+        self.allocation = engine_allocation(program, self.target, options.registers)
         predicates = {p: i for i, p in enumerate(program.predicates)}
         watch, races, bounds = (name in options.check for name in CHECKS[1:])
         self.layout = Layout(self.target, self.allocation, predicates, watch, races, bounds, program.local_bits)
@@ -162,7 +162,7 @@ class Kernel:
         """
         source = Source(text, file)
         programs = assembly.read(source)
-        return cls(programs[chosen([p.name for p in programs], name)], source=source, **options)
+        return cls(programs[kernel_index([p.name for p in programs], name)], source=source, **options)
 
     @classmethod
     def from_file(cls, path: str | Path, *, name: str | None = None, **options: Any) -> Kernel:

@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 from xegpu_py.ir.diagnostics import Position
 from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import liveness_of
-from xegpu_py.visa.program import NOWHERE, Program, Variable, align_bytes, kept_analysis
+from xegpu_py.visa.program import NOWHERE, Program, Variable, align_bytes, pickled_analysis
 
 HEADER_BYTES = 32
 """Bytes of a thread's header in r0."""
@@ -47,8 +47,8 @@ class Allocation(Struct, frozen=True):
 
     def offset(self, var: Variable) -> int:
         """Byte offset of a variable in the register file."""
-        root, inner = var.root
-        return self.offsets[root] + inner
+        root, alias_offset = var.root
+        return self.offsets[root] + alias_offset
 
     def report(self) -> str:
         """One sentence on the pressure."""
@@ -59,7 +59,7 @@ class Allocation(Struct, frozen=True):
         return text
 
 
-@kept_analysis
+@pickled_analysis
 def allocate(program: Program, target: Target, registers: int | None = None) -> Allocation:
     """Place the variables of a program by linear scan over their live ranges.
 
@@ -73,43 +73,43 @@ def allocate(program: Program, target: Target, registers: int | None = None) -> 
     offsets: dict[Variable, int] = {}
     gaps = _Gaps()
     gaps.take(0, HEADER_BYTES)
-    ends: list[tuple[int, int, int]] = []
+    live_ends: list[tuple[int, int, int]] = []
     for item in program.inputs:
-        root, inner = item.var.root
+        root, alias_offset = item.var.root
         if root not in offsets:
-            offsets[root] = at = item.offset - inner
+            offsets[root] = at = item.offset - alias_offset
             gaps.take(at, root.bytes)
-            ends.append((ranges[root][1], at, root.bytes))
-    heapq.heapify(ends)
+            live_ends.append((ranges[root][1], at, root.bytes))
+    heapq.heapify(live_ends)
     for var in sorted((v for v in ranges if v not in offsets), key=lambda v: ranges[v]):
-        first, last = ranges[var]
-        while ends and ends[0][0] < first:
-            gaps.free(*heapq.heappop(ends)[1:])
+        live_from, live_to = ranges[var]
+        while live_ends and live_ends[0][0] < live_from:
+            gaps.free(*heapq.heappop(live_ends)[1:])
         offsets[var] = at = gaps.fit(var.bytes, max(align_bytes(var.align, target.grf_bytes), var.format.bytes))
-        heapq.heappush(ends, (last, at, var.bytes))
+        heapq.heappush(live_ends, (live_to, at, var.bytes))
     limit = count * target.grf_bytes
-    beyond = tuple(v for v, at in offsets.items() if at + v.bytes > limit)
-    used = max([HEADER_BYTES, *(at + v.bytes for v, at in offsets.items())])
+    spilled = tuple(v for v, at in offsets.items() if at + v.bytes > limit)
+    file_bytes = max([HEADER_BYTES, *(at + v.bytes for v, at in offsets.items())])
     pressure, peak = _pressure(ranges, len(program.instructions), target)
     # Whole registers, and as many as a view of the widest elements needs.
-    size = -(-used // target.grf_bytes) * target.grf_bytes
+    size = -(-file_bytes // target.grf_bytes) * target.grf_bytes
     where = program.instructions[peak].where if program.instructions else NOWHERE
-    return Allocation(offsets, size, target.grf_bytes, count, pressure, peak, beyond, where)
+    return Allocation(offsets, size, target.grf_bytes, count, pressure, peak, spilled, where)
 
 
-@kept_analysis
-def placed(program: Program, target: Target, registers: int | None = None) -> Allocation:
+@pickled_analysis
+def engine_allocation(program: Program, target: Target, registers: int | None = None) -> Allocation:
     """The allocation of engines: variables that may be read unwritten have registers of their own, behind all others.
 
-    These registers are zero at first and no other variable changes them, so that unwritten bytes read as zero in every
-    engine, and it is known which bytes a variable has written. The pressure and `beyond` are those of `allocate`.
+    These registers are zero at first and no other variable changes them. So unwritten bytes read as zero in every
+    engine, and each byte's writer is known. The pressure and `beyond` are those of `allocate`.
     """
-    found = allocate(program, target, registers)
-    offsets, at = dict(found.offsets), found.bytes
+    allocation = allocate(program, target, registers)
+    offsets, at = dict(allocation.offsets), allocation.bytes
     for var in liveness_of(program, target).unwritten:
         offsets[var] = at = -(-at // _APART) * _APART
         at += var.bytes
-    return structs.replace(found, offsets=offsets, bytes=-(-at // target.grf_bytes) * target.grf_bytes)
+    return structs.replace(allocation, offsets=offsets, bytes=-(-at // target.grf_bytes) * target.grf_bytes)
 
 
 class _Gaps:
@@ -138,33 +138,33 @@ class _Gaps:
     def free(self, at: int, size: int) -> None:
         """Give bytes back."""
         start: int = at
-        end: float = at + size
+        gap_end: float = at + size
         n = bisect.bisect_right(self._starts, at)
-        if n < len(self._starts) and self._starts[n] == end:
-            end = self._ends.pop(n)
+        if n < len(self._starts) and self._starts[n] == gap_end:
+            gap_end = self._ends.pop(n)
             self._starts.pop(n)
         if n and self._ends[n - 1] == at:
             n -= 1
             start = self._starts.pop(n)
             self._ends.pop(n)
         self._starts.insert(n, start)
-        self._ends.insert(n, end)
-        for kind, place in self._full_before.items():
-            if place > start:
-                self._full_before[kind] = start
+        self._ends.insert(n, gap_end)
+        for shape, lower_bound in self._full_before.items():
+            if lower_bound > start:
+                self._full_before[shape] = start
 
-    def _cut(self, n: int, start: int, end: int) -> None:
-        left = [(self._starts[n], start), (end, self._ends[n])]
-        rest = [(a, b) for a, b in left if a < b]
-        self._starts[n : n + 1] = [a for a, _ in rest]
-        self._ends[n : n + 1] = [b for _, b in rest]
+    def _cut(self, n: int, start: int, cut_end: int) -> None:
+        remainders = [(self._starts[n], start), (cut_end, self._ends[n])]
+        gaps = [(a, b) for a, b in remainders if a < b]
+        self._starts[n : n + 1] = [a for a, _ in gaps]
+        self._ends[n : n + 1] = [b for _, b in gaps]
 
 
 def _pressure(ranges: Mapping[Variable, tuple[int, int]], length: int, target: Target) -> tuple[int, int]:
     change = np.zeros(length + 2, np.int64)
-    for var, (first, last) in ranges.items():
-        change[first] += var.bytes
-        change[last + 1] -= var.bytes
+    for var, (live_from, live_to) in ranges.items():
+        change[live_from] += var.bytes
+        change[live_to + 1] -= var.bytes
     live = np.cumsum(change)
     peak = int(np.argmax(live))
     return -(-(int(live[peak]) + HEADER_BYTES) // target.grf_bytes), peak

@@ -101,14 +101,14 @@ class _AssemblyNotation(Notation):
         m = cursor.match(_NAME)
         if m is None:
             return None
-        found = self.known.get(m[0]) or BUILTINS.get(m[0])
-        if found is None and m[0] in OTHER_BUILTINS:
+        variable = self.known.get(m[0]) or BUILTINS.get(m[0])
+        if variable is None and m[0] in OTHER_BUILTINS:
             raise SyntaxFault(start, f"'{m[0]}' is not supported; there are {', '.join(BUILTINS)}")
-        if found is None:
-            near = difflib.get_close_matches(m[0], self.known, 1)
-            hint = f"; did you mean '{near[0]}'?" if near else ""
+        if variable is None:
+            similar = difflib.get_close_matches(m[0], self.known, 1)
+            hint = f"; did you mean '{similar[0]}'?" if similar else ""
             raise SyntaxFault(start, f"'{m[0]}' is not declared{hint}")
-        return found
+        return variable
 
     def spell(self, var: Any) -> str:
         return str(var.name)
@@ -148,34 +148,34 @@ class _KernelText(Struct):
     place: Position | None = None
 
     def program(self) -> Program:
-        given: dict[str, Any] = {n: tuple(x) if isinstance(x, list) else x for n, x in structs.asdict(self).items()}
-        for own in ("notation", "file", "place"):
-            del given[own]
-        return Program(**{**given, "instructions": tuple(_with_bases(self.instructions))})
+        fields: dict[str, Any] = {n: tuple(x) if isinstance(x, list) else x for n, x in structs.asdict(self).items()}
+        for field_name in ("notation", "file", "place"):
+            del fields[field_name]
+        return Program(**{**fields, "instructions": tuple(_with_bases(self.instructions))})
 
 
 def _with_bases(instructions: Sequence[Instruction]) -> Sequence[Instruction]:
     """The instructions, whose indirect operands name the variables in which the addresses lie."""
-    known: dict[Variable, set[Variable]] = {}
+    bases_of: dict[Variable, set[Variable]] = {}
     copies: list[tuple[Variable, Variable]] = []
     for inst in instructions:
         to = getattr(inst.values.get("dst"), "var", None)
         if isinstance(to, Variable) and to.kind == "A":
             for source in inst.sources:
                 if isinstance(source, AddressOf):
-                    known.setdefault(to, set()).add(source.var)
+                    bases_of.setdefault(to, set()).add(source.var)
                 elif isinstance(source, Region) and source.var.kind == "A":
                     copies.append((to, source.var))
     for _ in copies:
         for to, source in copies:
-            known.setdefault(to, set()).update(known.get(source, ()))
-    if not known:
+            bases_of.setdefault(to, set()).update(bases_of.get(source, ()))
+    if not bases_of:
         return instructions
 
     def based(value: Any) -> Any:
         if not isinstance(value, Indirect):
             return value
-        return structs.replace(value, bases=tuple(sorted(known.get(value.var, ()), key=lambda var: var.name)))
+        return structs.replace(value, bases=tuple(sorted(bases_of.get(value.var, ()), key=lambda var: var.name)))
 
     return [
         inst.replaced(values={name: based(value) for name, value in inst.values.items()}) if inst.indirect else inst
@@ -260,10 +260,12 @@ def _read_directive(name: str, start: int, cursor: Cursor, where: Position, kern
     elif name in ("input", "parameter"):
         kernel.inputs.append(_read_input(cursor, where, kernel, ""))
     elif name.startswith("implicit_"):
-        kind = name.removeprefix("implicit_")
-        if kind not in IMPLICIT_KINDS:
-            raise cursor.fault(f"unknown implicit input '{kind}'; there are {', '.join(IMPLICIT_KINDS)}", start)
-        kernel.inputs.append(_read_input(cursor, where, kernel, kind))
+        implicit_kind = name.removeprefix("implicit_")
+        if implicit_kind not in IMPLICIT_KINDS:
+            raise cursor.fault(
+                f"unknown implicit input '{implicit_kind}'; there are {', '.join(IMPLICIT_KINDS)}", start
+            )
+        kernel.inputs.append(_read_input(cursor, where, kernel, implicit_kind))
     elif name == "kernel_attr":
         m = cursor.match(_ATTRIBUTE)
         if m is None:
@@ -279,11 +281,11 @@ def _read_directive(name: str, start: int, cursor: Cursor, where: Position, kern
             raise cursor.expected("the function's name in quotes")
         (kernel.functions if name == "function" else kernel.callees).append(m[1])
     else:
-        known = (
+        directives = (
             "version, kernel, global_function, function, funcdecl, decl, input, parameter, kernel_attr, "
             + ", ".join(f"implicit_{k}" for k in IMPLICIT_KINDS)
         )
-        raise cursor.fault(f"unknown directive '.{name}'; there are {known}", start)
+        raise cursor.fault(f"unknown directive '.{name}'; there are {directives}", start)
 
 
 def _read_decl(cursor: Cursor, where: Position, kernel: _KernelText) -> None:
@@ -294,47 +296,47 @@ def _read_decl(cursor: Cursor, where: Position, kernel: _KernelText) -> None:
     name = m[0]
     if name in kernel.notation.known or name in BUILTINS:
         raise SyntaxFault(start, f"redefinition of '{name}'")
-    found: dict[str, Any] = {}
+    decl_fields: dict[str, Any] = {}
     offsets: dict[str, int] = {}
     while m := cursor.match(_KEY):
         key = m[1]
         offsets[key] = cursor.skip()
         if key == "alias":
-            found[key] = _read_alias(cursor, kernel)
-        elif key in ("v_type", "v_name", "type", "num_elts", "align", "attrs") and key not in found:
+            decl_fields[key] = _read_alias(cursor, kernel)
+        elif key in ("v_type", "v_name", "type", "num_elts", "align", "attrs") and key not in decl_fields:
             value = cursor.match(_VALUE)
             if value is None:
                 raise cursor.expected(f"a value of '{key}'")
-            found[key] = value[0]
+            decl_fields[key] = value[0]
         else:
             raise cursor.fault(f"unknown or repeated '{key}' in .decl", m.start())
-    count = found.get("num_elts", "")
+    count = decl_fields.get("num_elts", "")
     if not count.isdecimal() or not int(count):
         raise SyntaxFault(offsets.get("num_elts", start), "'num_elts' must be a positive number")
     declared: Variable | Predicate | Resource
-    if found.get("v_type") == "P":
+    if decl_fields.get("v_type") == "P":
         declared = Predicate(name, int(count))
         if declared.count not in PREDICATE_SIZES:
             raise SyntaxFault(offsets["num_elts"], f"a predicate has 1, 2, 4, 8, 16 or 32 bits, not {count}")
         kernel.predicates.append(declared)
-    elif found.get("v_type") == "G":
-        if found.get("type") not in TYPES:
+    elif decl_fields.get("v_type") == "G":
+        if decl_fields.get("type") not in TYPES:
             raise SyntaxFault(offsets.get("type", start), f"'type' must be one of {', '.join(TYPES)}")
-        align = _ALIGN_SPELLINGS.get(found.get("align", ""), found.get("align", "byte"))
+        align = _ALIGN_SPELLINGS.get(decl_fields.get("align", ""), decl_fields.get("align", "byte"))
         if align not in ALIGNMENTS:
             raise SyntaxFault(offsets["align"], f"'align' must be one of {', '.join(ALIGNMENTS)}")
-        alias, attrs = found.get("alias"), found.get("attrs", "")
-        declared = Variable(name, found["type"], int(count), align, alias, attrs=attrs)
+        alias, attrs = decl_fields.get("alias"), decl_fields.get("attrs", "")
+        declared = Variable(name, decl_fields["type"], int(count), align, alias, attrs=attrs)
         kernel.variables.append(declared)
-    elif found.get("v_type") == "A":
+    elif decl_fields.get("v_type") == "A":
         declared = Variable(name, "ud", int(count), "dword", kind="A")
         kernel.variables.append(declared)
-    elif found.get("v_type") in ("S", "T"):
-        declared = Resource(name, found["v_type"], int(count), found.get("v_name", ""))
+    elif decl_fields.get("v_type") in ("S", "T"):
+        declared = Resource(name, decl_fields["v_type"], int(count), decl_fields.get("v_name", ""))
         kernel.resources.append(declared)
     else:
-        known = "G, a general variable, A, an address variable, P, a predicate, S, a sampler, or T, a surface"
-        raise SyntaxFault(offsets.get("v_type", start), f"'v_type' must be {known}")
+        variable_kinds = "G, a general variable, A, an address variable, P, a predicate, S, a sampler, or T, a surface"
+        raise SyntaxFault(offsets.get("v_type", start), f"'v_type' must be {variable_kinds}")
     kernel.notation.known[name] = declared
     kernel.declared[name] = where
 
@@ -355,18 +357,18 @@ def _read_alias(cursor: Cursor, kernel: _KernelText) -> tuple[Variable, int]:
     return base, offset
 
 
-def _read_input(cursor: Cursor, where: Position, kernel: _KernelText, kind: str) -> Input:
+def _read_input(cursor: Cursor, where: Position, kernel: _KernelText, implicit_kind: str) -> Input:
     start = cursor.skip()
     var = kernel.notation.name(cursor)
     if not isinstance(var, Variable):
         raise SyntaxFault(start, "an input is a general variable")
-    found: dict[str, int] = {}
+    input_fields: dict[str, int] = {}
     while m := cursor.match(_KEY):
         value = cursor.integer()
         if m[1] not in ("offset", "size") or value is None:
             raise cursor.fault("expected 'offset=' and 'size=' with numbers", m.start())
-        found[m[1]] = value
-    return Input(var, found.get("offset", 0), found.get("size", var.bytes), kind, where)
+        input_fields[m[1]] = value
+    return Input(var, input_fields.get("offset", 0), input_fields.get("size", var.bytes), implicit_kind, where)
 
 
 def _read_statement(cursor: Cursor, where: Position, notation: Notation) -> Instruction:
@@ -400,15 +402,15 @@ def find_instruction(cursor: Cursor) -> InstructionSpec:
     if longer and longer[0] in INSTRUCTIONS:
         cursor.pos = longer.end()
         return INSTRUCTIONS[longer[0]]
-    found = INSTRUCTIONS.get(m[0])
-    if found is None or found.is_label:
+    spec = INSTRUCTIONS.get(m[0])
+    if spec is None or spec.is_label:
         reason = _OTHERS.get(m[0]) or (m[0].startswith(_TYPED) and _OTHERS["sample"])
         if reason:
             raise SyntaxFault(start, f"'{m[0]}' is not supported: {reason}")
-        near = difflib.get_close_matches(m[0], INSTRUCTIONS, 1)
-        hint = f"; did you mean '{near[0]}'?" if near else ""
+        similar = difflib.get_close_matches(m[0], INSTRUCTIONS, 1)
+        hint = f"; did you mean '{similar[0]}'?" if similar else ""
         raise SyntaxFault(start, f"unknown instruction '{m[0]}'{hint}")
-    return found
+    return spec
 
 
 def write_statement(inst: Instruction, modern: bool = False) -> str:
@@ -466,27 +468,27 @@ def _declarations(program: Program) -> Iterator[str]:
 
 
 def _body(program: Program, lines: bool) -> Iterator[str]:
-    modern, before, place = program.modern, "", NOWHERE
+    modern, pending_text, position = program.modern, "", NOWHERE
     for inst in program.instructions:
         if INSTRUCTIONS[inst.name].is_label:
             if inst["label"] in program.functions:
                 yield f'.function "{inst["label"]}"'
             yield write_statement(inst)
             continue
-        if modern and inst.where.column == 0 and inst.where not in (place, NOWHERE):
-            if inst.where.file != place.file:
+        if modern and inst.where.column == 0 and inst.where not in (position, NOWHERE):
+            if inst.where.file != position.file:
                 yield f'    FILE "{inst.where.file}"'
             yield f"    LOC {inst.where.line}"
-            place = inst.where
-        origin = _place(inst.where) if inst.where != NOWHERE else before
-        comment = f" // {origin}" if lines and origin != before else ""
+            position = inst.where
+        origin = _location_text(inst.where) if inst.where != NOWHERE else pending_text
+        comment = f" // {origin}" if lines and origin != pending_text else ""
         yield f"    {write_statement(inst, modern)}{comment}"
-        before = origin
+        pending_text = origin
 
 
 Program.write = write
 
 
-def _place(where: Position) -> str:
+def _location_text(where: Position) -> str:
     name = "".join(c if c.isprintable() else "?" for c in os.path.basename(where.file))
     return f"{name}:{where.line}"

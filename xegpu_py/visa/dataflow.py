@@ -1,4 +1,4 @@
-"""What instructions read and write: accesses, the control-flow graph, and live intervals."""
+"""Dataflow of instructions: uses and defs, the control-flow graph, and live intervals."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class Access(Struct, frozen=True, gc=False):
 
 def accesses(inst: Instruction, target: Target) -> tuple[Access, ...]:
     """The reads of an instruction, then its writes."""
-    known = effects(inst, target)
-    return known.reads + known.writes
+    inst_effects = effects(inst, target)
+    return inst_effects.reads + inst_effects.writes
 
 
 def span_bits(access: Access) -> int:
@@ -88,23 +88,23 @@ class Effects(Struct, frozen=True, gc=False):
 
     @property
     def read(self) -> list[Root]:
-        """Everything that it reads."""
+        """The variables and predicates that it reads."""
         return [*(access.var for access in self.reads), *self.tests]
 
     @property
     def written(self) -> list[Root]:
-        """Everything that it writes."""
+        """The variables and predicates that it writes."""
         return [*(access.var for access in self.writes), *([self.sets] if self.sets else [])]
 
 
 def effects(inst: Instruction, target: Target) -> Effects:
     """The effects of an instruction, if all its lanes are enabled."""
     # Instructions are immutable and every analysis needs their effects, so the result is kept.
-    known: Effects | None = inst.known.get("effects")
-    if known is None or known.target is not target:
-        known = _effects(inst, target)
-        inst.known["effects"] = known
-    return known
+    cached: Effects | None = inst.known.get("effects")
+    if cached is None or cached.target is not target:
+        cached = _effects(inst, target)
+        inst.known["effects"] = cached
+    return cached
 
 
 def _effects(inst: Instruction, target: Target) -> Effects:
@@ -130,11 +130,11 @@ def _effects(inst: Instruction, target: Target) -> Effects:
             else:
                 tests.append(var)
         elif isinstance(value, Indirect):
-            place = 4 * value.col
-            last = place + 4 * value.addresses(inst.exec_size)
-            reads.append(Access(value.var, False, place, last, True))
-            found = [Access(base.root[0], slot.use == "write", *_extent(base), False) for base in value.bases]
-            (writes if slot.use == "write" else reads).extend(found)
+            address_start = 4 * value.col
+            address_end = address_start + 4 * value.addresses(inst.exec_size)
+            reads.append(Access(value.var, False, address_start, address_end, True))
+            base_accesses = [Access(base.root[0], slot.use == "write", *_extent(base), False) for base in value.bases]
+            (writes if slot.use == "write" else reads).extend(base_accesses)
         elif isinstance(value, AddressOf):
             pass
         elif isinstance(var, Variable):
@@ -142,20 +142,20 @@ def _effects(inst: Instruction, target: Target) -> Effects:
             packed = True
             start = offset + first_byte(value, grf)
             if isinstance(value, (Region, Destination)):
-                last, packed = value.reach(1 if slot.kind == "scalar" else inst.exec_size)
-                end = start + (last + 1) * var.format.bytes
+                address_end, packed = value.reach(1 if slot.kind == "scalar" else inst.exec_size)
+                end_byte = start + (address_end + 1) * var.format.bytes
             else:
                 assert slot.bytes
-                end = start + slot.bytes(inst, target)
-            whole = not guarded and not ragged and (single or (packed and (all_lanes or slot.kind == "dst")))
-            access = Access(root, slot.use == "write", start, end, whole)
+                end_byte = start + slot.bytes(inst, target)
+            covers_all = not guarded and not ragged and (single or (packed and (all_lanes or slot.kind == "dst")))
+            access = Access(root, slot.use == "write", start, end_byte, covers_all)
             (writes if access.writes else reads).append(access)
             if isinstance(value, Address) and isinstance(base := address_base(inst), Region):
                 start = first_byte(base, grf) + base.var.root[1]
                 reads.append(Access(base.var.root[0], False, start, start + base.var.format.bytes, True))
     if spec.second:
-        (low,), behind = writes, spec.second(inst, target).row - inst["dst"].row
-        writes.append(structs.replace(low, start=low.start + behind * grf, end=low.end + behind * grf))
+        (low,), row_distance = writes, spec.second(inst, target).row - inst["dst"].row
+        writes.append(structs.replace(low, start=low.start + row_distance * grf, end=low.end + row_distance * grf))
     lanes = None
     if sets and inst.guard is None:
         lanes = (inst.first_lane, inst.first_lane + inst.exec_size)
@@ -168,20 +168,20 @@ def _extent(var: Variable) -> tuple[int, int]:
     return start, start + var.bytes
 
 
-def named_by(instructions: Iterable[Instruction]) -> set[Variable | Predicate]:
-    """The variables and predicates that instructions name, and the variables that these are aliases of."""
-    known = list(instructions)
-    found: set[Variable | Predicate | Any] = {
-        getattr(operand, "var", None) for inst in known for operand in inst.values.values()
+def referenced_variables(instructions: Iterable[Instruction]) -> set[Variable | Predicate]:
+    """The variables and predicates of operands of instructions, and the variables that these are aliases of."""
+    insts = list(instructions)
+    named: set[Variable | Predicate | Any] = {
+        getattr(operand, "var", None) for inst in insts for operand in inst.values.values()
     }
-    found |= {inst.guard.var for inst in known if inst.guard}
-    found |= {base for inst in known for operand in inst.values.values() for base in _bases(operand)}
-    found.discard(None)
-    for var in list(found):
+    named |= {inst.guard.var for inst in insts if inst.guard}
+    named |= {base for inst in insts for operand in inst.values.values() for base in _bases(operand)}
+    named.discard(None)
+    for var in list(named):
         while isinstance(var, Variable) and var.alias:
             var = var.alias[0]
-            found.add(var)
-    return found
+            named.add(var)
+    return named
 
 
 def _bases(operand: object) -> tuple[Variable, ...]:
@@ -214,10 +214,10 @@ class Flow:
         instructions, labels = program.instructions, program.labels
         count = len(instructions)
         self.divergent = any(INSTRUCTIONS[i.name].diverges(i) or INSTRUCTIONS[i.name].calls for i in instructions)
-        waits = sorted(_waiting_places(instructions, labels)) if self.divergent else []
+        waits = sorted(_reconvergence_points(instructions, labels)) if self.divergent else []
         specs = [INSTRUCTIONS[i.name] for i in instructions]
-        ends = {at + 1 for at, spec in enumerate(specs) if spec.jumps or spec.ends or spec.calls}
-        starts = sorted({0, *labels.values(), *waits, *ends} - {count})
+        block_ends = {at + 1 for at, spec in enumerate(specs) if spec.jumps or spec.ends or spec.calls}
+        starts = sorted({0, *labels.values(), *waits, *block_ends} - {count})
         self.blocks = [range(a, b) for a, b in zip(starts, [*starts[1:], count])]
         number = {block.start: n for n, block in enumerate(self.blocks)}
         waiting = {at: len(self.blocks) + n for n, at in enumerate(waits)}
@@ -225,18 +225,18 @@ class Flow:
         callers = _callers(program) if any(spec.calls for spec in specs) else {}
         for block in self.blocks:
             at = block.stop - 1
-            last, spec = instructions[at], specs[at]
-            found = [number[labels[label]] for label in spec.targets(last)]
+            terminator, spec = instructions[at], specs[at]
+            targets = [number[labels[label]] for label in spec.targets(terminator)]
             if spec.calls:
-                found += [number[labels[name]] for name in callees(last, program)]
+                targets += [number[labels[name]] for name in callees(terminator, program)]
             if spec.ends and at in callers:
-                found += [number[site] for site in callers[at]]
-            if not spec.ends and (not spec.goes_together(last) or last.guard) and block.stop in number:
-                found.append(number[block.stop])
-            if spec.ends or any(labels[label] > at for label in spec.targets(last)):
-                behind = bisect.bisect_right(waits, at)
-                found += [waiting[w] for w in waits[behind : behind + 1]]
-            self.successors.append(found)
+                targets += [number[site] for site in callers[at]]
+            if not spec.ends and (not spec.goes_together(terminator) or terminator.guard) and block.stop in number:
+                targets.append(number[block.stop])
+            if spec.ends or any(labels[label] > at for label in spec.targets(terminator)):
+                next_wait = bisect.bisect_right(waits, at)
+                targets += [waiting[w] for w in waits[next_wait : next_wait + 1]]
+            self.successors.append(targets)
         for n, at in enumerate(waits):
             self.successors.append([number[at], *(waiting[w] for w in waits[n + 1 : n + 2])])
         self.blocks += [range(at, at) for at in waits]
@@ -244,47 +244,47 @@ class Flow:
     @cached_property
     def predecessors(self) -> list[list[int]]:
         """The predecessors of each block."""
-        found: list[list[int]] = [[] for _ in self.blocks]
+        predecessors_of: list[list[int]] = [[] for _ in self.blocks]
         for number, successors in enumerate(self.successors):
             for successor in successors:
-                found[successor].append(number)
-        return found
+                predecessors_of[successor].append(number)
+        return predecessors_of
 
     @cached_property
     def order(self) -> list[int]:
         """The blocks that can be reached, in reverse postorder."""
-        done: list[int] = []
-        seen = {0}
+        postorder: list[int] = []
+        visited = {0}
         stack = [(0, iter(self.successors[0]))]
         while stack:
-            number, rest = stack[-1]
-            for successor in rest:
-                if successor not in seen:
-                    seen.add(successor)
+            number, pending = stack[-1]
+            for successor in pending:
+                if successor not in visited:
+                    visited.add(successor)
                     stack.append((successor, iter(self.successors[successor])))
                     break
             else:
-                done.append(number)
+                postorder.append(number)
                 stack.pop()
-        return done[::-1]
+        return postorder[::-1]
 
     @cached_property
     def dominators(self) -> dict[int, int]:
         """The immediate dominator of each block that can be reached; the first block's is itself."""
         rank = {number: i for i, number in enumerate(self.order)}
-        found = {0: 0}
+        idom = {0: 0}
         changed = True
         while changed:
             changed = False
             for number in self.order[1:]:
-                best = -1
+                new_idom = -1
                 for predecessor in self.predecessors[number]:
-                    if predecessor in found:
-                        best = predecessor if best < 0 else _meet(best, predecessor, found, rank)
-                if found.get(number) != best:
-                    found[number] = best
+                    if predecessor in idom:
+                        new_idom = predecessor if new_idom < 0 else _meet(new_idom, predecessor, idom, rank)
+                if idom.get(number) != new_idom:
+                    idom[number] = new_idom
                     changed = True
-        return found
+        return idom
 
     @cached_property
     def spans(self) -> dict[int, tuple[int, int]]:
@@ -292,18 +292,18 @@ class Flow:
         children: dict[int, list[int]] = {}
         for number in self.order[1:]:
             children.setdefault(self.dominators[number], []).append(number)
-        found: dict[int, tuple[int, int]] = {}
+        intervals: dict[int, tuple[int, int]] = {}
         entered: dict[int, int] = {}
         clock, stack = 0, [0]
         while stack:
             number = stack.pop()
             if number < 0:
-                found[~number] = (entered[~number], clock)
+                intervals[~number] = (entered[~number], clock)
                 continue
             entered[number] = clock
             clock += 1
             stack += [~number, *reversed(children.get(number, []))]
-        return found
+        return intervals
 
     def dominates(self, a: int, b: int) -> bool:
         """Whether block `a` dominates block `b`: each path to `b` leads through `a`."""
@@ -320,10 +320,10 @@ class Flow:
 
 def divergent_lanes(program: Program) -> range:
     """The lanes in which threads can diverge, those of the instructions at which they do; all if there are none."""
-    own = [i for i in program.instructions if INSTRUCTIONS[i.name].diverges(i) or INSTRUCTIONS[i.name].calls]
-    if not own:
+    diverging = [i for i in program.instructions if INSTRUCTIONS[i.name].diverges(i) or INSTRUCTIONS[i.name].calls]
+    if not diverging:
         return range(LANES)
-    return range(min(i.first_lane for i in own), max(i.first_lane + i.exec_size for i in own))
+    return range(min(i.first_lane for i in diverging), max(i.first_lane + i.exec_size for i in diverging))
 
 
 @analysis
@@ -373,21 +373,21 @@ def _callers(program: Program) -> dict[int, list[int]]:
     }
 
 
-def _waiting_places(instructions: Sequence[Instruction], labels: Mapping[str, int]) -> set[int]:
-    """Where lanes that diverged at a `goto` may wait for the others."""
-    found = set()
+def _reconvergence_points(instructions: Sequence[Instruction], labels: Mapping[str, int]) -> set[int]:
+    """Return the instructions at which lanes that diverged at a `goto` may wait for the others."""
+    reconvergence = set()
     for at, inst in enumerate(instructions):
         spec = INSTRUCTIONS[inst.name]
         if spec.calls:
-            found.add(at + 1)
+            reconvergence.add(at + 1)
         for label in spec.targets(inst):
             to = labels[label]
             if to > at:
-                found.add(to)
+                reconvergence.add(to)
             elif spec.diverges(inst):
                 # Lanes that jump back are behind those that do not jump.
-                found.add(at + 1)
-    return found - {len(instructions)}
+                reconvergence.add(at + 1)
+    return reconvergence - {len(instructions)}
 
 
 @analysis
@@ -421,15 +421,15 @@ def _changes(instructions: Sequence[Instruction], target: Target, block: range, 
     """The accesses of a block. Where lanes may have diverged, a masked write kills nothing."""
     for at in block:
         inst = instructions[at]
-        known, certain = effects(inst, target), inst.no_mask or not flow.divergent
-        for predicate in known.tests:
+        inst_effects, kills_lanes = effects(inst, target), inst.no_mask or not flow.divergent
+        for predicate in inst_effects.tests:
             yield at, predicate, 0, predicate.count, False, False
-        for access in known.reads:
+        for access in inst_effects.reads:
             yield at, access.var, access.start, access.end, False, False
-        for access in known.writes:
-            yield at, access.var, access.start, access.end, True, access.whole and certain
-        if known.sets and known.lanes and flow.certain(inst):
-            yield at, known.sets, *known.lanes, True, True
+        for access in inst_effects.writes:
+            yield at, access.var, access.start, access.end, True, access.whole and kills_lanes
+        if inst_effects.sets and inst_effects.lanes and flow.certain(inst):
+            yield at, inst_effects.sets, *inst_effects.lanes, True, True
 
 
 class Liveness:
@@ -446,17 +446,17 @@ class Liveness:
         changes = [list(_changes(program.instructions, target, block, flow)) for block in flow.blocks]
         accessed: dict[Root, tuple[int, int]] = {}
         cuts: dict[Root, set[int]] = {}
-        for at, root, start, end, _, _ in (change for own in changes for change in own):
+        for at, root, start, end, _, _ in (change for block_changes in changes for change in block_changes):
             accessed[root] = (accessed.get(root, (at, at))[0], at)
             cuts.setdefault(root, set()).update((start, end))
-        given = {item.var.root[0] for item in program.inputs} | (accessed.keys() & set(STATE.values()))
-        for var in given:
+        live_in = {item.var.root[0] for item in program.inputs} | (accessed.keys() & set(STATE.values()))
+        for var in live_in:
             accessed[var] = (0, accessed.get(var, (0, 0))[1])
-        self._accessed, self._given = accessed, given
-        index = {root: {at: n for n, at in enumerate(sorted(places))} for root, places in cuts.items()}
-        self._found = [_summary(own, index) for own in changes]
+        self._accessed, self._live_in = accessed, live_in
+        index = {root: {at: n for n, at in enumerate(sorted(cut_points))} for root, cut_points in cuts.items()}
+        self._summaries = [_summary(block_changes, index) for block_changes in changes]
         self._number(index)
-        self._want()
+        self._solve()
 
     @cached_property
     def ranges(self) -> dict[Variable, tuple[int, int]]:
@@ -467,37 +467,41 @@ class Liveness:
         written before the first instruction.
         """
         ranges = dict(self._accessed)
-        for root, first, last in zip(self._roots, *(ends.tolist() for ends in self._reached())):
-            ranges[root] = (min(ranges[root][0], first), max(ranges[root][1], last))
-        return {var: own for var, own in ranges.items() if isinstance(var, Variable) and var not in _HEADER}
+        for root, live_from, live_to in zip(self._roots, *(bounds.tolist() for bounds in self._live_bounds())):
+            ranges[root] = (min(ranges[root][0], live_from), max(ranges[root][1], live_to))
+        return {var: interval for var, interval in ranges.items() if isinstance(var, Variable) and var not in _HEADER}
 
     @cached_property
     def unwritten(self) -> list[Variable]:
         """The variables, none of them an alias or an input, of which a byte may be read before it is written."""
         entering = self.entering(0) if self._in else []
-        return [v for v in entering if isinstance(v, Variable) and v not in self._given and v not in _HEADER]
+        return [v for v in entering if isinstance(v, Variable) and v not in self._live_in and v not in _HEADER]
 
     def _number(self, index: Mapping[Root, Mapping[int, int]]) -> None:
         """Give the pieces of variables that may be live across blocks their bits."""
-        blocks = Counter(root for own in self._found for root in own)
-        read = {root for own in self._found for root, summary in own.items() if summary.read}
-        self._roots = [root for root, count in blocks.items() if count > 1 or root in self._given or root in read]
+        blocks = Counter(root for summaries in self._summaries for root in summaries)
+        read = {root for summaries in self._summaries for root, summary in summaries.items() if summary.read}
+        self._roots = [root for root, count in blocks.items() if count > 1 or root in self._live_in or root in read]
         counts = [len(index[root]) - 1 for root in self._roots]
-        ends = np.cumsum(counts, dtype=np.int64)
+        bit_ends = np.cumsum(counts, dtype=np.int64)
         self._owner = np.repeat(np.arange(len(counts)), counts)
-        self._bits = {root: ((1 << n) - 1, int(end) - n) for root, n, end in zip(self._roots, counts, ends)}
-        self._uses, self._kills = ([self._joined(own, name) for own in self._found] for name in ("read", "killed"))
+        self._bits = {root: ((1 << n) - 1, int(bit_end) - n) for root, n, bit_end in zip(self._roots, counts, bit_ends)}
+        self._uses, self._kills = (
+            [self._union(summaries, name) for summaries in self._summaries] for name in ("read", "killed")
+        )
 
-    def _joined(self, found: Mapping[Root, _Summary], name: str) -> int:
-        """All pieces that the summaries of a block have in a field."""
-        known = ((self._bits[root][1], getattr(own, name)) for root, own in found.items() if root in self._bits)
-        total = above = 0
+    def _union(self, summaries: Mapping[Root, _Summary], name: str) -> int:
+        """Return the union of the pieces in a field of the summaries of a block."""
+        fields = (
+            (self._bits[root][1], getattr(summary, name)) for root, summary in summaries.items() if root in self._bits
+        )
+        total = shift = 0
         # From the highest bits on: most variables of a block have adjacent ones, so that few numbers are long.
-        for at, pieces in sorted(known, reverse=True):
-            total, above = (total << above - at if total else 0) | pieces, at
-        return total << above
+        for at, field_bits in sorted(fields, reverse=True):
+            total, shift = (total << shift - at if total else 0) | field_bits, at
+        return total << shift
 
-    def _want(self) -> None:
+    def _solve(self) -> None:
         """Find the pieces that may still be read, where each block begins."""
         flow = self._flow
         self._in = [0] * len(flow.blocks)
@@ -512,38 +516,43 @@ class Liveness:
                     self._in[number] = live
                     changed = True
 
-    def _reached(self) -> tuple[Array, Array]:
-        """For each variable the first and the last begin or end of a block at which a live piece may have a value."""
+    def _live_bounds(self) -> tuple[Array, Array]:
+        """Return, for each variable, the first and the last block boundary at which a live piece may have a value."""
         flow, blocks = self._flow, self._flow.blocks
-        first, last = np.full(len(self._roots), np.iinfo(np.int64).max), np.full(len(self._roots), -1)
-        before, after = [0] * len(blocks), [0] * len(blocks)
+        first_point, last_point = np.full(len(self._roots), np.iinfo(np.int64).max), np.full(len(self._roots), -1)
+        reaching_in, reaching_out = [0] * len(blocks), [0] * len(blocks)
         if blocks:
-            before[0] = self._in[0] & sum(mask << at for root, (mask, at) in self._bits.items() if root in self._given)
-        written = [self._joined(own, "written") for own in self._found]
+            reaching_in[0] = self._in[0] & sum(
+                mask << at for root, (mask, at) in self._bits.items() if root in self._live_in
+            )
+        def_bits = [self._union(summaries, "written") for summaries in self._summaries]
         todo = list(range(len(blocks)))[::-1]
         while todo:
             number = todo.pop()
-            held = (written[number] | before[number]) & self._out(number)
-            if held == after[number]:
+            live_defined = (def_bits[number] | reaching_in[number]) & self._out(number)
+            if live_defined == reaching_out[number]:
                 continue
-            after[number] = held
+            reaching_out[number] = live_defined
             for successor in flow.successors[number]:
-                came = held & self._in[successor]
-                if came & ~before[successor]:
-                    before[successor] |= came
+                live_in = live_defined & self._in[successor]
+                if live_in & ~reaching_in[successor]:
+                    reaching_in[successor] |= live_in
                     todo.append(successor)
-        for block, came, held in zip(blocks, before, after):
-            for at, pieces in ((block.start, came), (block.stop - 1, held)):
-                which = self._owners(pieces)
-                first[which], last[which] = np.minimum(first[which], at), np.maximum(last[which], at)
-        return first, last
+        for block, live_in, live_defined in zip(blocks, reaching_in, reaching_out):
+            for at, live_bits in ((block.start, live_in), (block.stop - 1, live_defined)):
+                owners = self._owners(live_bits)
+                first_point[owners], last_point[owners] = (
+                    np.minimum(first_point[owners], at),
+                    np.maximum(last_point[owners], at),
+                )
+        return first_point, last_point
 
-    def _owners(self, pieces: int) -> Array:
+    def _owners(self, piece_bits: int) -> Array:
         """The indices of the variables that have pieces of a set; some more than once."""
-        data = np.frombuffer(pieces.to_bytes(len(self._owner) // 8 + 1, "little"), np.uint8)
-        some = np.flatnonzero(data)
-        row, bit = np.nonzero(np.unpackbits(data[some, None], axis=1, bitorder="little"))
-        return self._owner[8 * some[row] + bit]
+        data = np.frombuffer(piece_bits.to_bytes(len(self._owner) // 8 + 1, "little"), np.uint8)
+        nonzero = np.flatnonzero(data)
+        row, bit = np.nonzero(np.unpackbits(data[nonzero, None], axis=1, bitorder="little"))
+        return self._owner[8 * nonzero[row] + bit]
 
     def _out(self, block: int) -> int:
         live = 0
@@ -551,9 +560,9 @@ class Liveness:
             live |= self._in[successor]
         return live
 
-    def _has(self, pieces: int, root: Root) -> bool:
+    def _has(self, piece_bits: int, root: Root) -> bool:
         mask, at = self._bits.get(root, (0, 0))
-        return bool(pieces >> at & mask)
+        return bool(piece_bits >> at & mask)
 
     def entering(self, block: int) -> list[Root]:
         """The variables that are no aliases, and predicates, that are live at the begin of a block."""
@@ -582,19 +591,19 @@ class _Summary(Struct):
 
 
 def _summary(changes: Sequence[_Change], index: Mapping[Root, Mapping[int, int]]) -> dict[Root, _Summary]:
-    found: dict[Root, _Summary] = {}
-    for _, root, start, end, writes, certain in changes:
-        pieces = (1 << index[root][end]) - (1 << index[root][start])
-        summary = found.get(root)
+    summaries: dict[Root, _Summary] = {}
+    for _, root, start, end, writes, kills in changes:
+        piece_bits = (1 << index[root][end]) - (1 << index[root][start])
+        summary = summaries.get(root)
         if summary is None:
-            summary = found[root] = _Summary()
+            summary = summaries[root] = _Summary()
         if not writes:
-            summary.read |= pieces & ~summary.killed
+            summary.read |= piece_bits & ~summary.killed
             continue
-        summary.written |= pieces
-        if certain:
-            summary.killed |= pieces
-    return found
+        summary.written |= piece_bits
+        if kills:
+            summary.killed |= piece_bits
+    return summaries
 
 
 @analysis

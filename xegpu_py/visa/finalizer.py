@@ -72,7 +72,7 @@ _IMPLICIT = {
     "GROUP_COUNT": "get_num_groups({})",
     "LOCAL_ID": "sub_group_broadcast(get_local_id({}), 0)",
 }
-"""What OpenCL C calls the numbers of an implicit input, for each of three dimensions."""
+"""OpenCL C's expressions for an implicit input, for each of three dimensions."""
 
 _INTEGERS = {1: ("ub", "uint"), 2: ("uw", "uint"), 4: ("ud", "uint"), 8: ("uq", "ulong")}
 """By bytes, the type whose bits are copied from an argument, and that of the number of these bits in OpenCL C."""
@@ -97,10 +97,10 @@ _DUMPS = {"IGC_ShaderDumpEnable": "1", "IGC_DisableRecompilation": "1", "IGC_VIS
 """Variables of IGC's: native code is written, of one compilation only, even if it spills, with the same options."""
 
 _UNDECODED = "<<error formatting instruction"
-"""What is listed for an instruction that Intel's own decoder does not know."""
+"""Listing of an instruction that Intel's own decoder does not know."""
 
 _INLINED = "/// Inlined ASM\n{\n"
-"""What precedes the inline assembly in the text that IGC makes of it."""
+"""Marker before the inline assembly in IGC's text."""
 
 
 class FinalizerError(Exception):
@@ -130,7 +130,7 @@ class Native:
             prints no such number, so this one is counted in what it prints.
         total_registers: registers that a thread has.
         spill_bytes: bytes spilled to memory; 0 where it prints nothing about them.
-        binary: what a driver launches (zebin, an ELF file), of ocloc; empty of the others.
+        binary: the file that a driver launches (zebin, an ELF file), of ocloc; empty of the others.
     """
 
     text: str
@@ -146,7 +146,7 @@ class Finalizer:
     """One of Intel's finalizers.
 
     Attributes:
-        platforms: what it calls each target that it knows.
+        platforms: its name of each target that it knows.
         command: its arguments for a platform and a number of registers, None for the usual one.
         inline: whether it reads OpenCL C with inline assembly, `kernel.cl`, and not assembly, `kernel.visaasm`.
     """
@@ -215,13 +215,15 @@ def finalize(
     if not knowing:
         raise FinalizerError(f"the finalizer does not know target {target}; it knows {', '.join(GPUS)}")
     if name is not None and name not in knowing:
-        known = ", ".join(FINALIZERS[name].platforms)
-        raise FinalizerError(f"the finalizer {name} does not know target {target}; it knows {known}")
+        platforms = ", ".join(FINALIZERS[name].platforms)
+        raise FinalizerError(f"the finalizer {name} does not know target {target}; it knows {platforms}")
     program = name and external_tools.find(name)
     if name is None or program is None:
-        which = name or f"a finalizer that knows {target} ({', '.join(knowing)})"
+        finalizer_name = name or f"a finalizer that knows {target} ({', '.join(knowing)})"
         source = f"; Debian has GenX_IR in the package {PACKAGE}" if name in (None, "GenX_IR") else ""
-        raise FinalizerMissing(f"{which} is not installed; `make oracles` installs it in build/oracles{source}")
+        raise FinalizerMissing(
+            f"{finalizer_name} is not installed; `make oracles` installs it in build/oracles{source}"
+        )
     with TemporaryDirectory() as folder:
         path = Path(folder)
         lines: list[int] = []
@@ -231,7 +233,7 @@ def finalize(
         else:
             (path / "kernel.visaasm").write_text(assembly, encoding="utf-8")
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 [program, *FINALIZERS[name].command(FINALIZERS[name].platforms[target], registers)],
                 cwd=path,
                 capture_output=True,
@@ -246,8 +248,8 @@ def finalize(
         errors = "".join(p.read_text(errors="replace") for p in sorted(path.glob("*.errors.txt")))
         # Its exit status is not reliable: success means that the native text exists and no errors were printed.
         if len(native) != 1 or errors:
-            output = errors + "\n" + done.stdout + done.stderr
-            line = int(found[1]) if (found := _LINE.search(output)) else None
+            output = errors + "\n" + process.stdout + process.stderr
+            line = int(match[1]) if (match := _LINE.search(output)) else None
             if line is not None and lines:
                 [inlined] = path.glob("*.inline.visaasm")
                 line -= inlined.read_text(errors="replace").partition(_INLINED)[0].count("\n") + 3
@@ -255,7 +257,7 @@ def finalize(
             if violating := _VIOLATING.search(output):
                 statements = [text.strip() for text in assembly.split("\n")]
                 line = statements.index(violating[1]) + 1 if violating[1] in statements else None
-            raise FinalizerError(_reason(name, output, done.returncode), line)
+            raise FinalizerError(_reason(name, output, process.returncode), line)
         listed = _native(native[0].read_text(errors="replace"))
         if _UNDECODED in listed.text:
             raise FinalizerError(f"{name} does not accept it: it makes an instruction that the GPU does not have")
@@ -292,19 +294,19 @@ def opencl(assembly: str, grf_bytes: int) -> tuple[str, list[int]]:
                 continue
             name = f"arg{len(parameters)}"
             pointer = form == "uq" and count == 1
-            kind = "__global char *" if pointer else f"{_C_TYPES[form]} "
+            c_type = "__global char *" if pointer else f"{_C_TYPES[form]} "
             element = f"[{i}]" if count > 1 else ""
-            parameters.append(f"    {kind}{name} /* {m['name'].replace('*/', '')}{element} */")
+            parameters.append(f"    {c_type}{name} /* {m['name'].replace('*/', '')}{element} */")
             operands.append(f"as_{plain}({name})" if form in ("f", "df") else name if pointer else f"({plain}){name}")
     local = int(_found(r"^\.kernel_attr SLMSize=(\d+)", assembly) or 0) << 10
     numbered = [(line.strip(), n) for n, line in enumerate(assembly.split("\n"), 1) if line.strip()]
     # The kernel around it returns.
-    kept = [(line.replace("%", "%%"), n) for line, n in numbered[:-1] if not line.startswith(("//", *_DIRECTIVES))]
-    declared = sum(line.startswith(".decl") for line, _ in kept)
-    body = [*kept[:declared], *((line, 0) for line in copies), *kept[declared:]]
+    asm_lines = [(line.replace("%", "%%"), n) for line, n in numbered[:-1] if not line.startswith(("//", *_DIRECTIVES))]
+    declared = sum(line.startswith(".decl") for line, _ in asm_lines)
+    body = [*asm_lines[:declared], *((line, 0) for line in copies), *asm_lines[declared:]]
     quoted = "\n".join("        " + _quoted(line + "\n") for line, _ in body)
     # Operands that only say that they are used come last, for the numbers of the others.
-    given = ", ".join(f'"rw.u"({operand})' for operand in [*operands, *["slm"][: bool(local)]])
+    constraints = ", ".join(f'"rw.u"({operand})' for operand in [*operands, *["slm"][: bool(local)]])
     listed = "\n" + ",\n".join(parameters) if parameters else "void"
     name = _found(r'^\.kernel "(.*)"', assembly) or ""
     text = (
@@ -312,7 +314,7 @@ def opencl(assembly: str, grf_bytes: int) -> tuple[str, list[int]]:
         f"__kernel void entry({listed}) __asm__({_quoted(name)});\n\n"
         f"__attribute__((intel_reqd_sub_group_size({lanes})))\n__kernel void entry({listed}) {{\n"
         + (f"    __local char slm[{local}];\n" if local else "")
-        + f'    __asm__ volatile (\n        "{{\\n"\n{quoted}\n        "}}\\n"\n        : : {given});\n}}\n'
+        + f'    __asm__ volatile (\n        "{{\\n"\n{quoted}\n        "}}\\n"\n        : : {constraints});\n}}\n'
     )
     return text, [n for _, n in body]
 
@@ -332,8 +334,8 @@ def _reason(name: str, output: str, status: int) -> str:
         number = -status if status < 0 else status - 128
         return f"{name} crashed (signal {number}), for example because variables exceed the registers"
     lines = (line.strip(" \t/\\*") for line in output.split("\n"))
-    kept = [line for line in lines if line and not _NOISE.search(line)]
-    return f"{name} does not accept it: " + ("; ".join(dict.fromkeys(kept)) or f"it ended with status {status}")
+    error_lines = [line for line in lines if line and not _NOISE.search(line)]
+    return f"{name} does not accept it: " + ("; ".join(dict.fromkeys(error_lines)) or f"it ended with status {status}")
 
 
 def _native(text: str) -> Native:
@@ -341,18 +343,18 @@ def _native(text: str) -> Native:
         m = pattern.search(text)
         return int(m[1]) if m else 0
 
-    used = _registers(text, count(_GRF_BYTES) or 32)
-    return Native(text, count(_INSTRUCTIONS), len(used), count(_TOTAL), count(_SPILLED))
+    register_count = _registers(text, count(_GRF_BYTES) or 32)
+    return Native(text, count(_INSTRUCTIONS), len(register_count), count(_TOTAL), count(_SPILLED))
 
 
 def _registers(text: str, grf_bytes: int) -> set[int]:
-    used: set[int] = set()
+    register_numbers: set[int] = set()
     for m in _DECLARED.finditer(text):
         if not m["name"].startswith(_ALWAYS):
             element = TYPES[m["type"]].bytes if m["type"] in TYPES else 1
             start = int(m["register"]) * grf_bytes + int(m["element"]) * element
-            used.update(range(start // grf_bytes, -(-(start + int(m["bytes"])) // grf_bytes)))
+            register_numbers.update(range(start // grf_bytes, -(-(start + int(m["bytes"])) // grf_bytes)))
     for line in _CODE.findall(text):
         for m in _NAMED.finditer(line):
-            used.update(range(int(m[1]), int(m[1]) + int(m[2] or 1)))
-    return used
+            register_numbers.update(range(int(m[1]), int(m[1]) + int(m[2] or 1)))
+    return register_numbers

@@ -46,7 +46,7 @@ class Unknown(Exception):
 
 
 class _Modes(Struct, frozen=True):
-    """What `%cr0` says: how to round, and which formats' subnormal numbers are zeros: to arithmetic, and to dpas."""
+    """The modes in `%cr0`: rounding, and the formats whose subnormal numbers are zeros to arithmetic and to dpas."""
 
     rounding: Literal["even", "up", "down", "zero"]
     flushed: frozenset[str]
@@ -95,33 +95,33 @@ def with_modes(program: Program, target: Target, systolic_flush: bool = False) -
         return program
     modes_of = partial(_modes, target=target, systolic_flush=systolic_flush)
     flow = flow_of(program)
-    known: list[set[int]] = [set() for _ in flow.blocks]
-    known[0], todo = {0}, [0]
-    found: dict[int, set[int]] = {}
+    reaching: list[set[int]] = [set() for _ in flow.blocks]
+    reaching[0], todo = {0}, [0]
+    modes_at: dict[int, set[int]] = {}
     while todo:
         number = todo.pop()
-        controls = known[number]
+        controls = reaching[number]
         for at in flow.blocks[number]:
-            found[at] = controls
+            modes_at[at] = controls
             controls = {_after(program.instructions[at], control, at) for control in controls}
         for successor in flow.successors[number]:
-            if not controls <= known[successor]:
-                known[successor] = known[successor] | controls
+            if not controls <= reaching[successor]:
+                reaching[successor] = reaching[successor] | controls
                 todo.append(successor)
-    modes = {control: modes_of(control) for control in {0}.union(*found.values())}
+    modes = {control: modes_of(control) for control in {0}.union(*modes_at.values())}
     instructions = []
     for at, inst in enumerate(program.instructions):
-        possible = [_with(inst, modes[control]) for control in found.get(at, {0})]
-        if any(other != possible[0] for other in possible):
+        variants = [_with(inst, modes[control]) for control in modes_at.get(at, {0})]
+        if any(variant != variants[0] for variant in variants):
             raise Unknown(at)
-        instructions.append(possible[0])
+        instructions.append(variants[0])
     return program.with_instructions(instructions)
 
 
 def _modes(control: int, target: Target, systolic_flush: bool) -> _Modes:
-    kept = {name for name, bit in KEEPS.items() if control & bit}
+    kept_denormals = {name for name, bit in KEEPS.items() if control & bit}
     flushes = not control & SYSTOLIC if target.systolic_denormals else systolic_flush
-    return _Modes(ROUNDINGS[control >> _FIRST & 3], frozenset(KEEPS) - kept, FLUSHED if flushes else ())
+    return _Modes(ROUNDINGS[control >> _FIRST & 3], frozenset(KEEPS) - kept_denormals, FLUSHED if flushes else ())
 
 
 def _with(inst: Instruction, modes: _Modes) -> Instruction:
@@ -147,8 +147,8 @@ def _flushed(inst: Instruction, modes: _Modes) -> tuple[str, ...]:
     if spec.copies and ((len(types) == 1 and not inst.saturate) or not all(TYPES[name].is_float for name in types)):
         return ()
     # bf has the exponents of f, and is computed in it.
-    found = {"f" if name == "bf" else name for name in types if TYPES[name].is_float} & modes.flushed
-    return tuple(sorted(found))
+    float_formats = {"f" if name == "bf" else name for name in types if TYPES[name].is_float} & modes.flushed
+    return tuple(sorted(float_formats))
 
 
 def _writes(inst: Instruction) -> bool:

@@ -138,16 +138,16 @@ class Notation(Protocol):
         return ""
 
 
-def need_name(cursor: Cursor, notation: Notation, what: str = "a variable") -> Any:
+def need_name(cursor: Cursor, notation: Notation, expected: str = "a variable") -> Any:
     """The variable that the next token names.
 
     Raises:
         SyntaxFault: if it names none.
     """
-    found = notation.name(cursor)
-    if found is None:
-        raise cursor.expected(what)
-    return found
+    variable = notation.name(cursor)
+    if variable is None:
+        raise cursor.expected(expected)
+    return variable
 
 
 def _number(text: str) -> int:
@@ -209,7 +209,7 @@ def _pair(cursor: Cursor) -> tuple[int, int] | None:
     return None if m is None else (_number(m[1]), _number(m[2]))
 
 
-def _place(cursor: Cursor, var: Any) -> tuple[int, int] | None:
+def _row_and_column(cursor: Cursor, var: Any) -> tuple[int, int] | None:
     """The row and column of an element; of an address variable it is the column alone, in IGC's text."""
     at = _pair(cursor)
     if at is None and getattr(var, "kind", "G") == "A":
@@ -229,7 +229,7 @@ def _read_indirect(cursor: Cursor, notation: Notation, modifier: str, *, destina
     var = need_name(cursor, notation, "an address variable")
     if getattr(var, "kind", "A") != "A":
         raise cursor.fault(f"'{notation.spell(var)}' is no address variable", start)
-    _, col = _place(cursor, var) or (0, 0)
+    _, col = _row_and_column(cursor, var) or (0, 0)
     plus = _integer(cursor) if cursor.accept(",") else 0
     if plus is None:
         raise cursor.expected("an integer")
@@ -247,7 +247,7 @@ def _read_indirect(cursor: Cursor, notation: Notation, modifier: str, *, destina
     return Indirect(var, col, plus, vstride, width, hstride, name[1], modifier)
 
 
-def _read_place(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
+def _read_address_element(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
     if not cursor.accept("&"):
         return _read_source(slot, cursor, notation)
     var = need_name(cursor, notation)
@@ -268,7 +268,7 @@ def _read_destination(slot: OperandSpec, cursor: Cursor, notation: Notation) -> 
     if slot.indirect and _at_indirect(cursor):
         return _read_indirect(cursor, notation, "", destination=True)
     var = need_name(cursor, notation)
-    at = _place(cursor, var)
+    at = _row_and_column(cursor, var)
     stride = cursor.match(_STRIDE)
     if stride is None:
         if at is None and slot.flags:
@@ -281,9 +281,9 @@ def _read_destination(slot: OperandSpec, cursor: Cursor, notation: Notation) -> 
 def _read_source(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
     modifier = cursor.match(_MODIFIER)
     if modifier and modifier[1] not in slot.modifiers:
-        allowed = ", ".join(f"({m})" for m in slot.modifiers) or "none"
+        modifiers = ", ".join(f"({m})" for m in slot.modifiers) or "none"
         raise cursor.fault(
-            f"'{slot.name}' cannot have modifier ({modifier[1]}); it can have {allowed}", modifier.start()
+            f"'{slot.name}' cannot have modifier ({modifier[1]}); it can have {modifiers}", modifier.start()
         )
     if slot.indirect and _at_indirect(cursor):
         return _read_indirect(cursor, notation, modifier[1] if modifier else "", destination=False)
@@ -293,7 +293,7 @@ def _read_source(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Opera
         if value is None:
             raise cursor.expected("a variable or a constant" if slot.immediate else "a variable")
         return value
-    at = _place(cursor, var)
+    at = _row_and_column(cursor, var)
     region = cursor.match(_SOURCE)
     if region is None:
         if at is None and slot.flags and not modifier:
@@ -368,7 +368,7 @@ _READERS: dict[str, Callable[[OperandSpec, Cursor, Notation], Operand]] = {
     "vector": _read_vector,
     "scalar": _read_scalar,
     "address": _read_address,
-    "place": _read_place,
+    "place": _read_address_element,
     "flag": lambda slot, cursor, notation: Flag(need_name(cursor, notation, "a predicate")),
 }
 
@@ -427,48 +427,50 @@ def _inner(base: Region) -> str:
     return f"({base.row},{base.col})" if base.row or base.col else ""
 
 
-def read_attribute(name: str, kind: Attribute, cursor: Cursor, modern: bool = False) -> Any:
+def read_attribute(name: str, attribute: Attribute, cursor: Cursor, modern: bool = False) -> Any:
     """Read one attribute.
 
     Raises:
         SyntaxFault: if the text is none of this kind.
     """
     start = cursor.skip()
-    if isinstance(kind, Choice):
+    if isinstance(attribute, Choice):
         m = cursor.match(_WORD)
-        word = m[0] if m else ""
-        if word not in kind.words:
+        keyword = m[0] if m else ""
+        if keyword not in attribute.words:
             cursor.pos = start
-            raise cursor.expected(f"'{name}', one of {', '.join(kind.words)}")
-        return word
-    if isinstance(kind, Number):
+            raise cursor.expected(f"'{name}', one of {', '.join(attribute.words)}")
+        return keyword
+    if isinstance(attribute, Number):
         m = cursor.match(_NUMBER)
-        if m is None or int(m[0]) not in kind.values:
+        if m is None or int(m[0]) not in attribute.values:
             cursor.pos = start
-            raise cursor.expected(f"'{name}', {kind.summary}")
+            raise cursor.expected(f"'{name}', {attribute.summary}")
         return int(m[0])
-    if isinstance(kind, Caches):
+    if isinstance(attribute, Caches):
         m = cursor.match(_CACHES) if cursor.at(".") else None
-        pair = ".".join(filter(None, m.groups())) if m else ""
-        known = pair in kind.pairs or (modern and all(word in (*kind.words, "ov") for word in pair.split(".")))
-        if m and not known:
-            raise cursor.fault(f"caches '{pair}' cannot be; there are {', '.join(kind.pairs)}", start)
+        caching = ".".join(filter(None, m.groups())) if m else ""
+        is_legal = caching in attribute.pairs or (
+            modern and all(keyword in (*attribute.words, "ov") for keyword in caching.split("."))
+        )
+        if m and not is_legal:
+            raise cursor.fault(f"caches '{caching}' cannot be; there are {', '.join(attribute.pairs)}", start)
         if not m and cursor.at("."):
             raise cursor.expected("cache options of L1 and L3, such as '.ca.ca'")
-        return pair
-    if isinstance(kind, Shape):
+        return caching
+    if isinstance(attribute, Shape):
         m = cursor.match(_SHAPE)
         if m is None:
             raise cursor.expected("the data's shape, such as 'd32', 'd32x4', 'd64x16t' or 'd8c32'")
         return DataShape("d" + m[1].replace("u", "c"), int(m[2] or 1), bool(m[3]))
-    if isinstance(kind, Block):
+    if isinstance(attribute, Block):
         m = cursor.match(_BLOCK)
         if m is None:
             raise cursor.expected("the block's shape, such as 'd16.2x16x16nt'")
         return BlockShape(int(m[1]), int(m[2] or 1), int(m[3]), int(m[4]), m[5] == "t", m[6] == "t")
-    if isinstance(kind, Flagged):
-        return next((word for word in kind.words if cursor.accept(f".{word}")), "")
-    if isinstance(kind, Surface):
+    if isinstance(attribute, Flagged):
+        return next((keyword for keyword in attribute.words if cursor.accept(f".{keyword}")), "")
+    if isinstance(attribute, Surface):
         m = cursor.match(_SURFACE)
         if m is None:
             raise cursor.expected("a surface, such as '%slm'")
@@ -476,7 +478,7 @@ def read_attribute(name: str, kind: Attribute, cursor: Cursor, modern: bool = Fa
             why = "no engine has a table of surfaces, only shared local memory, '%slm'"
             raise cursor.fault(f"'{m[0]}' is not supported: {why}", start)
         return SLM
-    if isinstance(kind, Names):
+    if isinstance(attribute, Names):
         names: list[str] = []
         while not names or cursor.accept(","):
             m = cursor.match(_LABEL)
@@ -484,12 +486,12 @@ def read_attribute(name: str, kind: Attribute, cursor: Cursor, modern: bool = Fa
                 raise cursor.expected("a label")
             names.append(m[0])
         return tuple(names)
-    if isinstance(kind, Byte):
+    if isinstance(attribute, Byte):
         m = cursor.match(_PAIR_OF_DIGITS)
         if m is None:
             raise cursor.expected(f"'{name}', two hexadecimal digits")
         return int(m[0], 16)
-    if isinstance(kind, Symbol):
+    if isinstance(attribute, Symbol):
         m = cursor.match(_SYMBOL)
         if m is None:
             raise cursor.expected("a name")
@@ -500,19 +502,19 @@ def read_attribute(name: str, kind: Attribute, cursor: Cursor, modern: bool = Fa
     return m[0]
 
 
-def write_attribute(kind: Attribute, value: Any, modern: bool = False) -> str:
+def write_attribute(attribute: Attribute, value: Any, modern: bool = False) -> str:
     """The text of one attribute."""
-    if isinstance(kind, Caches):
+    if isinstance(attribute, Caches):
         return f".{value}" if value else ""
-    if isinstance(kind, Flagged):
+    if isinstance(attribute, Flagged):
         return f".{value}" if value else ""
-    if isinstance(kind, Names):
+    if isinstance(attribute, Names):
         return ", ".join(value)
-    if isinstance(kind, Byte):
+    if isinstance(attribute, Byte):
         return f"{value:02x}"
-    if isinstance(kind, Symbol):
-        return f'"{value}"' if kind.quoted else value
-    if modern and isinstance(kind, Shape):
+    if isinstance(attribute, Symbol):
+        return f'"{value}"' if attribute.quoted else value
+    if modern and isinstance(attribute, Shape):
         return str(value).replace("c", "u").replace("x1t", "t")
     return str(value)
 
@@ -520,13 +522,13 @@ def write_attribute(kind: Attribute, value: Any, modern: bool = False) -> str:
 @cache
 def pieces(spec_name: str, form: str) -> tuple[tuple[str, str], ...]:
     """A form without the instruction's name: ("text", literal) and ("field", name)."""
-    rest = form.removeprefix(spec_name)
+    operand_form = form.removeprefix(spec_name)
     out: list[tuple[str, str]] = []
-    for i, piece in enumerate(_FIELD.split(rest)):
+    for i, token in enumerate(_FIELD.split(operand_form)):
         if i % 2:
-            out.append(("field", piece))
-        elif piece:
-            out.append(("text", piece))
+            out.append(("field", token))
+        elif token:
+            out.append(("text", token))
     return tuple(out)
 
 
@@ -538,8 +540,8 @@ def read_instruction(spec: InstructionSpec, cursor: Cursor, notation: Notation) 
     """
     values: dict[str, Any] = {}
     header: dict[str, Any] = {}
-    for kind, piece in pieces(spec.name, spec.form):
-        if kind == "text":
+    for token_kind, piece in pieces(spec.name, spec.form):
+        if token_kind == "text":
             for token in piece.split() if piece.strip() else ():
                 _expect_text(cursor, token)
         elif piece == "sat":
@@ -591,16 +593,16 @@ def read_guard(cursor: Cursor, notation: Notation) -> Guard:
 def write_instruction(spec: InstructionSpec, inst: Instruction, notation: Notation) -> str:
     """An instruction's text after its name."""
     out = ""
-    for kind, piece in pieces(spec.name, spec.form):
-        if kind == "text":
-            out += piece
-        elif piece == "sat":
+    for token_kind, token in pieces(spec.name, spec.form):
+        if token_kind == "text":
+            out += token
+        elif token == "sat":
             out += ".sat" if inst.saturate else ""
-        elif piece == "exec":
+        elif token == "exec":
             guard = notation.spell_guard(inst.guard) if inst.guard else ""
             out += f"({inst.mask}, {inst.exec_size}{guard})"
-        elif piece in spec.attributes:
-            out += write_attribute(spec.attributes[piece], inst[piece], notation.modern)
+        elif token in spec.attributes:
+            out += write_attribute(spec.attributes[token], inst[token], notation.modern)
         else:
-            out += write_operand(spec.slot(piece), inst[piece], notation, short=notation.modern and spec.is_message)
+            out += write_operand(spec.slot(token), inst[token], notation, short=notation.modern and spec.is_message)
     return out

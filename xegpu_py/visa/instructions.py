@@ -158,10 +158,10 @@ def _double_math(inst: Instruction, target: Target) -> Problem:
 
 
 def _flags_or_none(inst: Instruction, target: Target) -> Problem:
-    kinds = {isinstance(v, Flag) for v in inst.values.values()}
-    if len(kinds) > 1:
+    are_flags = {isinstance(v, Flag) for v in inst.values.values()}
+    if len(are_flags) > 1:
         return ("predicates can be combined only with predicates",)
-    if kinds == {True} and inst.guard:
+    if are_flags == {True} and inst.guard:
         return ("on predicates cannot be predicated",)
     return None
 
@@ -174,20 +174,20 @@ def _check_mov(inst: Instruction, target: Target) -> Problem:
         if inst.guard or inst.saturate:
             return ("of a predicate can neither be predicated nor saturate",)
         return None
-    (other,) = source_types(inst)
-    if (dst == "bf") != (other == "bf") and "f" not in (dst, other):
-        return (f"cannot convert {other} to {dst}", "bf can be converted only from and to f")
-    if dst == other == "bf" and (inst.saturate or getattr(src, "modifier", "")):
+    (src_type,) = source_types(inst)
+    if (dst == "bf") != (src_type == "bf") and "f" not in (dst, src_type):
+        return (f"cannot convert {src_type} to {dst}", "bf can be converted only from and to f")
+    if dst == src_type == "bf" and (inst.saturate or getattr(src, "modifier", "")):
         return ("of bf to bf can neither saturate nor have a source modifier",)
     return None
 
 
 def _check_srnd(inst: Instruction, target: Target) -> Problem:
     dst = inst["dst"].var.type
-    wanted = {"hf": "f", "ub": "hf"}[dst]
+    src_type = {"hf": "f", "ub": "hf"}[dst]
     for source in source_types(inst):
-        if source != wanted:
-            return (f"to {dst} has sources of {wanted}, not of {source}", "SRND.md, operand type maps")
+        if source != src_type:
+            return (f"to {dst} has sources of {src_type}, not of {source}", "SRND.md, operand type maps")
     return None
 
 
@@ -197,8 +197,8 @@ _FCVT_PAIRS = (("ub", "hf"), ("hf", "ub"), ("ud", "f"))
 def _check_fcvt(inst: Instruction, target: Target) -> Problem:
     src, dst = _types(inst)
     if (dst, src) not in _FCVT_PAIRS:
-        known = ", ".join(f"{s} to {d}" for d, s in _FCVT_PAIRS)
-        return (f"cannot convert {src} to {dst}; it converts {known}", "FCVT.md: ub holds bf8, ud holds tf32")
+        pairs_text = ", ".join(f"{s} to {d}" for d, s in _FCVT_PAIRS)
+        return (f"cannot convert {src} to {dst}; it converts {pairs_text}", "FCVT.md: ub holds bf8, ud holds tf32")
     if dst == "ud" and not target.tf32_conversion:
         return (f"to tf32 is not supported on target '{target.name}'", "FCVT.md: PVC_XT and later support it")
     return None
@@ -250,7 +250,7 @@ def _shift(name: str, doc: str, types: tuple[str, ...] = INTEGERS, **facts: Any)
     return _alu(name, doc, types, 2, sat=False, modifiers=("-",), identity=(0, "same"), **facts)
 
 
-# Which integers are results.
+# Legal integer results.
 
 
 def _sum(*spans: Span) -> Span:
@@ -325,10 +325,10 @@ TABLE = 16
 
 def _check_shuffle(inst: Instruction, target: Target) -> Problem:
     table, index = inst["src0"], inst["src1"]
-    wanted = (1, 1, 0) if inst.exec_size == TABLE else (0, 16, 1)
-    if (table.vstride, table.width, table.hstride) != wanted or table.col:
-        shown = "<1;1,0>" if inst.exec_size == TABLE else "<0;16,1>"
-        return (f"has a table {shown} that begins at a register", "IGC 2.40")
+    region = (1, 1, 0) if inst.exec_size == TABLE else (0, 16, 1)
+    if (table.vstride, table.width, table.hstride) != region or table.col:
+        region_text = "<1;1,0>" if inst.exec_size == TABLE else "<0;16,1>"
+        return (f"has a table {region_text} that begins at a register", "IGC 2.40")
     stride = 4 // index.var.format.bytes
     if (index.vstride, index.width, index.hstride) != (stride, 1, 0) or index.col >= stride:
         return (
@@ -357,7 +357,7 @@ def _with_special(name: str, doc: str, sources: int) -> InstructionSpec:
 
 
 def _upper_half(inst: Instruction, target: Target) -> Destination:
-    """Where madw writes the upper halves: the registers behind those of the lower halves."""
+    """The destination of madw's upper halves: the registers after those of the lower halves."""
     dst = inst["dst"]
     return Destination(dst.var, dst.row + -(-4 * inst.exec_size // target.grf_bytes), 0, 1)
 
@@ -368,9 +368,9 @@ def _check_madw(inst: Instruction, target: Target) -> Problem:
     aligned = align_bytes(dst.var.root[0].align, target.grf_bytes) >= target.grf_bytes
     if dst.stride != 1 or start % target.grf_bytes or not aligned:
         return ("has a result that begins at a register, of stride 1", "MADW.md: dst must be GRF aligned")
-    end = first_byte(_upper_half(inst, target), target.grf_bytes) + 4 * inst.exec_size
-    if end > dst.var.bytes:
-        return (f"writes upper halves up to byte {end} of '{dst.var.name}', which has {dst.var.bytes}",)
+    end_byte = first_byte(_upper_half(inst, target), target.grf_bytes) + 4 * inst.exec_size
+    if end_byte > dst.var.bytes:
+        return (f"writes upper halves up to byte {end_byte} of '{dst.var.name}', which has {dst.var.bytes}",)
     if len({*_types(inst)}) > 1:
         return ("has operands of one type",)
     return None
@@ -704,13 +704,13 @@ CONTROL = (
 # Products of matrices, of the table of instructions.
 
 
-def _matrix(name: str, kind: OperandKind, which: int, types: tuple[str, ...]) -> OperandSpec:
+def _matrix(name: str, operand_kind: OperandKind, matrix_index: int, types: tuple[str, ...]) -> OperandSpec:
     """B in src1, or A in src2."""
 
     def size(inst: Instruction, target: Target) -> int:
-        return operand_bytes(inst["W"], inst["A"], inst["SD"], inst["RC"], inst.exec_size)[which]
+        return operand_bytes(inst["W"], inst["A"], inst["SD"], inst["RC"], inst.exec_size)[matrix_index]
 
-    return OperandSpec(name, kind, types=types, bytes=size)
+    return OperandSpec(name, operand_kind, types=types, bytes=size)
 
 
 def _accumulator(name: str, use: Use, types: tuple[str, ...]) -> OperandSpec:
@@ -730,8 +730,8 @@ def _check_dpas(inst: Instruction, target: Target) -> Problem:
     w, a = inst["W"], inst["A"]
     for precision in (w, a):
         if precision not in target.dpas_precisions:
-            known = ", ".join(target.dpas_precisions)
-            return (f"target '{target.name}' does not support precision {precision}", f"it supports {known}")
+            precisions = ", ".join(target.dpas_precisions)
+            return (f"target '{target.name}' does not support precision {precision}", f"it supports {precisions}")
     if inst["SD"] not in target.dpas_depths:
         depths = ", ".join(map(str, target.dpas_depths))
         return (f"target '{target.name}' supports systolic depth {depths}, but got {inst['SD']}",)
@@ -783,15 +783,17 @@ _DPAS = InstructionSpec(
 )
 
 
-def _scales(name: str, which: int) -> OperandSpec:
+def _scales(name: str, matrix_index: int) -> OperandSpec:
     """The scales of B in src3, or of A in src4. Bytes between the scales of two blocks are not read."""
 
     def size(inst: Instruction, target: Target) -> int:
-        return scale_bytes(inst["W"], inst["A"])[which]
+        return scale_bytes(inst["W"], inst["A"])[matrix_index]
 
     def blocks(inst: Instruction, target: Target) -> Array:
-        places = np.arange(0, size(inst, target), SCALE_GROUP)[:, None] + np.arange((COLUMNS, ROWS)[which])
-        return places.reshape(1, -1)
+        scale_offsets = np.arange(0, size(inst, target), SCALE_GROUP)[:, None] + np.arange(
+            (COLUMNS, ROWS)[matrix_index]
+        )
+        return scale_offsets.reshape(1, -1)
 
     return OperandSpec(name, "vector", types=("ub",), null=True, bytes=size, lane_bytes=blocks)
 
@@ -806,12 +808,12 @@ def _check_bdpas(inst: Instruction, target: Target) -> Problem:
         if not isinstance(var, Variable):
             continue
         root, offset = var.root
-        place = (offset + first_byte(inst[name], target.grf_bytes)) % target.grf_bytes
+        grf_offset = (offset + first_byte(inst[name], target.grf_bytes)) % target.grf_bytes
         # The scales of the second block of e2m1 are in the second half of the register.
         limit = target.grf_bytes // 2 if w == "e2m1" else target.grf_bytes
-        if place % granule or place >= limit:
-            places = ", ".join(map(str, range(0, limit, granule)))
-            return (f"{name} must begin at byte {places} of a register, not at {place}",)
+        if grf_offset % granule or grf_offset >= limit:
+            legal_offsets = ", ".join(map(str, range(0, limit, granule)))
+            return (f"{name} must begin at byte {legal_offsets} of a register, not at {grf_offset}",)
         need = target.grf_bytes if w == "e2m1" else granule
         if align_bytes(root.align, target.grf_bytes) < need:
             return (f"{name} must be in a variable aligned to {need} bytes", "declare it with align=GRF")

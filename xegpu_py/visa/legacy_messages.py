@@ -56,16 +56,16 @@ _ATOMICS = {
     "cmpxchg": "icas", "and": "and", "or": "or", "xor": "xor", "minsint": "smin", "maxsint": "smax", "fmax": "fmax",
     "fmin": "fmin", "fcmpwr": "fcas", "fadd": "fadd", "fsub": "fsub",
 }  # fmt: skip
-"""What messages of today call the atomic operations."""
+"""Names of the atomic operations in LSC messages."""
 
 
 class Scratch:
     """Makes variables whose names are not taken."""
 
-    def __init__(self, taken: Container[str]) -> None:
+    def __init__(self, used_names: Container[str]) -> None:
         self.variables: list[Variable] = []
         self.predicates: list[Predicate] = []
-        self._names = (name for n in count() if (name := f"older{n}") not in taken)
+        self._names = (name for n in count() if (name := f"older{n}") not in used_names)
 
     def variable(self, type_: str, elements: int) -> Variable:
         """A variable that begins at a register."""
@@ -78,24 +78,24 @@ class Scratch:
         return self.predicates[-1]
 
 
-Meaning = Callable[[Instruction, Target, Scratch], Iterator[Instruction]]
+Expansion = Callable[[Instruction, Target, Scratch], Iterator[Instruction]]
 
 
 def _scaled(inst: Instruction, name: str, scratch: Scratch, shift: int = 0) -> tuple[list[Instruction], Region]:
     """A number times a power of two, and the instructions that compute it."""
-    given = inst[name]
-    if shift == 0 and isinstance(given, Region):
-        return [], given
-    found = scratch.variable(given.format.name, 1)
+    offset_operand = inst[name]
+    if shift == 0 and isinstance(offset_operand, Region):
+        return [], offset_operand
+    scaled_var = scratch.variable(offset_operand.format.name, 1)
     by = Immediate(shift, "ud")
-    values = {"dst": Destination(found), "src0": given, **({"src1": by} if shift else {})}
-    made = structs.replace(
+    values = {"dst": Destination(scaled_var), "src0": offset_operand, **({"src1": by} if shift else {})}
+    shift_insts = structs.replace(
         inst, name="shl" if shift else "mov", values=values, exec_size=1, mask="M1_NM", guard=None, known={}
     )
-    return [made], Region(found, 0, 0, 0, 1, 0)
+    return [shift_insts], Region(scaled_var, 0, 0, 0, 1, 0)
 
 
-def _sent(
+def _lsc_message(
     inst: Instruction, name: str, shape: DataShape, address: Address, aligned: int, **operands: Raw
 ) -> Instruction:
     """A message of today in the place of an older one."""
@@ -112,33 +112,34 @@ def _shape(size: int, elements: int = 1) -> DataShape:
     return DataShape(f"d{8 * size}" + "c32" * (size < 4), elements)
 
 
-def _moved(inst: Instruction) -> tuple[str, str]:
-    """The message of today, and the operand with the data."""
+def _lsc_data(inst: Instruction) -> tuple[str, str]:
     return ("lsc_load", "dst") if "dst" in inst.values else ("lsc_store", "src")
 
 
 def _access(inst: Instruction, shape: DataShape, address: Address, aligned: int = 1, plus: int = 0) -> Instruction:
-    name, data = _moved(inst)
+    name, data = _lsc_data(inst)
     operand = structs.replace(inst[data], offset=inst[data].offset + plus)
-    return _sent(inst, name, shape, address, aligned, **{"dst" if data == "dst" else "src0": operand})
+    return _lsc_message(inst, name, shape, address, aligned, **{"dst" if data == "dst" else "src0": operand})
 
 
-# What they stand for.
+# Their expansions.
 
 
 def _block(inst: Instruction, target: Target, scratch: Scratch) -> Iterator[Instruction]:
     """Owords from one address on, of all lanes."""
     if "surface" in inst.values:
         unaligned = inst.name.endswith("unaligned")
-        made, at = _scaled(inst, "offset", scratch, 0 if unaligned else 4)
+        scale_insts, scaled_offset = _scaled(inst, "offset", scratch, 0 if unaligned else 4)
         aligned = 4 if unaligned else 16
     else:
-        made, at = _scaled(inst, "base", scratch)
+        scale_insts, scaled_offset = _scaled(inst, "base", scratch)
         # IGC reads a load without the word as unaligned; stores must be aligned unless they say otherwise.
         unaligned = inst["alignment"] == "unaligned" or (not inst["alignment"] and "dst" in inst.values)
         aligned = 4 if unaligned else 16
-    yield from made
-    address = Address(at.var, at.row * target.grf_bytes + at.col * at.format.bytes)
+    yield from scale_insts
+    address = Address(
+        scaled_offset.var, scaled_offset.row * target.grf_bytes + scaled_offset.col * scaled_offset.format.bytes
+    )
     yield _access(inst, DataShape("d32", 4 * inst["owords"], True), address, aligned).replaced(mask="M1_NM")
 
 
@@ -152,9 +153,11 @@ def _svm_lanes(inst: Instruction, target: Target, scratch: Scratch) -> Iterator[
 def _scattered(inst: Instruction, target: Target, scratch: Scratch) -> Iterator[Instruction]:
     """An element at each lane's offset, which `gather` and `scatter` count in elements."""
     size, scale = (inst["size"], inst["size"]) if "size" in inst.values else (inst["bytes"], 1)
-    made, base = _scaled(inst, "offset", scratch, scale.bit_length() - 1)
-    yield from made
-    yield _access(inst, _shape(size), Address(inst["offsets"].var, inst["offsets"].offset, 0, scale, "flat", base))
+    scale_insts, scaled_base = _scaled(inst, "offset", scratch, scale.bit_length() - 1)
+    yield from scale_insts
+    yield _access(
+        inst, _shape(size), Address(inst["offsets"].var, inst["offsets"].offset, 0, scale, "flat", scaled_base)
+    )
 
 
 def _qwords(inst: Instruction, target: Target, scratch: Scratch) -> Iterator[Instruction]:
@@ -163,29 +166,29 @@ def _qwords(inst: Instruction, target: Target, scratch: Scratch) -> Iterator[Ins
 
 def _channels(inst: Instruction, target: Target, scratch: Scratch) -> Iterator[Instruction]:
     """A message for each group of dwords side by side. The next one's addresses must not be where data is loaded."""
-    made, base = _scaled(inst, "offset" if "surface" in inst.values else "base", scratch)
-    yield from made
-    kept = ["RGBA".index(c) for c in inst["channels"]]
-    firsts = [n for n, c in enumerate(kept) if n == 0 or kept[n - 1] != c - 1]
+    scale_insts, scaled_base = _scaled(inst, "offset" if "surface" in inst.values else "base", scratch)
+    yield from scale_insts
+    channel_indices = ["RGBA".index(c) for c in inst["channels"]]
+    firsts = [n for n, c in enumerate(channel_indices) if n == 0 or channel_indices[n - 1] != c - 1]
     offsets = inst["offsets"]
     if len(firsts) > 1 and "dst" in inst.values:
         root = inst["dst"].var.root[0]
-        if base.var.root[0] is root:
-            copies, base = _copied(inst, base, scratch)
+        if scaled_base.var.root[0] is root:
+            copies, scaled_base = _copied(inst, scaled_base, scratch)
             yield copies
         if offsets.var.root[0] is root:
-            own = scratch.variable(offsets.var.type, inst.exec_size)
-            size = own.format.bytes
+            offset_var = scratch.variable(offsets.var.type, inst.exec_size)
+            size = offset_var.format.bytes
             for lane in range(0, inst.exec_size, 8):
                 row, byte = divmod(offsets.offset + lane * size, target.grf_bytes)
                 source = Region(offsets.var, row, byte // size, 1, 1, 0)
                 to = divmod(lane * size, target.grf_bytes)
-                yield _plain(inst, 8, Destination(own, to[0], to[1] // size), source)
-            offsets = Raw(own)
+                yield _plain(inst, 8, Destination(offset_var, to[0], to[1] // size), source)
+            offsets = Raw(offset_var)
     row = DataShape("d32", 2).row_bytes(inst.exec_size, target.grf_bytes)
-    for n, end in zip(firsts, [*firsts[1:], len(kept)]):
-        address = Address(offsets.var, offsets.offset, 4 * kept[n], 1, "flat", base)
-        yield _access(inst, DataShape("d32", end - n), address, 4, n * row)
+    for n, group_end in zip(firsts, [*firsts[1:], len(channel_indices)]):
+        address = Address(offsets.var, offsets.offset, 4 * channel_indices[n], 1, "flat", scaled_base)
+        yield _access(inst, DataShape("d32", group_end - n), address, 4, n * row)
 
 
 def _plain(inst: Instruction, lanes: int, dst: Destination, source: Region) -> Instruction:
@@ -194,8 +197,8 @@ def _plain(inst: Instruction, lanes: int, dst: Destination, source: Region) -> I
 
 
 def _copied(inst: Instruction, scalar: Region, scratch: Scratch) -> tuple[Instruction, Region]:
-    own = scratch.variable(scalar.format.name, 1)
-    return _plain(inst, 1, Destination(own), scalar), Region(own, 0, 0, 0, 1, 0)
+    copy_var = scratch.variable(scalar.format.name, 1)
+    return _plain(inst, 1, Destination(copy_var), scalar), Region(copy_var, 0, 0, 0, 1, 0)
 
 
 def _atomically(inst: Instruction, target: Target, scratch: Scratch) -> Iterator[Instruction]:
@@ -207,28 +210,28 @@ def _atomically(inst: Instruction, target: Target, scratch: Scratch) -> Iterator
     size = int(inst["width"] or 32) // 8
     name = f"lsc_atomic_{_ATOMICS[inst['change']]}"
     shape, address = _shape(size), Address(at.var, at.offset)
-    yield _sent(inst, name, shape, address, size, dst=inst["dst"], src0=sources[0], src1=sources[1])
+    yield _lsc_message(inst, name, shape, address, size, dst=inst["dst"], src0=sources[0], src1=sources[1])
 
 
 def _switch(inst: Instruction, target: Target, scratch: Scratch) -> Iterator[Instruction]:
     """A jump for each label but the last, to which greater numbers, which are not legal, jump too."""
-    *others, last = inst["labels"]
-    for number, label in enumerate(others):
+    *jump_labels, default_label = inst["labels"]
+    for number, label in enumerate(jump_labels):
         flag, source = scratch.predicate(), inst["src0"]
         values = {"condition": "eq", "dst": Flag(flag), "src0": source, "src1": Immediate(number, source.format.name)}
         yield inst.replaced(name="cmp", values=values, mask="M1_NM")
         yield inst.replaced(name="jmp", values={"label": label}, guard=Guard(flag))
-    yield inst.replaced(name="jmp", values={"label": last})
+    yield inst.replaced(name="jmp", values={"label": default_label})
 
 
 # Rules.
 
 
-def _as_today(meaning: Meaning) -> Callable[[Instruction, Target], Problem]:
-    """What is not legal of the messages that one stands for."""
+def _legacy_problem(expand: Expansion) -> Callable[[Instruction, Target], Problem]:
+    """Return the first error of the LSC messages that a legacy message expands to."""
 
     def check(inst: Instruction, target: Target) -> Problem:
-        for message in meaning(inst, target, Scratch(())):
+        for message in expand(inst, target, Scratch(())):
             spec = _MESSAGES.get(message.name)
             if spec and (problem := spec.check(message, target)):
                 return problem
@@ -275,11 +278,11 @@ def _dword_types(inst: Instruction, target: Target) -> Problem:
     change = inst["change"]
     if inst["width"] and change in ("cmpxchg", "fcmpwr"):
         return (f"of 16 bits does not support '{change}'",)
-    wanted = ("ud",) if inst["width"] else ("f",) if change[0] == "f" else _TYPES.get(change, ("ud",))
+    legal_types = ("ud",) if inst["width"] else ("f",) if change[0] == "f" else _TYPES.get(change, ("ud",))
     for name in ("dst", "src0", "src1"):
         var = inst[name].var
-        if var is not None and var.type not in wanted:
-            return (f"operand '{name}' must be of type {' or '.join(wanted)}, but got {var.type}",)
+        if var is not None and var.type not in legal_types:
+            return (f"operand '{name}' must be of type {' or '.join(legal_types)}, but got {var.type}",)
     return None
 
 
@@ -290,18 +293,18 @@ def _lane_bytes(size: int) -> Callable[[Instruction, Target], int]:
     return lambda inst, target: inst.exec_size * size
 
 
-def _data_bytes(meaning: Meaning) -> Callable[[Instruction, Target], int]:
+def _data_bytes(expand: Expansion) -> Callable[[Instruction, Target], int]:
     """The bytes of the data of all messages that one stands for."""
 
     def size(inst: Instruction, target: Target) -> int:
-        data = inst[_moved(inst)[1]]
-        ends = [
+        data = inst[_lsc_data(inst)[1]]
+        end_offsets = [
             operand.offset - data.offset + _MESSAGES[message.name].size(name, message, target)
-            for message in meaning(inst, target, Scratch(()))
+            for message in expand(inst, target, Scratch(()))
             for name in ("dst", "src0")
             if message.name in _MESSAGES and (operand := message.values.get(name))
         ]
-        return max(ends)
+        return max(end_offsets)
 
     return size
 
@@ -320,14 +323,14 @@ def _offsets(size: int) -> OperandSpec:
 
 
 def _pair(
-    names: Sequence[str], text: str, doc: str, meaning: Meaning, attributes: dict[str, Attribute], *slots: OperandSpec,
+    names: Sequence[str], text: str, doc: str, expand: Expansion, attributes: dict[str, Attribute], *slots: OperandSpec,
     types: tuple[str, ...] = (), sizes: tuple[int, ...] = (), **facts: Any,
 ) -> Iterator[InstructionSpec]:  # fmt: skip
     """A load and a store, or only one of them."""
     for name in names:
         stores = name.split("_")[-1].startswith(("st", "scatter")) or "scatter" in name
         data = OperandSpec(
-            "src" if stores else "dst", "raw", "read" if stores else "write", types, bytes=_data_bytes(meaning)
+            "src" if stores else "dst", "raw", "read" if stores else "write", types, bytes=_data_bytes(expand)
         )
         if "surface" in text:
             attributes = {**attributes, "surface": Surface()}
@@ -342,8 +345,8 @@ def _pair(
             category="store" if stores else "load",
             guard=bool(sizes) and "{modified}" not in text,
             exec_sizes=sizes,
-            check=all_of(*checks, _as_today(meaning)),
-            stands_for=meaning,
+            check=all_of(*checks, _legacy_problem(expand)),
+            expansion=expand,
         )
 
 
@@ -366,8 +369,8 @@ def _atomic(
         category="atomic",
         guard=True,
         exec_sizes=_SVM_SIZES,
-        check=all_of(types, _as_today(_atomically)),
-        stands_for=_atomically,
+        check=all_of(types, _legacy_problem(_atomically)),
+        expansion=_atomically,
     )
 
 
@@ -485,26 +488,26 @@ OLDER = (
         check=lambda inst, target: None if 1 <= len(inst["labels"]) <= 32 else ("has 1 to 32 labels",),
         jumps=True,
         uniform=True,
-        stands_for=_switch,
+        expansion=_switch,
     ),
 )
 """The instructions that stand for others."""
 
-_STANDING = {spec.name: spec.stands_for for spec in OLDER if spec.stands_for}
+_EXPANSIONS = {spec.name: spec.expansion for spec in OLDER if spec.expansion}
 
 
-def as_today(program: Program, target: Target) -> Program:
+def expand_legacy(program: Program, target: Target) -> Program:
     """The program with other instructions in the place of those that stand for others; itself if it has none."""
-    if not any(inst.name in _STANDING for inst in program.instructions):
+    if not any(inst.name in _EXPANSIONS for inst in program.instructions):
         return program
     scratch = Scratch({*(var.name for var in program.variables), *(p.name for p in program.predicates)})
     instructions: list[Instruction] = []
     for inst in program.instructions:
-        meaning = _STANDING.get(inst.name)
-        for other in meaning(inst, target, scratch) if meaning else ():
-            other.known["written"] = inst
-            instructions.append(other)
-        if not meaning:
+        expand = _EXPANSIONS.get(inst.name)
+        for replacement in expand(inst, target, scratch) if expand else ():
+            replacement.known["written"] = inst
+            instructions.append(replacement)
+        if not expand:
             instructions.append(inst)
     return replace(
         program,

@@ -28,42 +28,42 @@ def link(kernel: Program, functions: Sequence[Program]) -> Program:
     Raises:
         DiagnosticError: if a function that is called is not among `functions`.
     """
-    known = {function.name: function for function in functions}
-    needed = _needed(kernel, known)
-    if not needed:
+    by_name = {function.name: function for function in functions}
+    callee_names = _needed(kernel, by_name)
+    if not callee_names:
         return kernel
-    parts = [kernel, *(_renamed(known[name]) for name in needed)]
-    entries = list(needed)
+    programs = [kernel, *(_renamed(by_name[name]) for name in callee_names)]
+    entries = list(callee_names)
     merged = replace(
         kernel,
-        variables=tuple(var for part in parts for var in part.variables),
-        predicates=tuple(p for part in parts for p in part.predicates),
-        resources=tuple(r for part in parts for r in part.resources),
-        declared={name: where for part in parts for name, where in part.declared.items()},
-        instructions=tuple(inst for part in parts for inst in part.instructions),
-        functions=(*kernel.functions, *entries, *(name for part in parts[1:] for name in part.functions[1:])),
+        variables=tuple(var for program in programs for var in program.variables),
+        predicates=tuple(p for program in programs for p in program.predicates),
+        resources=tuple(r for program in programs for r in program.resources),
+        declared={name: where for program in programs for name, where in program.declared.items()},
+        instructions=tuple(inst for program in programs for inst in program.instructions),
+        functions=(*kernel.functions, *entries, *(name for program in programs[1:] for name in program.functions[1:])),
         callees=(),
     )
     return merged.with_instructions([_with_address(inst, merged, entries) for inst in merged.instructions])
 
 
-def _needed(kernel: Program, known: Mapping[str, Program]) -> list[str]:
+def _needed(kernel: Program, by_name: Mapping[str, Program]) -> list[str]:
     """The names of the functions that a kernel needs, in the order of their first mention."""
-    found: list[str] = []
+    names: list[str] = []
     todo = [kernel]
     while todo:
-        part = todo.pop(0)
-        for inst in part.instructions:
+        function = todo.pop(0)
+        for inst in function.instructions:
             name = inst.values.get("callee") or inst.values.get("symbol")
-            if name is None or name in found:
+            if name is None or name in names:
                 continue
-            if name in known:
-                found.append(name)
-                todo.append(known[name])
+            if name in by_name:
+                names.append(name)
+                todo.append(by_name[name])
             elif "callee" in inst.values:
                 message = f"'{inst.name}' calls '{name}', whose text is not given"
                 raise DiagnosticError([Diagnostic("error", message, inst.where)])
-    return found
+    return names
 
 
 def _renamed(function: Program) -> Program:

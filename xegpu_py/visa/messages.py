@@ -55,7 +55,9 @@ def _data_bytes(inst: Instruction, target: Target) -> int:
 
 
 def address_base(inst: Instruction) -> Region | Immediate | None:
-    """What a message adds to lanes' offsets: the base of its address, or where the thread's scratch memory begins."""
+    """The operand that a message adds to lanes' offsets: the base of its address, or the start of the thread's scratch
+    memory.
+    """
     address: Address = inst.values.get("address", Address(None))
     return Region(STATE["%scratchloc"], 0, 0, 0, 1, 0) if address.space in SCRATCH else address.base
 
@@ -88,13 +90,13 @@ def holds_payload(address: Address, inst: Instruction, target: Target) -> bool:
     """Whether a gather or scatter message finds its addresses at this operand also on hardware.
 
     The message reads whole registers, from the start of a register on. The finalizer neither aligns the variable nor
-    checks its size, so a variable that begins elsewhere gives wrong addresses, and one that is too small may end at
-    the last register, where the finalizer crashes.
+    checks its size. A variable that begins elsewhere gives wrong addresses, and one that is too small may end at the
+    last register, where the finalizer crashes.
     """
     grf, var = target.grf_bytes, address.var
     size, lanes = 8 if inst["address_size"] == "a64" else 4, address_lanes(inst, target)
-    root, inner = var.root
-    aligned = align_bytes(root.align, grf) >= grf and (inner + address.offset) % grf == 0
+    root, alias_offset = var.root
+    aligned = align_bytes(root.align, grf) >= grf and (alias_offset + address.offset) % grf == 0
     return aligned and address.offset + lanes * size <= var.bytes
 
 
@@ -125,10 +127,10 @@ def _messages(inst: Instruction, target: Target) -> Problem:
     if inst["sfid"] == "ugm" and inst["address_size"] != "a64" and address_base(inst) is None:
         return ("to ugm has 64-bit addresses", "it is stateless: an address is that of the whole memory")
     grf = target.grf_bytes
-    each = shape.register_bytes if shape.transpose else shape.row_bytes(inst.exec_size, grf)
-    used = -(-shape.vector * each // grf)
-    if used > target.message_grfs:
-        return (f"moves {used} registers, but target {target.name} moves at most {target.message_grfs}",)
+    row_bytes = shape.register_bytes if shape.transpose else shape.row_bytes(inst.exec_size, grf)
+    registers_used = -(-shape.vector * row_bytes // grf)
+    if registers_used > target.message_grfs:
+        return (f"moves {registers_used} registers, but target {target.name} moves at most {target.message_grfs}",)
     return None
 
 
@@ -190,9 +192,9 @@ def _blocks(inst: Instruction, target: Target, *, store: bool) -> Problem:
         return (f"has rows of 4 to {limits.row_bytes} bytes over all its blocks, not {row}",)
     if block.width * block.size % 32:
         return (f"has rows of a multiple of 4 bytes, not {block.width * block.size // 8}",)
-    used = _block_bytes(inst, target) // target.grf_bytes
-    if used > 32:
-        return (f"moves at most 32 registers, not {used}",)
+    registers_used = _block_bytes(inst, target) // target.grf_bytes
+    if registers_used > 32:
+        return (f"moves at most 32 registers, not {registers_used}",)
     return None
 
 
@@ -237,12 +239,12 @@ def _one_element(inst: Instruction, target: Target) -> Problem:
 
 
 def _check_atomic(operation: str) -> Check:
-    wanted, adds_floats = ATOMICS[operation][0], operation in ("fadd", "fsub")
+    operand_count, adds_floats = ATOMICS[operation][0], operation in ("fadd", "fsub")
 
     def check(inst: Instruction, target: Target) -> Problem:
         size, slm = inst["data"].size, inst["sfid"] == "slm"
-        if [inst[f"src{i}"].var is not None for i in range(2)] != [i < wanted for i in range(2)]:
-            return (f"has {wanted} operand{'s' * (wanted != 1)} besides the address",)
+        if [inst[f"src{i}"].var is not None for i in range(2)] != [i < operand_count for i in range(2)]:
+            return (f"has {operand_count} operand{'s' * (operand_count != 1)} besides the address",)
         if slm and adds_floats:
             return ("is supported only by ugm",)
         if slm and size == "d64" and operation != "icas":

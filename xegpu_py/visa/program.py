@@ -80,7 +80,7 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
         flushed: the formats whose subnormal numbers are zeros to it, as sources and results; see `visa.modes`. It is
             not text either.
         where: where it stands. Instructions that differ in nothing else are equal.
-        known: what was found: "effects", its `Effects` (visa.dataflow), "legal on", a target (visa.verify), and
+        known: cached results: "effects", its `Effects` (visa.dataflow), "legal on", a target (visa.verify), and
             "written", the instruction of the text in whose place it stands (visa.older).
     """
 
@@ -122,8 +122,8 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
     @property
     def written(self) -> Instruction:
         """The instruction of the text: another one if it stands in that one's place."""
-        found: Instruction = self.known.get("written", self)
-        return found
+        original: Instruction = self.known.get("written", self)
+        return original
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
@@ -185,7 +185,7 @@ class Program:
         inputs: variables with values from the start.
         attributes: kernel attributes, such as `SimdSize`, `SLMSize` (KiB), `NBarrierCnt`; True for one without a value.
             `SLMBytes` is ours: how much of the shared local memory may be accessed.
-        instructions: what runs, labels included.
+        instructions: in order, labels included.
         where: where the kernel stands.
         declared: where each variable and predicate is declared, by name, where known.
         version: the version of the assembly in which it is written. IGC prints 4.2.
@@ -215,9 +215,9 @@ class Program:
     known: dict[tuple[Any, ...], Any] = field(default_factory=dict, compare=False, repr=False, init=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state to pickle: of the cached results those of a `kept_analysis`."""
-        kept = {key: value for key, value in self.known.items() if key[0] in _KEPT}
-        return {f.name: getattr(self, f.name) for f in fields(self)} | {"known": kept}
+        """The state to pickle: of the cached results those of a `pickled_analysis`."""
+        pickled = {key: value for key, value in self.known.items() if key[0] in _PICKLED}
+        return {f.name: getattr(self, f.name) for f in fields(self)} | {"known": pickled}
 
     def _repr_html_(self) -> str:
         return highlighting.html(Program.write([self]))
@@ -229,13 +229,13 @@ class Program:
 
     @cached_property
     def function_of(self) -> Sequence[int]:
-        """For each instruction the number of the function in which it is, in the order of `functions`."""
+        """Return, for each instruction, the number of its function, in the order of `functions`."""
         starts = {self.labels[name] for name in self.functions[1:] if name in self.labels}
-        found, number = [], 0
+        function_numbers, number = [], 0
         for at in range(len(self.instructions)):
             number += at in starts
-            found.append(number)
-        return found
+            function_numbers.append(number)
+        return function_numbers
 
     @cached_property
     def frame_bits(self) -> int:
@@ -293,18 +293,20 @@ Dim = tuple[int, int, int]
 """The extents of a grid or of a workgroup in x, y and z."""
 
 
-def extent(given: int | Sequence[int], name: str) -> Dim:
+def extent(dimensions: int | Sequence[int], name: str) -> Dim:
     """A grid or block in x, y and z.
 
     Raises:
         TypeError, ValueError: if it is not one to three positive integers; the message calls it `name`.
     """
     try:
-        values = [operator.index(v) for v in (given if isinstance(given, (Sequence, np.ndarray)) else (given,))]
+        values = [
+            operator.index(v) for v in (dimensions if isinstance(dimensions, (Sequence, np.ndarray)) else (dimensions,))
+        ]
     except TypeError:
-        raise TypeError(f"'{name}' must be one to three positive integers, but got {given!r}") from None
+        raise TypeError(f"'{name}' must be one to three positive integers, but got {dimensions!r}") from None
     if not 1 <= len(values) <= 3 or not all(1 <= v < 1 << 32 for v in values):
-        raise ValueError(f"'{name}' must be one to three positive integers of 32 bits, but got {given!r}")
+        raise ValueError(f"'{name}' must be one to three positive integers of 32 bits, but got {dimensions!r}")
     x, y, z = (*values, 1, 1)[:3]
     return x, y, z
 
@@ -315,21 +317,21 @@ def place_in(size: Dim, number: int) -> Dim:
     return number % x, number // x % y, number // (x * y)
 
 
-def chosen(names: Sequence[str], wanted: str | None) -> int:
-    """The index of the wanted kernel among those of a file; without a name that of the only one.
+def kernel_index(names: Sequence[str], kernel_name: str | None) -> int:
+    """Return the index of the kernel of a name among those of a file; without a name, the index of the only one.
 
     Raises:
         ValueError: if there is no such kernel, or the name is missing or is that of several kernels.
     """
-    known = ", ".join(names)
+    names_text = ", ".join(names)
     if not names:
         raise ValueError("there is no kernel; in MLIR, a kernel is a gpu.func with the attribute 'kernel'")
-    if wanted is None and len(names) != 1:
-        raise ValueError(f"one kernel must be named: there are {known}")
-    if wanted is not None and names.count(wanted) != 1:
-        found = "are several kernels" if wanted in names else "is no kernel"
-        raise ValueError(f"there {found} '{wanted}'; there are {known}")
-    return 0 if wanted is None else names.index(wanted)
+    if kernel_name is None and len(names) != 1:
+        raise ValueError(f"one kernel must be named: there are {names_text}")
+    if kernel_name is not None and names.count(kernel_name) != 1:
+        problem = "are several kernels" if kernel_name in names else "is no kernel"
+        raise ValueError(f"there {problem} '{kernel_name}'; there are {names_text}")
+    return 0 if kernel_name is None else names.index(kernel_name)
 
 
 def analysis(compute: Callable[Concatenate[Program, P], R]) -> Callable[Concatenate[Program, P], R]:
@@ -348,17 +350,17 @@ def analysis(compute: Callable[Concatenate[Program, P], R]) -> Callable[Concaten
     return found
 
 
-def kept_analysis(compute: Callable[Concatenate[Program, P], R]) -> Callable[Concatenate[Program, P], R]:
+def pickled_analysis(compute: Callable[Concatenate[Program, P], R]) -> Callable[Concatenate[Program, P], R]:
     """An `analysis` whose results are pickled with the program."""
-    found = analysis(compute)
-    _KEPT.add(found)
-    return found
+    cached_analysis = analysis(compute)
+    _PICKLED.add(cached_analysis)
+    return cached_analysis
 
 
-_KEPT: set[Any] = set()
+_PICKLED: set[Any] = set()
 
 
-@kept_analysis
+@pickled_analysis
 def digest_of(program: Program) -> str:
     """A digest of all that engines execute, for cache keys: of the fields that are compared."""
     content = {f.name: getattr(program, f.name) for f in fields(program) if f.compare}
@@ -380,8 +382,8 @@ class _Interned(StructMeta):
         cls._known: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        made = super().__call__(*args, **kwargs)
-        return cls._known.setdefault(astuple(made), made)
+        instance = super().__call__(*args, **kwargs)
+        return cls._known.setdefault(astuple(instance), instance)
 
 
 class _Declared(Struct, frozen=True, eq=False, dict=True, weakref=True, metaclass=_Interned):
@@ -399,7 +401,7 @@ class Variable(_Declared, frozen=True, eq=False):
         alias: the variable whose registers it shares and the byte offset of it there, or None.
         kind: "G" for a general variable; "A" for an address variable (`.decl v_type=A`), whose elements are places of
             bytes in the register file.
-        attrs: what IGC notes of it, such as `{Output}`, which has no effect; or nothing.
+        attrs: IGC's annotations, such as `{Output}`, which has no effect; or nothing.
     """
 
     name: str
@@ -531,20 +533,20 @@ def align_bytes(align: str, grf_bytes: int) -> int:
 
 @lru_cache(maxsize=4096)
 def _elements(vstride: int, width: int, hstride: int, lanes: int) -> tuple[tuple[int, ...], int, bool]:
-    found = tuple((i // width) * vstride + (i % width) * hstride for i in range(lanes))
-    return found, max(found), found == tuple(range(lanes))
+    indices = tuple((i // width) * vstride + (i % width) * hstride for i in range(lanes))
+    return indices, max(indices), indices == tuple(range(lanes))
 
 
-class _Placed(Struct, frozen=True, dict=True):
+class _ByteOperand(Struct, frozen=True, dict=True):
     """Base of the operands whose elements are at computed bytes of registers."""
 
     @cached_property
-    def places(self) -> dict[tuple[int, int], tuple[Variable, list[int]]]:
-        """What is known of its bytes, by its lanes and the size of a register: each pass needs them."""
+    def byte_offsets(self) -> dict[tuple[int, int], tuple[Variable, list[int]]]:
+        """Cache of its byte offsets, by lanes and the size of a register."""
         return {}
 
 
-class Region(_Placed, frozen=True):
+class Region(_ByteOperand, frozen=True):
     """A source `V(row,col)<vstride;width,hstride>`: element i is at `(i // width) * vstride + (i % width) * hstride`.
 
     Attributes:
@@ -564,7 +566,7 @@ class Region(_Placed, frozen=True):
     modifier: str = ""
 
     def elements(self, exec_size: int) -> list[int]:
-        """Where each lane's element lies, counted in elements from that of lane 0."""
+        """Return the index of each lane's element, counted from that of lane 0."""
         return list(_elements(self.vstride, max(self.width, 1), self.hstride, exec_size)[0])
 
     def reach(self, exec_size: int) -> tuple[int, bool]:
@@ -582,7 +584,7 @@ class Region(_Placed, frozen=True):
         return self.vstride == 0 and (self.width == 1 or self.hstride == 0)
 
 
-class Destination(_Placed, frozen=True):
+class Destination(_ByteOperand, frozen=True):
     """A destination `V(row,col)<stride>`: element i is at `i * stride`."""
 
     var: Any
@@ -596,7 +598,7 @@ class Destination(_Placed, frozen=True):
         return self.var.format
 
     def elements(self, exec_size: int) -> list[int]:
-        """Where each lane's element lies, counted in elements from that of lane 0."""
+        """Return the index of each lane's element, counted from that of lane 0."""
         return list(_elements(self.stride, 1, 0, exec_size)[0])
 
     def reach(self, exec_size: int) -> tuple[int, bool]:
@@ -620,8 +622,9 @@ class Vector(Struct, frozen=True, gc=False):
 
 
 PACKED = {"v": "w", "uv": "uw", "vf": "f"}
-"""The types of packed constants, and those of their elements: eight signed or unsigned integers of four bits, and four
-floats of a sign, three bits of exponent (bias 3) and four of mantissa. Lanes beyond them begin with the first again."""
+"""The types of packed constants, and those of their elements. Eight integers of four bits are signed or unsigned; four
+floats have a sign, three bits of exponent (bias 3) and four of mantissa. Lanes beyond them begin with the first again.
+"""
 
 
 class Immediate(Struct, frozen=True, gc=False):
@@ -653,8 +656,8 @@ class Immediate(Struct, frozen=True, gc=False):
 
 def _float_of_byte(byte: int) -> int:
     """The bits of the f32 that a packed float is: of no exponent and mantissa a zero, else 1.m * 2**(e - 3)."""
-    sign, rest = (byte & 0x80) << 24, byte & 0x7F
-    return sign | (((rest >> 4) + 124) << 23 | (rest & 0xF) << 19 if rest else 0)
+    sign, magnitude = (byte & 0x80) << 24, byte & 0x7F
+    return sign | (((magnitude >> 4) + 124) << 23 | (magnitude & 0xF) << 19 if magnitude else 0)
 
 
 class Indirect(Struct, frozen=True, dict=True):
@@ -695,12 +698,12 @@ class Indirect(Struct, frozen=True, dict=True):
         return 1 if self.vstride is not None else -(-exec_size // self.width)
 
     def elements(self, exec_size: int) -> list[tuple[int, int]]:
-        """For each lane the index of its address, and the byte of its element behind that."""
+        """Return, for each lane, the index of its address, and the displacement of its element in bytes."""
         size = self.format.bytes
         if self.vstride is None:
             return [(i // self.width, i % self.width * self.hstride * size) for i in range(exec_size)]
-        found = _elements(self.vstride, self.width, self.hstride, exec_size)[0]
-        return [(0, place * size) for place in found]
+        indices = _elements(self.vstride, self.width, self.hstride, exec_size)[0]
+        return [(0, index * size) for index in indices]
 
 
 class AddressOf(Struct, frozen=True, dict=True):
@@ -762,7 +765,7 @@ Operand = Region | Destination | Raw | Vector | Immediate | Address | Flag | Ind
 
 
 VERTICAL_STRIDES, WIDTHS, HORIZONTAL_STRIDES = (0, 1, 2, 4, 8, 16, 32), (1, 2, 4, 8, 16), (0, 1, 2, 4)
-"""What regions of sources can have."""
+"""Legal strides and widths of source regions."""
 
 
 def strides_of(elements: Sequence[int]) -> tuple[int, int, int] | None:
@@ -779,8 +782,8 @@ def strides_of(elements: Sequence[int]) -> tuple[int, int, int] | None:
     if len(elements) % width or width == len(elements):
         return None
     across = elements[width]
-    fits = all(e == (i // width) * across + (i % width) * step for i, e in enumerate(elements))
-    return (across, width, step) if fits and across >= 0 else None
+    matches = all(e == (i // width) * across + (i % width) * step for i, e in enumerate(elements))
+    return (across, width, step) if matches and across >= 0 else None
 
 
 def first_byte(operand: Region | Destination | Vector | Raw | Address, grf_bytes: int) -> int:
@@ -816,7 +819,7 @@ BUFFER_BYTES = 1 << 22
 """Size of the buffer."""
 
 FIRST_RECORD = 8
-"""Where the first record begins."""
+"""The offset of the first record."""
 
 HEADER_WORDS = 4
 
@@ -867,16 +870,16 @@ def read_records(data: Array) -> tuple[list[Record], int]:
     Args:
         data: the bytes of the buffer.
     """
-    used, size = (int(n) for n in data[:FIRST_RECORD].view(np.uint32))
-    found, at = [], FIRST_RECORD
-    while at + 8 * HEADER_WORDS <= min(used, size):
+    used_bytes, size = (int(n) for n in data[:FIRST_RECORD].view(np.uint32))
+    records, at = [], FIRST_RECORD
+    while at + 8 * HEADER_WORDS <= min(used_bytes, size):
         length = int(data[at : at + 4].view(np.uint32)[0])
         if length == 0 or at + length > size:
             break
-        found.append(_record(data[at : at + length].tobytes()))
+        records.append(_record(data[at : at + length].tobytes()))
         at += length
-    found.sort(key=lambda r: (r.group[::-1], r.thread))
-    return found, max(used - at, 0)
+    records.sort(key=lambda r: (r.group[::-1], r.thread))
+    return records, max(used_bytes - at, 0)
 
 
 def _record(data: bytes) -> Record:
@@ -884,14 +887,14 @@ def _record(data: bytes) -> Record:
     start = 8 * HEADER_WORDS
     types, _, text = data[start : start + length].partition(b"\0")
     elements = types.decode().split(",") if types else []
-    words = data[start + -(-length // 8) * 8 :]
-    values = [_number(e, words[8 * i : 8 * i + 8]) for i, e in enumerate(elements)]
-    shown = formatted(text.decode(), elements, values)
-    return Record((x, y, z), thread, lane & ~STOPS, bool(lane & STOPS), shown)
+    value_words = data[start + -(-length // 8) * 8 :]
+    values = [_number(e, value_words[8 * i : 8 * i + 8]) for i, e in enumerate(elements)]
+    message = formatted(text.decode(), elements, values)
+    return Record((x, y, z), thread, lane & ~STOPS, bool(lane & STOPS), message)
 
 
-def _number(element: str, word: bytes) -> int | float:
+def _number(element: str, raw: bytes) -> int | float:
     if is_float(element):
-        kind = np.dtype(FLOATS[element].dtype)
-        return float(np.frombuffer(word[: kind.itemsize], kind)[0])
-    return int.from_bytes(word, "little")
+        dtype = np.dtype(FLOATS[element].dtype)
+        return float(np.frombuffer(raw[: dtype.itemsize], dtype)[0])
+    return int.from_bytes(raw, "little")

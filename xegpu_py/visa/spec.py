@@ -1,8 +1,8 @@
 """Declarations of instructions: operands, attributes, text, rules and traits.
 
-From one `InstructionSpec` come the reading and writing of its assembly, its op in the `visa` dialect, its verification,
-its entry in the documentation, and the check that each engine knows it. Properties that passes need, such as
-whether an instruction commutes, jumps or accesses memory, are declared there too; passes do not test names.
+One `InstructionSpec` defines the reading and writing of its assembly, its op in the `visa` dialect, its verification
+and its documentation. Tests check that each engine knows it. Properties that passes need, such as whether an
+instruction commutes, jumps or accesses memory, are declared there too; passes do not test names.
 """
 
 from __future__ import annotations
@@ -90,9 +90,9 @@ class Number(Struct, frozen=True):
     @property
     def summary(self) -> str:
         """The numbers in words, such as `1 to 8`."""
-        first, last = self.values[0], self.values[-1]
-        if self.values == tuple(range(first, last + 1)):
-            return f"{first} to {last}"
+        minimum, maximum = self.values[0], self.values[-1]
+        if self.values == tuple(range(minimum, maximum + 1)):
+            return f"{minimum} to {maximum}"
         return f"one of {', '.join(map(str, self.values))}"
 
 
@@ -157,11 +157,11 @@ class InstructionSpec(Struct, frozen=True):
 
     Attributes:
         name: its name in vISA.
-        doc: what it does, in one sentence that names its operands.
+        doc: its effect, in one sentence that names its operands.
         form: its text after the guard: literals, `{operand}`, `{attribute}`, and `{sat}` and `{exec}`.
         slots: its operands.
         attributes: its attributes by name.
-        category: what it is counted as: "dpas", "alu", "math", "address", "load", "store", "atomic", "sync" or
+        category: its class in statistics: "dpas", "alu", "math", "address", "load", "store", "atomic", "sync" or
             "control".
         guard: whether it may be predicated.
         exec_sizes: legal execution sizes; empty if it has none.
@@ -184,10 +184,10 @@ class InstructionSpec(Struct, frozen=True):
         uniform: whether the predicate's first bit decides for all lanes at once.
         ends: whether it ends lanes, or returns them to a caller.
         calls: whether lanes run a subroutine or function before they continue.
-        barrier: what it does at a barrier: it signals, waits, or signals and waits; "" for no barrier.
+        barrier: its action at a barrier: it signals, waits, or signals and waits; "" for no barrier.
         named_barrier: whether its operand `id` is the number of a barrier.
         atomic: the name of its atomic operation; "" for none.
-        stands_for: the instructions that engines execute in its place, from it, a target and what makes variables; None
+        expansion: the instructions that engines execute in its place, from it, a target and what makes variables; None
             for those that they execute themselves (see `visa.older`).
     """
 
@@ -220,7 +220,7 @@ class InstructionSpec(Struct, frozen=True):
     barrier: Literal["", "signal", "wait", "both"] = ""
     named_barrier: bool = False
     atomic: str = ""
-    stands_for: Callable[..., Iterator[Instruction]] | None = None
+    expansion: Callable[..., Iterator[Instruction]] | None = None
 
     @property
     def is_label(self) -> bool:

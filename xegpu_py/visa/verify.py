@@ -12,7 +12,7 @@ from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import callees
 from xegpu_py.visa.fp_modes import Unknown, with_modes
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.legacy_messages import as_today
+from xegpu_py.visa.legacy_messages import expand_legacy
 from xegpu_py.visa.messages import address_lanes, holds_payload
 from xegpu_py.visa.program import (
     BUILTINS,
@@ -36,7 +36,7 @@ from xegpu_py.visa.program import (
     Vector,
     align_bytes,
     first_byte,
-    kept_analysis,
+    pickled_analysis,
 )
 from xegpu_py.visa.spec import LANES, OperandSpec, Problem
 
@@ -79,20 +79,20 @@ class Issue(Struct, frozen=True):
         return Diagnostic("error", f"{name}{self.message}", self.where, notes)
 
 
-def misread_addresses(program: Program, target: Target) -> list[Issue]:
-    """The messages whose addresses native code reads from other places than the engines; see `holds_payload`."""
-    found = []
+def misaligned_payloads(program: Program, target: Target) -> list[Issue]:
+    """The messages whose addresses native code reads from other registers than the engines; see `holds_payload`."""
+    messages = []
     for inst in program.instructions:
         address = inst.values.get("address")
         if isinstance(address, Address) and not holds_payload(address, inst, target):
             lanes = address_lanes(inst, target)
             message = f"operand 'address' must begin at a register, in a variable with space for {lanes} lanes"
             rule = "the finalizer neither moves nor pads addresses, and hardware reads whole registers"
-            found.append(Issue(inst.where, message, (rule,), inst))
-    return found
+            messages.append(Issue(inst.where, message, (rule,), inst))
+    return messages
 
 
-@kept_analysis
+@pickled_analysis
 def verify(program: Program, target: Target) -> list[Issue]:
     """The rules that a program breaks on a target, in order; an empty list if none."""
     issues = list(_attributes(program))
@@ -115,7 +115,7 @@ def verify(program: Program, target: Target) -> list[Issue]:
             issues.append(Issue(inst.where, problem[0], problem[1:], inst))
     if not issues:
         try:
-            with_modes(executed := as_today(program, target), target)
+            with_modes(executed := expand_legacy(program, target), target)
         except Unknown as unknown:
             inst = executed.instructions[unknown.args[0]]
             message = "has modes in %cr0 that depend on the run"
@@ -143,11 +143,11 @@ def _ends(program: Program) -> bool:
         count -= 1
     if not count:
         return False
-    last = program.instructions[count - 1]
-    behind = {inst["label"] for inst in program.instructions[count:]}
+    last_inst = program.instructions[count - 1]
+    later_labels = {inst["label"] for inst in program.instructions[count:]}
     jumps = {label for inst in program.instructions[:count] for label in INSTRUCTIONS[inst.name].targets(inst)}
-    spec = INSTRUCTIONS[last.name]
-    return (spec.ends or (spec.goes_together(last) and last.guard is None)) and not behind & jumps
+    spec = INSTRUCTIONS[last_inst.name]
+    return (spec.ends or (spec.goes_together(last_inst) and last_inst.guard is None)) and not later_labels & jumps
 
 
 def _attributes(program: Program) -> Iterator[Issue]:
@@ -168,34 +168,34 @@ def _named_barrier(inst: Instruction, program: Program) -> Problem:
 
 
 def _declarations(program: Program, target: Target) -> Iterator[Issue]:
-    seen: set[str] = set()
+    names: set[str] = set()
     declared: list[Variable | Predicate] = [*program.variables, *program.predicates]
     for var in declared:
         where = program.declared.get(var.name, program.where)
-        if var.name in seen:
+        if var.name in names:
             yield Issue(where, f"redefinition of variable '{var.name}'")
-        seen.add(var.name)
+        names.add(var.name)
         if var.name in _TAKEN:
             yield Issue(where, f"variable '{var.name}' cannot have this name", (_KEEPS,))
         problem = variable_problem(var, target) if isinstance(var, Variable) else None
         if problem:
             yield Issue(where, problem[0], problem[1:])
-    taken: list[tuple[int, int, str]] = []
+    input_ranges: list[tuple[int, int, str]] = []
     for item in program.inputs:
-        what = f"input '{item.var.name}'"
+        subject = f"input '{item.var.name}'"
         if item.size != item.var.bytes:
-            yield Issue(item.where, f"{what} has {item.size} bytes, but its variable has {item.var.bytes}")
+            yield Issue(item.where, f"{subject} has {item.size} bytes, but its variable has {item.var.bytes}")
         if item.offset % item.var.format.bytes:
-            yield Issue(item.where, f"{what} is at {item.offset}, which is not a multiple of its element's size")
+            yield Issue(item.where, f"{subject} is at {item.offset}, which is not a multiple of its element's size")
         if item.offset < 32:
-            yield Issue(item.where, f"{what} is at {item.offset}, in the thread's header", ("it has 32 bytes",))
-        wanted = 12 if item.kind else item.size
-        if item.size != wanted:
-            yield Issue(item.where, f"{what} of kind {item.kind} must have {wanted} bytes")
-        for start, end, other in taken:
-            if item.offset < end and start < item.offset + item.size:
-                yield Issue(item.where, f"{what} overlaps input '{other}'")
-        taken.append((item.offset, item.offset + item.size, item.var.name))
+            yield Issue(item.where, f"{subject} is at {item.offset}, in the thread's header", ("it has 32 bytes",))
+        required_size = 12 if item.kind else item.size
+        if item.size != required_size:
+            yield Issue(item.where, f"{subject} of kind {item.kind} must have {required_size} bytes")
+        for input_start, input_end, other_name in input_ranges:
+            if item.offset < input_end and input_start < item.offset + item.size:
+                yield Issue(item.where, f"{subject} overlaps input '{other_name}'")
+        input_ranges.append((item.offset, item.offset + item.size, item.var.name))
     if program.simd_size not in (8, 16, 32):
         yield Issue(program.where, f"kernel attribute SimdSize must be 8, 16 or 32, but got {program.simd_size}")
     if program.slm_bytes > target.slm_bytes:
@@ -226,8 +226,8 @@ def variable_problem(var: Variable, target: Target) -> Problem:
         where = f"byte {var.root[1]}, which is not a multiple of its element's size"
         return (f"alias '{var.name}' of type {var.type} is at {where}",)
     base_align = align_bytes(var.root[0].align, target.grf_bytes)
-    needed = align_bytes(var.align, target.grf_bytes)
-    if needed > base_align or var.root[1] % needed:
+    required_align = align_bytes(var.align, target.grf_bytes)
+    if required_align > base_align or var.root[1] % required_align:
         return (
             f"alias '{var.name}' is aligned to {var.align}, but lies at byte {var.root[1]} of '{var.root[0].name}', "
             f"which is aligned to {var.root[0].align}",
@@ -306,9 +306,9 @@ def _type_problem(slot: OperandSpec, inst: Instruction) -> Problem:
         if slot.kind == "place" or (slot.name == "dst" and inst.name in ("addr_add", "mov")):
             return None
         return (f"operand '{slot.name}' is the address variable '{value.var.name}', but must be a general variable",)
-    given = value.type if isinstance(value, Indirect) else value.var.type
-    if slot.types and given not in slot.types:
-        return (f"operand '{slot.name}' must be of type {_words(slot.types)}, but got {given}",)
+    operand_type = value.type if isinstance(value, Indirect) else value.var.type
+    if slot.types and operand_type not in slot.types:
+        return (f"operand '{slot.name}' must be of type {_words(slot.types)}, but got {operand_type}",)
     return None
 
 
@@ -354,28 +354,28 @@ def _region_problem(slot: OperandSpec, value: Region | Destination, lanes: int, 
         )
     size = value.var.format.bytes
     start = first_byte(value, target.grf_bytes)
-    end = start + (value.reach(lanes)[0] + 1) * size
+    last_byte = start + (value.reach(lanes)[0] + 1) * size
     if value.col * size >= target.grf_bytes:
         return (
             f"operand '{slot.name}' begins at element {value.col} of a register, which has {target.grf_bytes // size}",
         )
-    return _bounds_problem(slot, value.var, end)
+    return _bounds_problem(slot, value.var, last_byte)
 
 
 def _stride_problem(slot: OperandSpec, value: Region) -> Problem:
-    for what, given, legal in (
+    for field, stride, legal in (
         ("vertical stride", value.vstride, VERTICAL_STRIDES),
         ("width", value.width, WIDTHS),
         ("horizontal stride", value.hstride, HORIZONTAL_STRIDES),
     ):
-        if given not in legal:
-            return (f"operand '{slot.name}' has {what} {given}; it can be {_words(tuple(map(str, legal)))}",)
+        if stride not in legal:
+            return (f"operand '{slot.name}' has {field} {stride}; it can be {_words(tuple(map(str, legal)))}",)
     return None
 
 
-def _bounds_problem(slot: OperandSpec, var: Variable, end: int) -> Problem:
-    if end > var.bytes:
-        return (f"operand '{slot.name}' reaches to byte {end} of '{var.name}', which has {var.bytes}",)
+def _bounds_problem(slot: OperandSpec, var: Variable, last_byte: int) -> Problem:
+    if last_byte > var.bytes:
+        return (f"operand '{slot.name}' reaches to byte {last_byte} of '{var.name}', which has {var.bytes}",)
     return None
 
 
@@ -388,14 +388,14 @@ def _extent_problem(slot: OperandSpec, value: Raw | Vector | Address, inst: Inst
         element = 8 if slot.kind == "address" and inst["address_size"] == "a64" else 4
         if start % element:
             return (f"operand '{slot.name}' is at byte {start}, which is not a multiple of {element}",)
-    whole = slot.kind == "raw" or (slot.kind == "address" and size > 8)
-    if whole and align_bytes(value.var.root[0].align, target.grf_bytes) < target.grf_bytes:
+    covers_registers = slot.kind == "raw" or (slot.kind == "address" and size > 8)
+    if covers_registers and align_bytes(value.var.root[0].align, target.grf_bytes) < target.grf_bytes:
         return (
             f"operand '{slot.name}' must begin at a register, but '{value.var.name}' is aligned to "
             f"{value.var.root[0].align}",
             "declare it with align=GRF",
         )
-    if whole and (value.var.root[1] + start) % target.grf_bytes:
+    if covers_registers and (value.var.root[1] + start) % target.grf_bytes:
         return (f"operand '{slot.name}' must begin at a register, but '{value.var.name}' is an alias at another byte",)
     return _bounds_problem(slot, value.var, start + size)
 

@@ -208,7 +208,7 @@ def result(text: str, count: int, seed: int, separate: bool, **options: object) 
     out = np.zeros(THREADS * count * SLOT, np.uint8)
     with pytest.MonkeyPatch.context() as patch:
         if separate:
-            patch.setattr("xegpu_py.runtime.kernel.placed", apart)
+            patch.setattr("xegpu_py.runtime.kernel.engine_allocation", apart)
         kernel = Kernel.from_assembly(text, **options)
         kernel(out, np.uint32(seed), block=THREADS)
     return out

@@ -41,7 +41,7 @@ MEMORY = ["lsc_load", "lsc_store", *(f"lsc_atomic_{a}" for a in ATOMICS)]
 
 
 def test_every_instruction_has_a_rule() -> None:
-    own = {name for name, spec in INSTRUCTIONS.items() if spec.stands_for is None}
+    own = {name for name, spec in INSTRUCTIONS.items() if spec.expansion is None}
     assert own <= {*RULES, *CONTROL, *ARITHMETIC}
 
 
