@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import ast
 import builtins
 import dataclasses
@@ -13,7 +14,15 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any
 
 import ml_dtypes
@@ -46,13 +55,17 @@ class Code:
         return Position(self.source.name, line + self.first_line - 1, column + self.indent + 1)
 
 
-@functools.lru_cache(maxsize=512)
 def code_of(function: FunctionType) -> Code:
     """The source of a Python function.
 
     Raises:
         ValueError: if it cannot be read.
     """
+    return _code_of(function, function.__code__)
+
+
+@functools.lru_cache(maxsize=512)
+def _code_of(function: FunctionType, _: CodeType) -> Code:
     # The code object leads to the function itself, and not to the one that a decorator wrapped.
     name, file = function.__qualname__, inspect.getsourcefile(function.__code__) or function.__code__.co_filename
     # `inspect.getsourcelines` looks through all modules, which takes longer than a kernel from the cache.
@@ -200,10 +213,24 @@ def title(node: ast.AST) -> str:
 # Fingerprints of kernels: two kernels with the same fingerprint compile to the same module.
 #
 # A fingerprint is found without compiling. It holds the text and the position of the function, the values of the names
-# that it uses, and the same for the functions that it calls.
+# that it uses, and the same for the functions that it calls. All of it is compared before a kernel is run again. Only
+# what has no state but Python's attributes and the contents of lists, sets, dictionaries and arrays of numbers can be
+# compared: a kernel that refers to anything else is compiled again for each call.
 
 _INSTALLED = {"xegpu_py", "mlir", "numpy", "ml_dtypes"} | (sys.stdlib_module_names - {"__main__"})
 """Packages whose versions represent their content; the versions of this package, MLIR and Python are in every key."""
+
+_PURE = {
+    "xegpu_py", "mlir", "numpy", "ml_dtypes", "builtins", "math", "cmath", "operator", "functools", "itertools", "enum",
+    "dataclasses", "typing", "types", "abc", "collections", "fractions", "decimal", "numbers", "statistics", "string",
+    "_operator", "_functools", "_collections_abc", "typing_extensions",
+}  # fmt: skip
+"""Installed packages whose functions give equal results for equal arguments, but those of `_IMPURE`."""
+
+_IMPURE = {"numpy.random", "builtins.open", "builtins.input", "builtins.globals", "builtins.locals", "builtins.vars"}
+
+_METACLASSES = (type, abc.ABCMeta, enum.EnumMeta)
+"""The classes of classes whose attributes are those in the class and its bases."""
 
 _GENERATED = ("<string>", dataclasses.__file__, enum.__file__)
 """The files of methods that Python generates."""
@@ -216,6 +243,7 @@ class Uses:
 
     Attributes:
         fingerprint: its fingerprint; empty if the content of an object is unknown.
+        opaque: whether it refers to objects whose content cannot be compared.
     """
 
     def __init__(self, function: FunctionType, arguments: Mapping[str, Any]) -> None:
@@ -229,14 +257,16 @@ class Uses:
         for name, kind in arguments.items():
             known.note(name)
             known.value(kind)
-        self._places, self._contents = known.places, known.contents
+        self._places, self._contents, self.opaque = known.places, known.contents, known.opaque
         versions = ("kernel", np.__version__, ml_dtypes.__version__)
         self.fingerprint: tuple[str, ...] = () if known.unknown else (*versions, *known.texts)
 
     def is_same(self) -> bool:
-        """Whether variables, attributes and the contents of containers are those that were found."""
-        return all(find() is found for find, found in self._places) and all(
-            _same(_content(holder), held) for holder, held in self._contents
+        """Whether variables, attributes and the contents of containers are known to be those that were found."""
+        return (
+            not self.opaque
+            and all(find() is found for find, found in self._places)
+            and all(_same(_content(holder), held) for holder, held in self._contents)
         )
 
 
@@ -256,20 +286,45 @@ def _captured(cell: CellType) -> Any:
 
 
 def _attribute(owner: Any, name: str) -> Any:
-    """An attribute as its module, class or object holds it, without calling descriptors."""
+    """An attribute as its module, class or object holds it, without calling descriptors but those of slots."""
+    if isinstance(owner, enum.EnumMeta) and name in owner.__members__:
+        return owner.__members__[name]
     for place in (owner, *getattr(owner if isinstance(owner, type) else type(owner), "__mro__", ())):
         if name in getattr(place, "__dict__", ()):
-            return vars(place)[name]
+            found = vars(place)[name]
+            is_slot = isinstance(found, MemberDescriptorType) and not isinstance(owner, type)
+            return getattr(owner, name, _NOTHING) if is_slot else found
     return _NOTHING
 
 
+def _has_only_attributes(kind: type) -> bool:
+    """Whether the objects of a class have no state but their attributes: no more bytes than these take."""
+    slots = sum(isinstance(x, MemberDescriptorType) for cls in kind.__mro__ for x in vars(cls).values())
+    own = slots + (kind.__dictoffset__ > 0) + (kind.__weakrefoffset__ > 0)
+    pointer = tuple.__itemsize__
+    return not kind.__itemsize__ and kind.__basicsize__ <= object.__basicsize__ + pointer * own
+
+
+def _attributes(holder: Any) -> dict[str, Any]:
+    """The attributes of an object, those in slots too."""
+    slots = {
+        name: getattr(holder, name)
+        for cls in type(holder).__mro__
+        for name, x in vars(cls).items()
+        if isinstance(x, MemberDescriptorType) and hasattr(holder, name)
+    }
+    return {**slots, **getattr(holder, "__dict__", {})}
+
+
 def _content(holder: Any) -> Any:
-    """The objects in a container or in the attributes of an object; the elements of an array."""
+    """The objects in a container or in the attributes of an object; the elements of an array; a class's names."""
+    if isinstance(holder, type):
+        return [*vars(holder)]
     if isinstance(holder, np.ndarray):
         return [holder.dtype, holder.shape, holder.tobytes()]
     if isinstance(holder, (list, set)):
         return list(holder)
-    return [x for pair in (holder if isinstance(holder, dict) else vars(holder)).items() for x in pair]
+    return [x for pair in (holder if isinstance(holder, dict) else _attributes(holder)).items() for x in pair]
 
 
 def _same(a: Sequence[Any], b: Sequence[Any]) -> bool:
@@ -286,18 +341,18 @@ class _Walk:
     Attributes:
         texts: the texts.
         unknown: whether the content of an object is unknown.
+        opaque: whether an object has state that cannot be compared.
         places: lookups of variables and attributes, with what they found.
         contents: objects that can change, with their contents.
     """
 
     def __init__(self) -> None:
         self.texts: list[str] = []
-        self.unknown = False
+        self.unknown = self.opaque = False
         self.places: list[tuple[Callable[[], Any], Any]] = []
         self.contents: list[tuple[Any, Any]] = []
         self._seen: set[FunctionType] = set()
-        self._held: set[int] = set()
-        self._names: set[str] = set()
+        self._held: dict[int, Any] = {}
 
     def note(self, *texts: str) -> None:
         self.texts += texts
@@ -306,7 +361,8 @@ class _Walk:
         """Note a value."""
         kind = type(found)
         self.note(f"{kind.__module__}.{kind.__qualname__}")
-        if found is None or found is Ellipsis or kind in _PLAIN or isinstance(found, (np.generic, np.dtype)):
+        is_number = isinstance(found, np.generic) and kind.__module__ in ("numpy", "ml_dtypes") and kind is not np.void
+        if found is None or found is Ellipsis or kind in _PLAIN or is_number or isinstance(found, np.dtype):
             self.note(repr(found))
         elif kind in (tuple, frozenset):
             self._items(found if kind is tuple else sorted(found, key=repr))
@@ -325,21 +381,27 @@ class _Walk:
         elif isinstance(found, (type, BuiltinFunctionType, ModuleType)):
             self._installed(found)
         elif isinstance(found, enum.Enum):
-            self.note(found.name)
+            self.note(str(found.name))
             self._items((found.value,))
             self._methods(kind)
         elif isinstance(found, tuple) and hasattr(found, "_fields"):
             self._items(found)
             self._methods(kind)
+        elif kind is np.ndarray and not found.dtype.hasobject:
+            self.unknown = True
+            self._hold(found)
+        elif not _has_only_attributes(kind) or type(kind) not in _METACLASSES:
+            self.unknown = self.opaque = True
         elif dataclasses.is_dataclass(found):
-            if kind.__dataclass_params__.frozen or self._hold(found):
-                self._items(getattr(found, f.name) for f in dataclasses.fields(found))
+            if kind.__dataclass_params__.frozen and id(found) in self._held:
+                self.note(str([*self._held].index(id(found))))
+            elif self._hold(found):
+                self._items(_attributes(found).values())
                 self._methods(kind)
         else:
             self.unknown = True
-            if (hasattr(found, "__dict__") or isinstance(found, np.ndarray)) and self._hold(found):
-                if not _is_installed(kind.__module__) or kind is SimpleNamespace:
-                    self._items(vars(found).values())
+            if self._hold(found):
+                self._items(_attributes(found).values())
                 self._methods(kind)
 
     def _hold(self, holder: Any) -> bool:
@@ -347,8 +409,9 @@ class _Walk:
         if id(holder) in self._held:
             self.unknown = True
             return False
-        self._held.add(id(holder))
+        self._held[id(holder)] = holder
         self.contents.append((holder, _content(holder)))
+        self._place(functools.partial(type, holder))
         return True
 
     def _place(self, find: Callable[[], Any]) -> Any:
@@ -357,17 +420,24 @@ class _Walk:
         return found
 
     def _methods(self, kind: type) -> None:
-        """Note the methods that users wrote in the classes of an object."""
+        """Note what users wrote in a class and its bases: methods, and other attributes."""
+        self._place(functools.partial(getattr, kind, "__mro__"))
         for cls in kind.__mro__:
-            if _is_installed(cls.__module__):
+            if _is_installed(cls.__module__) or id(cls) in self._held:
                 continue
+            self._held[id(cls)] = cls
+            self.contents.append((cls, _content(cls)))
             for name, found in sorted(vars(cls).items()):
-                parts = (getattr(found, part, None) for part in ("__func__", "fget", "func"))
-                for function in (found, *parts):
-                    if isinstance(function, FunctionType) and function.__code__.co_filename not in _GENERATED:
+                parts = [found, *(getattr(found, part, None) for part in ("__func__", "fget", "func"))]
+                functions = [f for f in parts if isinstance(f, FunctionType)]
+                for function in functions:
+                    if function.__code__.co_filename not in _GENERATED:
                         self.note(name)
-                        self._place(functools.partial(_attribute, cls, name))
+                        self._place(functools.partial(vars(cls).get, name, _NOTHING))
                         self.function(function)
+                if not functions and not isinstance(found, MemberDescriptorType) and not _is_of_class(cls, name):
+                    self.note(name)
+                    self.value(self._place(functools.partial(vars(cls).get, name, _NOTHING)))
 
     def _items(self, found: Iterable[Any]) -> None:
         items = list(found)
@@ -381,15 +451,17 @@ class _Walk:
         name = getattr(found, "__qualname__", "")
         owner = getattr(found, "__self__", None)
         if _is_installed(module) and "<locals>" not in name and isinstance(owner, (ModuleType, type(None))):
+            package = module.partition(".")[0]
+            impure = {package, module, f"{module}.{name}", ".".join(module.split(".")[:2])} & _IMPURE
+            if package not in _PURE or impure:
+                self.opaque |= not isinstance(found, type)
             return self.note(f"{module}.{name}")
         self.unknown = True
-        if isinstance(found, type):
+        if isinstance(found, type) and type(found) in _METACLASSES:
             self._methods(found)
-        elif isinstance(found, ModuleType) and not _is_installed(module) and id(found) not in self._held:
-            # The function may take any attribute that it names.
-            self._held.add(id(found))
-            for name in sorted(self._names & vars(found).keys()):
-                self.value(self._place(functools.partial(_attribute, found, name)))
+        else:
+            # A module, whose attributes a function may look up by computed names, or a method of an object.
+            self.opaque = True
         return None
 
     def function(self, function: FunctionType) -> None:
@@ -406,11 +478,12 @@ class _Walk:
             # A function without source cannot be compiled; the compiler reports this at the call.
             self.unknown = True
             return None
+        for part in ("__code__", "__defaults__", "__kwdefaults__"):
+            self._place(functools.partial(getattr, function, part))
         self.note(str(code.position(code.node)), str(code.indent), ast.dump(code.node, include_attributes=True))
         self._items(function.__defaults__ or ())
         self.value(function.__kwdefaults__ or {})
         names = _outer_names(function.__code__)
-        self._names |= names
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
         for chain in sorted(set(_chains(code.node))):
             first = chain[0]
@@ -422,25 +495,43 @@ class _Walk:
             else:
                 found = self._place(functools.partial(function.__globals__.get, first, _NOTHING))
                 if found is _NOTHING:
-                    found = getattr(builtins, first, _NOTHING)
+                    found = self._place(functools.partial(vars(builtins).get, first, _NOTHING))
             self._reached(found, chain[1:])
         return None
 
     def _reached(self, found: Any, names: tuple[str, ...]) -> None:
-        """Note the attribute of a module, class or object; the name suffices in an installed package."""
+        """Note the attribute of a module, class or object, as far as it is looked up in these and in nothing else."""
         for name in names:
             if found is _NOTHING:
                 break
-            if isinstance(found, (ModuleType, type)):
-                if _is_installed(getattr(found, "__module__", found.__name__)):
+            if isinstance(found, type):
+                if _is_installed(found.__module__) or type(found) not in _METACLASSES:
                     break
-            elif name in getattr(found, "__dict__", ()):
                 self.unknown = True
-            else:
-                break
+            elif not isinstance(found, ModuleType):
+                kind = type(found)
+                slot = next((vars(cls)[name] for cls in kind.__mro__ if name in vars(cls)), None)
+                is_slot = isinstance(slot, MemberDescriptorType) and kind not in _PLAIN
+                lookup: Any = kind.__getattribute__
+                if lookup is not object.__getattribute__ or not (
+                    is_slot or (name in getattr(found, "__dict__", ()) and not hasattr(type(slot), "__set__"))
+                ):
+                    break
+                self.unknown = True
             found = self._place(functools.partial(_attribute, found, name))
             found = getattr(found, "__func__", found)
-        return self.note("undefined") if found is _NOTHING else self.value(found)
+            if isinstance(found, ModuleType) and found.__name__ in _IMPURE:
+                self.opaque = True
+        if found is _NOTHING:
+            # Nothing, or something that Python finds elsewhere, as by `__getattr__` of a module.
+            self.opaque = True
+            return self.note("undefined")
+        return self.value(found)
+
+
+def _is_of_class(cls: type, name: str) -> bool:
+    """Whether an attribute is one that Python gives each class, or each enumeration."""
+    return (name.startswith("__") and name.endswith("__")) or (issubclass(cls, enum.Enum) and name.startswith("_"))
 
 
 def _is_installed(module: str) -> bool:

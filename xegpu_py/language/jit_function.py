@@ -195,6 +195,17 @@ class TileKernel:
         """What the function referred to when it was compiled."""
         return Uses(self.function, self.arguments)
 
+    def is_like(self, earlier: TileKernel) -> bool:
+        """Whether this is the kernel that an earlier one is, of which that cannot be known without compiling it."""
+        if not earlier.uses.opaque:
+            return False
+        if "module" not in vars(earlier):
+            # It is not compiled yet.
+            del earlier.uses
+            return True
+        one, other = (kernel.module.ir.operation.get_asm(enable_debug_info=True) for kernel in (self, earlier))
+        return bool(one == other)
+
     @property
     def _target(self) -> str:
         return str(self.options.get("target", DEFAULT))
@@ -529,8 +540,10 @@ class Kernel:
         key: tuple[Any, ...] = tuple(kinds.items()) if len(flat) > len(values) else tuple(kinds.values())
         version = self.versions.get(key)
         if version is None or not version.uses.is_same():
-            # The kernel is new, or something that it refers to has changed.
-            version = self.versions[key] = TileKernel(self._function, kinds, self._options)
+            # The kernel is new, or something that it refers to has changed, or may have.
+            new = TileKernel(self._function, kinds, self._options)
+            if version is None or not new.is_like(version):
+                version = self.versions[key] = new
         passed = [flat[name] for name, kind in kinds.items() if is_passed(kind)]
         return version, passed, values
 
