@@ -148,7 +148,10 @@ def pass_named(name: str) -> type[Registered] | None:
     Passes of extensions are entry points of the group `xegpu_py.passes`, whose values are modules.
     """
     if name not in _REGISTRY:
-        module = _MODULES.get(name) or plugin_passes().get(name)
+        module = _MODULES.get(name)
+        # MLIR's passes are asked for more often than those of extensions, whose metadata takes long to read.
+        if module is None and not _is_upstream(name):
+            module = plugin_passes().get(name)
         if module is None:
             return None
         with collector_paused():
