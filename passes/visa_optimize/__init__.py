@@ -98,15 +98,15 @@ def _optimized(program: Program, target: Target, steps: VisaOptimize, depends: D
     simple = without_unused_declarations(_simplified(program, target, steps, depends))
     new, pressure = simple, None
     if steps.hoist and has_loops(new):
-        pressure = _pressure(new, target)
+        pressure = _pressure(new, target, count)
         if pressure < budget:
             new = hoist(new, target, (budget - pressure) * target.grf_bytes)
     if steps.schedule:
         new = schedule_loads(new, target, budget * target.grf_bytes)
     # Long live ranges may cost more than they save: retry with a smaller budget.
     for found in (without_unused_declarations(new), simple):
-        pressure = _pressure(found, target)
-        if pressure <= budget or pressure <= _pressure(program, target):
+        pressure = _pressure(found, target, count)
+        if pressure <= budget or pressure <= _pressure(program, target, count):
             return found
     if steps.copies:
         fewer = replace(steps, schedule=False, hoist=False, copies=False)
@@ -114,8 +114,9 @@ def _optimized(program: Program, target: Target, steps: VisaOptimize, depends: D
     return program
 
 
-def _pressure(program: Program, target: Target) -> int:
-    return allocate(program, target).pressure
+def _pressure(program: Program, target: Target, registers: int) -> int:
+    # By the same arguments as visa-allocate, which finds the result.
+    return allocate(program, target, registers).pressure
 
 
 def _simplified(program: Program, target: Target, steps: VisaOptimize, depends: Depends) -> Program:

@@ -170,12 +170,14 @@ def _extent(var: Variable) -> tuple[int, int]:
 
 def referenced_variables(instructions: Iterable[Instruction]) -> set[Variable | Predicate]:
     """The variables and predicates of operands of instructions, and the variables that these are aliases of."""
-    insts = list(instructions)
-    named: set[Variable | Predicate | Any] = {
-        getattr(operand, "var", None) for inst in insts for operand in inst.values.values()
-    }
-    named |= {inst.guard.var for inst in insts if inst.guard}
-    named |= {base for inst in insts for operand in inst.values.values() for base in _bases(operand)}
+    named: set[Variable | Predicate | Any] = set()
+    for inst in instructions:
+        if inst.guard:
+            named.add(inst.guard.var)
+        for operand in inst.values.values():
+            named.add(getattr(operand, "var", None))
+            if isinstance(operand, _WITH_BASES):
+                named.update(_bases(operand))
     named.discard(None)
     for var in list(named):
         while isinstance(var, Variable) and var.alias:
@@ -184,12 +186,14 @@ def referenced_variables(instructions: Iterable[Instruction]) -> set[Variable | 
     return named
 
 
-def _bases(operand: object) -> tuple[Variable, ...]:
+_WITH_BASES = (Indirect, Address)
+
+
+def _bases(operand: Indirect | Address) -> tuple[Variable, ...]:
     """The variables that an operand names beside its own."""
     if isinstance(operand, Indirect):
         return operand.bases
-    base = operand.base if isinstance(operand, Address) else None
-    return (base.var,) if isinstance(base, Region) else ()
+    return (operand.base.var,) if isinstance(operand.base, Region) else ()
 
 
 # Basic blocks of a program, with their successors, predecessors and dominators.
