@@ -10,10 +10,11 @@ from xegpu_py.bisection import bisect
 from xegpu_py.bisection.reduction import reduced, repeated
 from xegpu_py.bisection.upstream_stages import Launch, check, default_passes, tool_named
 from xegpu_py.ir.diagnostics import Source
-from xegpu_py.ir.module import Context, parse_source
+from xegpu_py.ir.module import Context
 from xegpu_py.runtime.host_arrays import FORMS
 from xegpu_py.tools import driver
 from xegpu_py.tools.kernel_arguments import KernelParser
+from xegpu_py.upstream import read_kernels
 from xegpu_py.upstream.import_common import LANES, Level
 
 
@@ -87,7 +88,7 @@ def run(argv: Sequence[str]) -> int:
     arguments = parser.kernel_arguments(args.args)
     with parser.errors_of(source):
         found = bisect(
-            parse_source(source, context=Context()),
+            read_kernels(source, Context()),
             args.kernel,
             arguments,
             grid=args.grid or 1,

@@ -14,6 +14,7 @@ from typing import Any
 
 from mlir import ir
 
+from xegpu_py.dialects.xegpu.spelling import Spelling
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source
 from xegpu_py.ir.module import (
     DIALECTS,
@@ -41,8 +42,7 @@ from xegpu_py.ir.passes import (
     step_problem,
 )
 from xegpu_py.tools import driver
-from xegpu_py.upstream import export_upstream, import_upstream
-from xegpu_py.upstream.import_common import is_legacy_text
+from xegpu_py.upstream import export_upstream, import_upstream, read_kernels, recognized
 
 LEVELS = ("subgroup", "lane", "workgroup")
 """The levels of upstream's kernels."""
@@ -61,8 +61,15 @@ def argument_parser() -> driver.Parser:
     add, switch = parser.add_argument, parser.add_switch
     add("--pass-pipeline", metavar="TEXT", help="textual pipeline, such as 'builtin.module(cse,xegpu-dce)'")
     add("--verify-each", action=argparse.BooleanOptionalAction, default=True, help="verify the IR after each pass")
-    switch("--import-upstream", "read upstream MLIR's XeGPU, and translate its kernels to xegpu and xetile")
-    switch("--export-upstream", "print kernels of xegpu in the syntax of upstream's dialect in LLVM 22.1.8")
+    add(
+        "--xegpu-spelling",
+        dest="spelling",
+        choices=[s.value for s in Spelling],
+        help="print kernels of XeGPU in the RFC's spelling, or in upstream MLIR's of LLVM 22.1.8 (default: that of the "
+        "input; after passes of this project, the RFC's)",
+    )
+    switch("--import-upstream", "read upstream MLIR's XeGPU or XeVM, and translate its kernels to xegpu and xetile")
+    switch("--export-upstream", "the same as --xegpu-spelling=upstream")
     add(
         "--via",
         choices=("upstream",),
@@ -323,6 +330,8 @@ class _Session:
             if found is None:
                 raise source.error(0, "is not a reproducer: it has no resource 'mlir_reproducer' with a pipeline")
             pipeline = parse_pipeline(found[1])
+        if self._changes_kernels(pipeline):
+            module = recognized(module)
         listeners = [self.printer, self.timer, *([self.reproducer] if self.reproducer else [])]
         self.printer.bodies = module.bodies
         if self.reproducer:
@@ -342,15 +351,20 @@ class _Session:
             os.unlink(self.reproducer.path)
         return module.bytecode() if self.args.emit_bytecode else self._print(module)
 
+    def _changes_kernels(self, pipeline: Nest) -> bool:
+        """Whether kernels in upstream's dialects become kernels in those of this project."""
+        return self.args.spelling == Spelling.RFC or _has_own_passes(pipeline)
+
     def _parse(self, source: Source) -> Module:
         start = time.perf_counter()
-        imports = self.args.import_upstream or self.args.via
-        # IMEX's older programs are in our dialects.
-        context = Context(()) if imports and not is_legacy_text(source.text) else Context()
+        imports = self.args.import_upstream or self.args.via or self.args.level
+        context = Context()
         context.allow_unregistered_dialects = self.args.allow_unregistered_dialect
         try:
             if imports:
                 return import_upstream(source, level=self.args.level, via=self.args.via, context=context)
+            if self._changes_kernels(self.pipeline):
+                return read_kernels(source, context)
             return parse_source(source, context=context)
         finally:
             self.timer.add("Parser", time.perf_counter() - start)
@@ -360,11 +374,16 @@ class _Session:
         module.bodies.build()
         self.timer.add("Ops of vISA", time.perf_counter() - start)
         start = time.perf_counter()
-        if self.args.export_upstream:
+        if self.args.spelling == Spelling.UPSTREAM:
             return export_upstream(module)
         text = module.text(**self.printer.flags)
         self.timer.add("Output", time.perf_counter() - start)
         return text if text.endswith("\n") else text + "\n"
+
+
+def _has_own_passes(pipeline: Nest) -> bool:
+    """Whether a pipeline has passes of this project, which are written for kernels in its dialects."""
+    return any(_has_own_passes(p) if isinstance(p, Nest) else pass_named(p.name) is not None for p in pipeline.items)
 
 
 def _passes(text: str) -> frozenset[str]:
@@ -389,6 +408,8 @@ def run(argv: Sequence[str]) -> int:
     if args.list_passes:
         parser.write(args.output, "".join(f"{name}\n" for name in registered()))
         return 0
+    if args.export_upstream:
+        args.spelling = Spelling.UPSTREAM
     pipeline = _pipeline(flags, args.pass_pipeline, parser)
     if args.dump_pass_pipeline:
         print(f"Pass Manager with {len(pipeline.items)} passes:\n{pipeline}", file=sys.stderr)

@@ -91,14 +91,15 @@ def argument_parser() -> KernelParser:
         help="run FILE as a program: call this host function, which has no arguments. If it returns an integer, this "
         "is the exit status",
     )
-    add("--import-upstream", action="store_true", help="FILE has kernels in the dialects of upstream MLIR or IMEX")
+    upstream = "kernels must be in the dialects of upstream MLIR, which are recognized without this option too"
+    add("--import-upstream", action="store_true", help=upstream)
     add(
         "--via",
         choices=("upstream",),
         help="lower the kernels of FILE by upstream's passes in stock mlir-opt, and run the result: kernels of work "
         "items, 16 in each subgroup (the default of --block is then 16)",
     )
-    level = "level of the kernels with --import-upstream, which it implies (default: detected from their ops)"
+    level = "level of the kernels in upstream's dialects (default: detected from their ops)"
     add("--level", choices=get_args(Level), help=level)
     add(
         "--allow-native",

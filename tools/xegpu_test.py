@@ -29,8 +29,8 @@ def argument_parser() -> driver.Parser:
         "of files without 'main' lower all kernels. Options of xegpu-run have the form --NAME or --NAME=VALUE. The "
         "exit status is 1 if a file fails that is not a known failure, or if a known failure does not fail.",
         [
-            "xegpu-test mlir/test/Integration/Dialect/XeGPU --import-upstream",
-            "xegpu-test tests --import-upstream --known-failures known.txt --report junit.xml --report found.sarif",
+            "xegpu-test mlir/test/Integration/Dialect/XeGPU",
+            "xegpu-test tests --known-failures known.txt --report junit.xml --report found.sarif",
         ],
     )
     add = parser.add_argument

@@ -9,10 +9,11 @@ from mlir import ir
 
 from xegpu_py.dialects import visa
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source, position_of
-from xegpu_py.ir.module import Context, Module, parse_source, walk
+from xegpu_py.ir.module import Context, Module, walk
 from xegpu_py.ir.passes import run_pipeline
 from xegpu_py.target import DEFAULT, TARGETS, target
 from xegpu_py.tools import driver
+from xegpu_py.upstream import read_kernels
 from xegpu_py.visa import assembly
 from xegpu_py.visa.finalizer import FINALIZERS, FinalizerError, FinalizerMissing, Native, finalize, opencl
 from xegpu_py.visa.program import NOWHERE, kernel_index
@@ -134,7 +135,7 @@ class _Translator:
 
     def _module(self, source: Source) -> Module:
         """The module in a source, verified for the target that was given."""
-        module = parse_source(source, context=Context(), verify=False)
+        module = read_kernels(source, Context(), verify=False)
         if self.args.target:
             visa.set_target(module.operation, self.args.target)
         module.verify()

@@ -8,11 +8,12 @@ from html import escape
 
 from xegpu_py.dialects import iree_vector_ext, xegpu
 from xegpu_py.ir.diagnostics import Source, position_of
-from xegpu_py.ir.module import Context, parse_source, walk
+from xegpu_py.ir.module import Context, walk
 from xegpu_py.layout import LayoutError, NestedLayout, from_maps, from_sg_map, from_wg_map
 from xegpu_py.layout.nested import layout_picture
 from xegpu_py.layout.pictures import dpas_picture
 from xegpu_py.tools import driver
+from xegpu_py.upstream import read_kernels
 
 _DPAS = re.compile(r"dpas\.(\w+)\.(\w+)\.(\d+)\.(\d+)\Z")
 
@@ -160,7 +161,7 @@ def _layouts_in(source: Source) -> dict[str, NestedLayout]:
     Raises:
         DiagnosticError: if the file cannot be parsed.
     """
-    module = parse_source(source, context=Context())
+    module = read_kernels(source, Context())
     found: dict[str, NestedLayout] = {}
     for op in [op.opview for op in walk(module.operation)]:
         if isinstance(op, iree_vector_ext.ToLayoutOp):

@@ -16,8 +16,8 @@ from xegpu_py.cache import Cache, digest, folder_of
 from xegpu_py.deferred import deferred
 from xegpu_py.dialects import visa, xetile
 from xegpu_py.dialects.xegpu.types import UNIT_STRIDES
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source, position_of
-from xegpu_py.ir.module import Module, argument_names, parse_source, source_of, walk
+from xegpu_py.ir.diagnostics import Diagnostic, position_of
+from xegpu_py.ir.module import Module, argument_names, source_of, walk
 from xegpu_py.ir.passes import ROOT, Runner, collector_paused, parse_pipeline, step
 from xegpu_py.passes.analysis.block_surfaces import multiples_of, products_of, sums_of, surfaces_of, unaligned_arguments
 from xegpu_py.passes.analysis.tile_layout_inference import (
@@ -31,7 +31,7 @@ from xegpu_py.runtime.executable import REFERENCE, SMALL, Executable, Multiple, 
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import TARGETS
 from xegpu_py.target import target as target_of
-from xegpu_py.upstream import import_upstream, is_upstream_text, is_xevm_text
+from xegpu_py.upstream import read_kernels, recognized
 from xegpu_py.visa.allocate import engine_allocation
 from xegpu_py.visa.program import digest_of, kernel_index
 from xegpu_py.visa.verify import verify
@@ -108,31 +108,11 @@ def text_of(module: Module | str | Path) -> ModuleSource:
         DiagnosticError, OSError: if the text cannot be read.
     """
     if isinstance(module, Module):
-        held = module.copy()
+        held = recognized(module.copy())
         return ModuleSource(lambda: held)
     source = source_of(module)
-    read = functools.cache(functools.partial(_read, source))
+    read = functools.cache(functools.partial(read_kernels, source))
     return ModuleSource(read, ("module", source.name, source.text))
-
-
-def _read(source: Source) -> Module:
-    """Parse a module in our dialects, or in upstream's dialects, which is imported.
-
-    Raises:
-        DiagnosticError: if neither succeeds. The errors are those of the dialect that the text resembles.
-    """
-    try:
-        module = parse_source(source)
-        return _imported_xevm(source) or module if "llvm." in source.text else module
-    except DiagnosticError:
-        if "xegpu." not in source.text:
-            raise
-        try:
-            return import_upstream(source)
-        except DiagnosticError:
-            if is_upstream_text(source.text):
-                raise
-        raise
 
 
 OPTIONS_ATTRIBUTE = "xegpu.options"
@@ -163,11 +143,6 @@ def stated_options(source: ModuleSource) -> dict[str, Any]:
     return stated
 
 
-def _imported_xevm(source: Source) -> Module | None:
-    """Import a module with kernels in `xevm` or `llvm`; None for any other module."""
-    return import_upstream(source) if is_xevm_text(source.text) else None
-
-
 @overload
 def compile(
     module: Module | ModuleSource | str | Path,
@@ -192,7 +167,7 @@ def compile(
 
     Args:
         module: a module, its text, the path of a file with its text, or a `ModuleSource`. The module is not changed.
-            Text in upstream MLIR's dialect `xegpu` is imported (see `import_upstream`).
+            Kernels in upstream MLIR's spelling of XeGPU, and in XeVM, are rebuilt (see `import_upstream`).
         kernel: the name of the `gpu.func`; optional if the module has one kernel.
         options: target, registers, optimize, prefetch, load_ahead, subgroups, unaligned, large, model, check,
             strict_grf, engine, threads, cache, progress: see `Options`. A module's attribute `xegpu.options` gives the

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from mlir import ir
 from mlir.dialects.arith import AtomicRMWKind
 
+from xegpu_py.dialects.xegpu.spelling import Spelling, mixture, spelling_of
 from xegpu_py.ir.builtin import (
     OneOf,
     bit_width,
@@ -51,6 +52,14 @@ class XeGPU(Dialect, name="xegpu"):
         "Uint8_t": "ui8",
         "float": "f32",
     }
+
+    @classmethod
+    def variant(cls, text: str) -> str | None:
+        return "xegpu.upstream_ops" if spelling_of(text) == Spelling.UPSTREAM else None
+
+    @classmethod
+    def doubt(cls, text: str) -> tuple[int, str] | None:
+        return mixture(text)
 
 
 DIALECT = XeGPU

@@ -1,5 +1,5 @@
 // REQUIRES: mlir-opt
-// RUN: xegpu-run %s --import-upstream randn:f16:16x16:seed=1 zeros:f32:16x16 --grid 2 -o 1=%t.ours.npy
+// RUN: xegpu-run %s randn:f16:16x16:seed=1 zeros:f32:16x16 --grid 2 -o 1=%t.ours.npy
 // RUN: xegpu-run %s --via=upstream randn:f16:16x16:seed=1 zeros:f32:16x16 --grid 2 -o 1=%t.theirs.npy
 // RUN: cmp %t.ours.npy %t.theirs.npy
 // RUN: xegpu-run %s --via=upstream ones:f16:16x16 zeros:f32:16x16 --grid 2 --print 1 | FileCheck %s

@@ -1,5 +1,5 @@
 // RUN: xegpu-opt %s --export-upstream | FileCheck %s
-// RUN: xegpu-opt %s --export-upstream | xegpu-opt --import-upstream | FileCheck %s --check-prefix=BACK
+// RUN: xegpu-opt %s --export-upstream | xegpu-opt --xegpu-spelling=rfc | FileCheck %s --check-prefix=BACK
 
 !row = !xegpu.tensor_desc<8x16xf16, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>>
 !packed = !xegpu.tensor_desc<16x16xf16, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [2, 1]>>

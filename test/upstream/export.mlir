@@ -1,5 +1,5 @@
 // RUN: xegpu-opt %s --export-upstream | FileCheck %s
-// RUN: xegpu-opt %s --export-upstream | xegpu-opt --import-upstream | FileCheck %s --check-prefix=BACK
+// RUN: xegpu-opt %s --export-upstream | xegpu-opt --xegpu-spelling=rfc | FileCheck %s --check-prefix=BACK
 
 gpu.module @kernels {
   // CHECK-LABEL: gpu.func @blocks

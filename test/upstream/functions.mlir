@@ -1,5 +1,5 @@
 // Functions that are no kernels, as tests of passes have them: each is rebuilt at its level.
-// RUN: xegpu-opt %s --import-upstream | FileCheck %s
+// RUN: xegpu-opt %s --xegpu-spelling=rfc | FileCheck %s
 
 // CHECK-LABEL: func.func @returns_descriptor
 // CHECK-SAME: -> !xegpu.tensor_desc<8x16xf32, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>>

@@ -1,4 +1,4 @@
-// RUN: xegpu-opt %s --import-upstream --split-input-file | FileCheck %s
+// RUN: xegpu-opt %s --xegpu-spelling=rfc --split-input-file | FileCheck %s
 // MLIR's generic form of upstream's ops, as mlir-opt --mlir-print-op-generic prints it.
 
 gpu.module @m {

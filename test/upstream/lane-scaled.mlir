@@ -1,7 +1,7 @@
 // Products of block-scaled matrices of lanes, which target cri has.
 
-// RUN: xegpu-opt %s --import-upstream | FileCheck %s
-// RUN: xegpu-opt %s --import-upstream | xegpu-opt --xegpu-to-visa-pipeline=target=cri | FileCheck %s --check-prefix=VISA
+// RUN: xegpu-opt %s --xegpu-spelling=rfc | FileCheck %s
+// RUN: xegpu-opt %s --xegpu-spelling=rfc | xegpu-opt --xegpu-to-visa-pipeline=target=cri | FileCheck %s --check-prefix=VISA
 
 gpu.module @kernels {
   // Scales are vectors, and a lane's elements stay where they are.

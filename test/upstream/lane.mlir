@@ -1,5 +1,5 @@
-// RUN: xegpu-opt %s --import-upstream | FileCheck %s
-// RUN: xegpu-opt %s --import-upstream | xegpu-opt --xegpu-to-visa-pipeline=target=pvc -o /dev/null
+// RUN: xegpu-opt %s --xegpu-spelling=rfc | FileCheck %s
+// RUN: xegpu-opt %s --xegpu-spelling=rfc | xegpu-opt --xegpu-to-visa-pipeline=target=pvc -o /dev/null
 
 gpu.module @kernels {
   // A lane's vector of one dimension is its fragment of a block.

@@ -1,5 +1,5 @@
 // IMEX's older programs are in dialects of ours, with some names and attributes that the RFC has otherwise.
-// RUN: xegpu-opt %s --import-upstream | FileCheck %s
+// RUN: xegpu-opt %s --xegpu-spelling=rfc | FileCheck %s
 // RUN: xegpu-opt %s | xegpu-opt | FileCheck %s
 // RUN: xegpu-run %s --kernel barrier zeros:i32:4x16 --block 4 --print 0 | FileCheck %s --check-prefix=MEET
 // RUN: xegpu-run %s --kernel barrier zeros:i32:4x16 --block 4 --print 0 --engine=reference | FileCheck %s --check-prefix=MEET

@@ -1,4 +1,4 @@
-// RUN: xegpu-run %s -e main --import-upstream | FileCheck %s
+// RUN: xegpu-run %s -e main | FileCheck %s
 
 // A block of 32x2 work items is one of 2x2 subgroups. Each adds its number to two lines of its own.
 module attributes {gpu.container_module} {

@@ -1,5 +1,5 @@
-// RUN: xegpu-opt %s --import-upstream | FileCheck %s
-// RUN: xegpu-opt %s --import-upstream | xegpu-opt --xetile-to-visa-pipeline=target=pvc -o /dev/null
+// RUN: xegpu-opt %s --xegpu-spelling=rfc | FileCheck %s
+// RUN: xegpu-opt %s --xegpu-spelling=rfc | xegpu-opt --xetile-to-visa-pipeline=target=pvc -o /dev/null
 
 #c = #xegpu.layout<sg_layout = [4, 2], sg_data = [16, 32], inst_data = [8, 16], order = [0, 1]>
 #a = #xegpu.layout<sg_layout = [4, 2], sg_data = [16, 32], inst_data = [8, 16]>

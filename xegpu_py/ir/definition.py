@@ -18,7 +18,7 @@ from msgspec import Struct
 from xegpu_py.ir.bindings import register_dialect, search_dialects_below
 from xegpu_py.ir.builtin import Decoded, Emitter, TypeConstraint
 from xegpu_py.ir.codecs import AttributeCodec, Cursor, Scope, SyntaxFault, codec_of, register_codec, split_list
-from xegpu_py.ir.diagnostics import Diagnostic
+from xegpu_py.ir.diagnostics import Diagnostic, name_in_texts
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -73,7 +73,8 @@ class Dialect:
     """A dialect. Subclasses give its `name` and, as docstring, what it is for.
 
     Attributes:
-        name: the namespace.
+        name: the namespace in the IR.
+        namespace: the namespace in texts, which several dialects may have: see `variant`.
         spellings: further spellings of the namespace that are read.
         others: attributes under these spellings that are not the dialect's: MLIR reads them.
         attribute_spellings: further spellings of op attributes that are read, in lower case, and what they mean.
@@ -87,6 +88,7 @@ class Dialect:
     """
 
     name: ClassVar[str]
+    namespace: ClassVar[str]
     spellings: ClassVar[tuple[str, ...]] = ()
     others: ClassVar[tuple[str, ...]] = ()
     attribute_spellings: ClassVar[Mapping[str, str]] = {}
@@ -104,14 +106,31 @@ class Dialect:
     rules: ClassVar[list[Rule]]
     view: ClassVar[type]
 
-    def __init_subclass__(cls, *, name: str, **kwargs: Any) -> None:
+    def __init_subclass__(cls, *, name: str, namespace: str = "", **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.name = name
+        cls.name, cls.namespace = name, namespace or name
+        if cls.namespace != name:
+            name_in_texts(name, namespace)
         cls.operations, cls.types, cls.attributes, cls.enums, cls.carried = {}, {}, {}, {}, {}
         cls.rules = []
         cls.view = type(f"_{cls.__name__}", (ir.Dialect,), {"DIALECT_NAMESPACE": name})
         register_dialect(cls.view)
         sys.modules[f"{_MODULES}.{name}"] = sys.modules[cls.__module__]
+
+    @classmethod
+    def variant(cls, text: str) -> str | None:
+        """The module of the dialect that has this namespace in a text; None if it is this one."""
+        return None
+
+    @classmethod
+    def doubt(cls, text: str) -> tuple[int, str] | None:
+        """The offset of a note, and the note, that explain why a text does not read; None if nothing does."""
+        return None
+
+    @classmethod
+    def prepared(cls, text: str) -> str:
+        """A text in the dialect as it is read. It has the same lines."""
+        return text
 
     @classmethod
     def rule(cls, check: Rule) -> Rule:
@@ -551,7 +570,8 @@ class TypeReader:
     def __init__(self, dialects: Sequence[type[Dialect]]) -> None:
         self.dialects = dialects
         self.aliases: dict[str, str] = {}
-        self._by_name = {s: d for d in dialects for s in (d.name, *d.spellings)}
+        # A name in the IR comes before another dialect's name in texts.
+        self._by_name = {s: d for d in dialects for s in (d.namespace, *d.spellings)} | {d.name: d for d in dialects}
         others = {d: "".join(rf"(?!\.{o}\b)" for o in d.others) for d in dialects}
         self._names = "|".join(re.escape(name) + others[d] for name, d in self._by_name.items())
         self._own = re.compile(rf"(?P<sigil>[!#])(?P<owner>{self._names})\.(?P<param>\w+)")

@@ -14,7 +14,7 @@ from typing import Literal, NoReturn, Protocol
 import numpy as np
 from mlir import ir
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from xegpu_py.ir.bindings import narrowed
 
@@ -266,6 +266,22 @@ class Lines(Protocol):
     def line(self, number: int) -> str | None: ...
 
 
+_NAMESPACES: dict[str, str] = {}
+
+
+def name_in_texts(dialect: str, namespace: str) -> None:
+    """Let texts and diagnostics name a dialect of the IR by another namespace."""
+    _NAMESPACES[dialect] = namespace
+
+
+def spelled(text: str) -> str:
+    """A text with the dialects' names as users spell them."""
+    for dialect, namespace in _NAMESPACES.items():
+        if dialect in text:
+            text = text.replace(dialect, namespace)
+    return text
+
+
 class Diagnostic(Struct, frozen=True):
     """One message with its position and the notes attached to it."""
 
@@ -273,6 +289,9 @@ class Diagnostic(Struct, frozen=True):
     message: str
     position: Position
     notes: tuple[Diagnostic, ...] = ()
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "message", spelled(self.message))
 
     def flat(self) -> Iterable[Diagnostic]:
         """This diagnostic, then its notes."""

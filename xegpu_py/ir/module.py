@@ -251,6 +251,7 @@ def decode(data: bytes, name: str) -> Source:
     if not data.startswith(_BYTECODE):
         return decode_utf8(data, name)
     context, where = Context(dialects()), Position(name)
+    context.load([v for v in VARIANTS if dialects((v,))[0].name.encode() in data])
     enter("MLIR's reader of bytecode", where)
     try:
         with context:
@@ -269,8 +270,17 @@ def _is_path(text: str) -> bool:
     return not re.search(r'[{}%@="#]', text) or os.path.isfile(text)
 
 
-def parse_source(source: Source, *, context: Context | None = None, verify: bool = True) -> Module:
+def parse_source(
+    source: Source,
+    *,
+    context: Context | None = None,
+    verify: bool = True,
+    dialects: Sequence[type[Dialect]] | None = None,
+) -> Module:
     """Read a module from a source, and verify it.
+
+    Args:
+        dialects: the dialects of the context in which the text is; by default those whose syntax it has.
 
     Raises:
         DiagnosticError: if the text does not read, or breaks a rule.
@@ -281,9 +291,22 @@ def parse_source(source: Source, *, context: Context | None = None, verify: bool
     source.check_arrays()
     source.check_dialects()
     source.check_aliases()
-    context.load_dialects_of(source.text)
+    try:
+        return _read(source, context, context.dialects_of(source.text) if dialects is None else dialects, verify)
+    except DiagnosticError as e:
+        for offset, message in filter(None, (d.doubt(source.text) for d in context.own)):
+            note = Diagnostic("note", message, source.position(offset))
+            e.diagnostics[0] = structs.replace(e.diagnostics[0], notes=(*e.diagnostics[0].notes, note))
+        raise
+
+
+def _read(source: Source, context: Context, dialects: Sequence[type[Dialect]], verify: bool) -> Module:
+    original = source
+    for dialect in dialects:
+        if (text := dialect.prepared(source.text)) is not source.text:
+            source = structs.replace(source, text=text)
     while True:
-        rewritten = Reader(source, context.own).rewrite()
+        rewritten = Reader(source, dialects).rewrite()
         enter("MLIR's reader", source.position(0))
         try:
             with context:
@@ -297,7 +320,7 @@ def parse_source(source: Source, *, context: Context | None = None, verify: bool
                 raise DiagnosticError(found, [source]) from None
             source = mended
     _relocate(module.operation, rewritten)
-    made = Module(module, (source,))
+    made = Module(module, (original,))
     if verify:
         made.verify()
     return made
@@ -377,6 +400,9 @@ ON_DEMAND = ("xetile", "visa", "iree_vector_ext", "tt", "ttg")
 """Dialects that a context loads when a text names them, or on request: their import (for layouts, that of numpy) takes
 as long as all else."""
 
+VARIANTS = ("xegpu.upstream_ops",)
+"""Dialects that texts name as others: see `Dialect.variant`."""
+
 UPSTREAM = (
     "builtin", "func", "arith", "math", "index", "vector", "memref", "scf", "cf", "gpu", "affine", "ub", "irdl",
 )  # fmt: skip
@@ -411,7 +437,7 @@ class Context(ir.Context):  # type: ignore[misc]
 
     def load(self, names: Sequence[str]) -> None:
         """Load dialects of ours."""
-        self.define(tuple(d for d in dialects(names) if d not in self.own))
+        self.define(dialects(names))
 
     def load_dialects_of(self, text: str) -> None:
         """Load the dialects that a text names, as MLIR does with its own."""
@@ -420,12 +446,33 @@ class Context(ir.Context):  # type: ignore[misc]
             if met:
                 self.load(met)
 
+    def dialects_of(self, text: str) -> tuple[type[Dialect], ...]:
+        """The dialects in which a text is read; those that it names are loaded."""
+        self.load_dialects_of(text)
+        if not self._is_open:
+            return self.own
+        spoken = []
+        for dialect in [d for d in self.own if d.name == d.namespace]:
+            other = dialect.variant(text)
+            if other:
+                self.load((other,))
+            spoken.append(dialects((other,))[0] if other else dialect)
+        return tuple(spoken)
+
     def define(self, own: tuple[type[Dialect], ...]) -> None:
         """Define dialects that are not defined yet."""
+        own = tuple(d for d in own if d not in self.own)
         if own:
             self.own += own
             with self, ir.Location.unknown():
                 load(own)
+
+
+def dialects_of(text: str) -> tuple[type[Dialect], ...]:
+    """Our dialects, of which one namespace may mean another in another text."""
+    context = Context()
+    context.load(DIALECTS)
+    return context.dialects_of(text)
 
 
 def current() -> Context:

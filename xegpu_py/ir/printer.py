@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from xegpu_py.ir.assembly_format import decode, formats_of, mark_numbers, read_op
 from xegpu_py.ir.codecs import Cursor, SyntaxFault, split_list
 from xegpu_py.ir.definition import DYNAMIC, Dialect
-from xegpu_py.ir.diagnostics import Source
+from xegpu_py.ir.diagnostics import Source, spelled
 from xegpu_py.ir.operation import STATIC, Operation
 from xegpu_py.ir.reader import Reader, read_generic
 
@@ -204,7 +204,7 @@ class Printer(Struct, dict=True):
                     out.append(head + self._op(op, operands, m[5]))
             else:
                 out.append(self.write(line))
-        return "\n".join(out)
+        return spelled("\n".join(out))
 
     def _find(self, name: str) -> type[Operation] | None:
         if name not in self._classes:
@@ -242,9 +242,9 @@ class Printer(Struct, dict=True):
         name = rest.partition("<")[0]
         if raw[0] == "#" and name in dialect.enums:
             codec = dialect.enums[name]
-            return f"{codec.mnemonic}<{codec.write(codec.decode(raw))}>"
+            return spelled(f"{codec.mnemonic}<{codec.write(codec.decode(raw))}>")
         cls = (dialect.types if raw[0] == "!" else dialect.attributes).get(name)
-        return raw if cls is None else str(cls.decode(raw).write(self.print_defaults))
+        return spelled(raw if cls is None else str(cls.decode(raw).write(self.print_defaults)))
 
     def _op(self, op: type[Operation], operands: Sequence[str], rest: str) -> str:
         # The printed texts of ops that differ only in the constants of index lists differ only in these constants.
@@ -369,7 +369,7 @@ class _Formatter(Reader):
         if "\n" in text[start : cursor.pos]:
             # A text of several lines stays one, with its types on the last.
             written = "\n: ".join(_split_types(written))
-        self._emit(self._spelled(written, start, cursor.pos))
+        self._emit(self._spelled(spelled(written), start, cursor.pos))
         return cursor.pos
 
     def _spelled(self, written: str, start: int, end: int) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from xegpu_py.ir.codecs import AttributeCodec
 from xegpu_py.ir.definition import DYNAMIC, Attr, Dialect, EnumCodec, Type
+from xegpu_py.ir.diagnostics import spelled
 from xegpu_py.ir.module import DIALECTS, dialects
 from xegpu_py.ir.operation import SEGMENTS, STATIC, Operation, Syntax, ValueField
 
@@ -59,9 +60,9 @@ def page(dialect: type[Dialect]) -> str:
 def entry(documented: Any) -> str:
     """The section on an op, a type, an attribute or an enum in the page of its dialect, as Markdown."""
     if isinstance(documented, EnumCodec):
-        return "\n\n".join(_enum(documented))
+        return spelled("\n\n".join(_enum(documented)))
     is_op = isinstance(documented, type) and issubclass(documented, Operation)
-    return "\n\n".join(_operation(documented) if is_op else _parametrized(documented))
+    return spelled("\n\n".join(_operation(documented) if is_op else _parametrized(documented)))
 
 
 def _distinct(classes: Iterable[Any]) -> list[Any]:

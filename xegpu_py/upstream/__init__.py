@@ -6,14 +6,18 @@ which each kernel is in `xegpu` or `xetile`. All other ops are unchanged.
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Literal
 
-from xegpu_py.ir.diagnostics import Source
+from xegpu_py.dialects.xegpu.spelling import Spelling, has_rfc_syntax, spelling_of
+from xegpu_py.dialects.xegpu.upstream_types import UpstreamXeGPU
+from xegpu_py.ir.diagnostics import DiagnosticError, Source
 from xegpu_py.ir.module import Context, Module, parse_source, source_of
+from xegpu_py.upstream.classification import Classification, classify
 from xegpu_py.upstream.export import export_upstream
-from xegpu_py.upstream.import_common import Level, is_upstream_text
-from xegpu_py.upstream.importer import lower_by_upstream, rebuild
+from xegpu_py.upstream.import_common import Level
+from xegpu_py.upstream.importer import convert, lower_by_upstream, rebuild
 from xegpu_py.upstream.xevm import is_xevm_text
 
 
@@ -51,34 +55,70 @@ def import_upstream(
     return rebuild(source, level=level, verify=verify, context=context)
 
 
+def recognized(module: Module) -> Module:
+    """A module whose kernels are in our dialects: those of upstream's XeGPU are rebuilt.
+
+    Raises:
+        DiagnosticError: if one of them cannot be rebuilt.
+    """
+    return convert(module) if UpstreamXeGPU in module.context.own and classify(module).of("upstream") else module
+
+
+def read_kernels(source: Source, context: Context | None = None, verify: bool = True) -> Module:
+    """Read a module in any of the dialects, and rebuild its kernels in ours.
+
+    Args:
+        context: where to make the module; by default the current context, or a new one.
+        verify: whether to verify a module that is in our dialects already.
+
+    Raises:
+        DiagnosticError: if it cannot be parsed, is not valid, or a kernel cannot be rebuilt.
+    """
+    if is_xevm_text(source.text):
+        return import_upstream(source, context=context)
+    is_upstream = spelling_of(source.text) == Spelling.UPSTREAM
+    try:
+        return recognized(parse_source(source, context=context, verify=verify or is_upstream))
+    except DiagnosticError:
+        if is_upstream or "xegpu." not in source.text or has_rfc_syntax(source.text):
+            raise
+        # Nothing in the text is of one spelling alone.
+        with contextlib.suppress(DiagnosticError):
+            return import_upstream(source, context=context)
+        raise
+
+
 Imported = bool | Literal["upstream"] | Level
-"""Whether kernels are in upstream's dialects, or their level; "upstream" if upstream's own passes lower them first."""
+"""Whether kernels must be in upstream's dialects, or their level; "upstream" if its own passes lower them first."""
 
 
 def read_source(source: Source, imported: Imported, context: Context) -> Module:
     """Read a module.
 
     Args:
-        imported: whether its kernels are in upstream's dialects and are imported; also the level of all kernels, or
-            "upstream" if upstream's own passes lower them first.
+        imported: whether its kernels must be in upstream's dialects; false if their text tells. Also the level of all
+            kernels, or "upstream" if upstream's own passes lower them first.
 
     Raises:
         DiagnosticError: if it cannot be parsed, or is not valid.
     """
     if isinstance(imported, bool):
-        return import_upstream(source) if imported else parse_source(source, context=context)
+        return import_upstream(source) if imported else read_kernels(source, context)
     if imported == "upstream":
         return import_upstream(source, via=imported)
     return import_upstream(source, level=imported)
 
 
 __all__ = [
+    "Classification",
     "Imported",
     "Level",
+    "classify",
     "export_upstream",
     "import_upstream",
-    "is_upstream_text",
     "is_xevm_text",
     "lower_by_upstream",
+    "read_kernels",
     "read_source",
+    "recognized",
 ]

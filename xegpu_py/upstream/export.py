@@ -12,8 +12,10 @@ from mlir.dialects import arith
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects.xegpu import Mode
+from xegpu_py.dialects.xegpu import upstream_ops as theirs
 from xegpu_py.dialects.xegpu.fragments import Placements, coordinates, of_registers
 from xegpu_py.dialects.xegpu.types import BlockAccess
+from xegpu_py.dialects.xegpu.upstream_types import BlockTdescAttr, NBarrier, ScatterTdescAttr, TensorDesc, UpstreamXeGPU
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.builtin import bit_width, number_attribute
 from xegpu_py.ir.control_flow import UnionFind, forwarded_groups
@@ -29,9 +31,8 @@ from xegpu_py.passes.rewriting.builders import (
     transpose,
 )
 from xegpu_py.passes.rewriting.rewriter import Conversion, Rewriter, Rule, Rules
-from xegpu_py.upstream import dialect_ops as theirs
 from xegpu_py.upstream import import_common
-from xegpu_py.upstream.dialect_types import BlockTdescAttr, NBarrier, ScatterTdescAttr, TensorDesc, UpstreamXeGPU
+from xegpu_py.upstream.classification import classify
 from xegpu_py.upstream.import_common import (
     LANES,
     cast,
@@ -39,7 +40,6 @@ from xegpu_py.upstream.import_common import (
     given_hints,
     mixed,
     parts,
-    spelled,
     values_of,
     vector_type,
 )
@@ -54,7 +54,7 @@ REQUIRED_SIZE = "intel_reqd_sub_group_size"
 
 
 def export_upstream(module: Module, *, count_lanes: bool = False, debuginfo: bool = False) -> str:
-    """A module's text in upstream's syntax of LLVM 22.1.8. The module is not changed.
+    """A module's text in upstream's syntax of LLVM 22.1.8. The module is not changed; it may be in that syntax.
 
     Kernels of subgroups (`mode = vc`) are exported op by op. Launches of a kernel without `xegpu.lanes_per_subgroup`
     count subgroups: such a kernel gets the attribute `VectorComputeFunctionINTEL`, by which upstream's tools know that.
@@ -66,15 +66,15 @@ def export_upstream(module: Module, *, count_lanes: bool = False, debuginfo: boo
     Raises:
         DiagnosticError: at an op that has no equivalent upstream, such as one of `xetile` or of work items.
     """
+    if classify(module).of("upstream"):
+        return module.text(debuginfo=debuginfo)
     made = parse_source(Source(module.text(debuginfo=True), "<exported>"), context=Context())
     context = made.context
-    own = context.own
     context.define((UpstreamXeGPU,))
     with context, ir.Location.unknown():
         for func in [op for op in walk(made.outline) if op.name in ("gpu.func", "func.func")]:
             _Export(func, count_lanes).run()
-    context.own = (*own, UpstreamXeGPU)
-    return spelled(print_op(made.outline, debuginfo=debuginfo, verified=True)) + "\n"
+    return print_op(made.outline, debuginfo=debuginfo, verified=True) + "\n"
 
 
 class _Export(Rewriter):

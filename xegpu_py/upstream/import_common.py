@@ -5,18 +5,24 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NoReturn
 
 import numpy as np
 from mlir import ir
 from mlir.dialects import arith, memref, vector
-from msgspec.structs import replace
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS, is_slm
+from xegpu_py.dialects.xegpu.upstream_types import (
+    NAME,
+    BlockTdescAttr,
+    MemDesc,
+    NBarrier,
+    TensorDesc,
+    UpstreamXeGPU,
+)
 from xegpu_py.ir.builtin import bit_width, element_type, enum_attribute
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import Source, error_at, position_of, remark
@@ -41,155 +47,24 @@ from xegpu_py.passes.rewriting.builders import (
     shape_cast,
     strided_layout,
 )
-from xegpu_py.upstream.dialect_types import (
-    NAME,
-    BlockTdescAttr,
-    Layout,
-    MemDesc,
-    NBarrier,
-    TensorDesc,
-    UpstreamXeGPU,
-    layout_of,
-    with_offsets,
-)
 from xegpu_py.upstream.xevm_dialect import UpstreamXeVM
 
 # Reading upstream programs: which dialect a text is in, and at which level each kernel is written.
 
 Level = Literal["subgroup", "lane", "workgroup"]
 
-_MARKS = re.compile(
-    r"#xegpu\.(?:layout|slice|block_tdesc_attr|scatter_tdesc_attr|mem_layout|range)\b|!xegpu\.mem_desc\b"
-    r"|\bxegpu\.(?:(?:load_nd|prefetch_nd|load|atomic_rmw\s+\w+)|(?:store_nd|store)\s+%[\w#]+\s*,)\s+%[\w#]+\s*\["
-    r"|\bxegpu\.\w+ [^\n:]*<\{|\bVectorComputeFunctionINTEL\b"
-    r'|"xegpu\.\w+"\([^\n:]*<\{'
-)
-
-_OLDER = re.compile(
-    r"^(?!\s*//).*(?:\bxetile\.|\bmode\s*=\s*(?:vc|simt)\b|#xegpu\.(?:tdesc_attr|sg_map)\b|\bvnni_axis\b)", re.MULTILINE
-)
-
-_OLDER_MARKS = ("xetile.", "mode", "tdesc_attr", "sg_map", "vnni_axis")
-
-
-def is_legacy_text(text: str) -> bool:
-    """Whether a text has syntax that only IMEX's older dialects have: the RFC's XeGPU, and XeTile."""
-    return any(mark in text for mark in _OLDER_MARKS) and _OLDER.search(text) is not None
-
-
-def is_upstream_text(text: str) -> bool:
-    """Whether a text has syntax that upstream has and our dialects do not have."""
-    return _MARKS.search(text) is not None
-
-
-def kernels(root: ir.Operation) -> Iterator[ir.Operation]:
-    """The functions of a program's `gpu.module`s."""
-    return (op for op in functions_of(root) if op.name == "gpu.func")
-
-
-def functions_with_blocks(root: ir.Operation) -> list[ir.Operation]:
-    """The functions of a program, other than its kernels, that have ops of upstream's dialect: tests of passes are."""
-    return [op for op in walk(root) if op.name == "func.func" and any(o.name.startswith(PREFIX) for o in parts(op))]
-
 
 def read_upstream(source: Source, context: Context) -> Module:
     """A program with kernels in upstream's dialect, in a context that has ours too."""
-    own = context.own
     theirs = (UpstreamXeGPU, UpstreamXeVM)
-    context.own = tuple(d for d in theirs if context.is_registered_operation(f"{d.name}.prefetch"))
-    context.define(tuple(d for d in theirs if d not in context.own))
-    try:
-        module = parse_source(replace(source, text=with_offsets(source.text)), context=context)
-        module.sources = (source,)
-    finally:
-        context.own = own + tuple(d for d in context.own if d not in theirs and d not in own)
     context.load(("xegpu", "xetile"))
-    return module
-
-
-def level_of(func: ir.Operation, may_divide: bool = True) -> Level:
-    """The level at which a kernel is written.
-
-    Args:
-        may_divide: whether there may be layouts of subgroups in it.
-    """
-    if "VectorComputeFunctionINTEL" in func.attributes:
-        return "subgroup"
-    ops = parts(func)
-    has_blocks: bool | None = None
-    has_ids = any(op.name == "gpu.subgroup_id" for op in ops)
-    for op in ops:
-        if may_divide and _divides_subgroups(op) and not (has_ids and _is_divided(op)):
-            return "workgroup"
-        if op.name in _BLOCKS:
-            has_blocks = has_blocks or _is_block(op.opview)
-    if has_blocks is None:
-        # Nothing tells but descriptors, of which lanes divide the last two dimensions, or have one offset.
-        made = (PREFIX + "create_nd_tdesc", PREFIX + "create_tdesc")
-        descs = [TensorDesc.of(op.results[0]) for op in ops if op.name in made]
-        has_blocks = any(math.prod(d.lanes if d.scatter else d.shape[:-2]) > 1 for d in descs)
-    block = list(ir.DenseI32ArrayAttr(func.attributes[KNOWN])) if KNOWN in func.attributes else [0]
-    if has_blocks and block[0] % LANES and math.prod(block) % LANES == 0:
-        # Such blocks count subgroups along other dimensions: vectors are those of a workgroup.
-        return "workgroup"
-    # Only lanes have numbers of their own.
-    return "subgroup" if has_blocks and all(op.name != "gpu.lane_id" for op in ops) else "lane"
-
-
-_PRODUCTS = ("dpas", "dpas_mx")
+    context.define(theirs)
+    return parse_source(source, context=context, dialects=theirs)
 
 
 # Helpers for rebuilding a kernel at every level: types, values, refusals.
 
 PREFIX = NAME + "."
-
-_BLOCKS = frozenset(
-    PREFIX + n
-    for n in (
-        *("load_nd", "store_nd", "load", "store", "atomic_rmw", "load_matrix", "store_matrix"),
-        *_PRODUCTS,
-    )
-)
-
-
-def _is_block(view: Any) -> bool:
-    """Whether an op's operands or results are a subgroup's values, and not a lane's parts of them."""
-    name = view.operation.name.removeprefix(PREFIX)
-    shape = shape_of(view.lhs if name in _PRODUCTS else view.value)
-    if name in ("load_nd", "store_nd"):
-        desc = TensorDesc.of(view.tdesc)
-        return len(shape) > 1 or math.prod(shape) == math.prod(desc.shape)
-    if name in ("load", "store", "atomic_rmw"):
-        memory = view.tdesc if name == "atomic_rmw" else view.source
-        held = TensorDesc.of(memory).shape if is_desc(memory.type) else shape_of(view.mask)
-        # A lane may have its own chunk of a descriptor of all lanes.
-        return math.prod(shape_of(view.mask)) > 1 and math.prod(shape) >= math.prod(held)
-    return len(shape) > 1
-
-
-def _divides_subgroups(op: ir.Operation) -> bool:
-    """Whether an op's attributes or its results' types hold a layout of subgroups."""
-    texts = [str(attr) for name, attr in op.attributes.items() if "layout" in name]
-    return any(map(_is_of_subgroups, (*texts, *(str(v.type) for v in op.results))))
-
-
-def _is_of_subgroups(text: str) -> bool:
-    """Whether a type or attribute in MLIR's own spelling holds a layout of subgroups."""
-    at = text.find(Layout.mnemonic() + "<")
-    return at >= 0 and not text[at + len(Layout.mnemonic()) + 1 :].startswith("array<i64>")
-
-
-def _is_divided(op: ir.Operation) -> bool:
-    """Whether a block has what its layout gives one of several subgroups: a pass left the layout."""
-    view: Any = op.opview
-    if op.name not in (PREFIX + "create_nd_tdesc", PREFIX + "load_nd", PREFIX + "store_nd"):
-        return False
-    desc = TensorDesc.of(view.tdesc)
-    given = [] if op.name.endswith("tdesc") else [view.layout]
-    layouts = [layout for layout in (*given, layout_of(desc.layout) if desc.layout != "unit" else None) if layout]
-    return all(
-        tuple(layout.base.sg_data[d] for d in layout.kept) == desc.shape for layout in layouts if layout.sg_layout
-    )
 
 
 def drop_layouts(root: ir.Operation) -> None:
@@ -211,11 +86,6 @@ LANES = 16
 """Lanes of a subgroup: what upstream's lowering takes for these GPUs, and `intel_reqd_sub_group_size` says."""
 
 
-def spelled(text: str) -> str:
-    """A text with the dialects' names as users spell them."""
-    return text.replace(PREFIX, "xegpu.").replace(UpstreamXeVM.name, "xevm")
-
-
 def refuse(op: ir.Operation | ir.OpView, reason: str, *notes: str) -> NoReturn:
     """Raise the diagnostic that an op cannot be imported.
 
@@ -224,8 +94,7 @@ def refuse(op: ir.Operation | ir.OpView, reason: str, *notes: str) -> NoReturn:
     """
     op = op.operation
     where = position_of(op.location)
-    message = f"'{spelled(op.name)}' op cannot be imported: {spelled(reason)}"
-    raise error_at(where, message, *map(spelled, notes))
+    raise error_at(where, f"'{op.name}' op cannot be imported: {reason}", *notes)
 
 
 @lru_cache(maxsize=4096)

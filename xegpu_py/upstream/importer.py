@@ -13,6 +13,9 @@ from mlir.dialects import vector
 from mlir.passmanager import PassManager
 
 from xegpu_py import external_tools
+from xegpu_py.dialects.xegpu import upstream_ops
+from xegpu_py.dialects.xegpu.spelling import Spelling, has_rfc_syntax, spelling_of
+from xegpu_py.dialects.xegpu.upstream_types import MemDesc
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.builtin import element_type
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, error_at, position_of
@@ -20,8 +23,7 @@ from xegpu_py.ir.module import Context, Module, from_mlir, parse_source, print_o
 from xegpu_py.ir.passes import Pass, collector_paused, pass_named, run_pipeline
 from xegpu_py.passes.analysis.ir_queries import defining_op, shape_of, symbol_of
 from xegpu_py.passes.rewriting.builders import make, reinterpret_cast, replace_op
-from xegpu_py.upstream import dialect_ops
-from xegpu_py.upstream.dialect_types import MemDesc, UpstreamXeGPU
+from xegpu_py.upstream.classification import classify
 from xegpu_py.upstream.export import export_upstream
 from xegpu_py.upstream.import_common import (
     COUNTS_SUBGROUPS,
@@ -31,14 +33,8 @@ from xegpu_py.upstream.import_common import (
     Level,
     drop_layouts,
     functions_of,
-    functions_with_blocks,
-    is_legacy_text,
-    is_upstream_text,
-    kernels,
-    level_of,
     parts,
     read_upstream,
-    spelled,
     values_of,
     vector_type,
     within,
@@ -50,9 +46,7 @@ from xegpu_py.upstream.xevm import (
     drop_lowered,
     import_functions,
     import_kernel,
-    is_xevm_text,
     pass_buffers,
-    xevm_kernels,
 )
 
 # Rebuilding the kernels of an upstream program, each at its level.
@@ -64,38 +58,42 @@ def rebuild(
     source: Source, *, level: Level | None = None, verify: bool = True, context: Context | None = None
 ) -> Module:
     """Read a program, and rebuild its kernels; see `import_upstream`."""
-    if is_legacy_text(source.text):
-        return parse_source(source, context=context or Context(), verify=verify)
+    context = context or Context()
+    if has_rfc_syntax(source.text):
+        return parse_source(source, context=context, verify=verify)
+    with collector_paused():
+        return convert(read_upstream(source, context), level, verify)
+
+
+def convert(module: Module, level: Level | None = None, verify: bool = True) -> Module:
+    """Rebuild the kernels of a module in upstream's XeGPU or in XeVM, in place; see `import_upstream`.
+
+    Raises:
+        DiagnosticError: if one of them cannot be rebuilt.
+    """
     try:
-        context = context or Context(())
-        with collector_paused(), context, ir.Location.unknown():
-            module = read_upstream(source, context)
+        with collector_paused(), module.context, ir.Location.unknown():
             _simplify(module.outline)
-            divided = "sg_layout" in source.text
-            lowered: list[ir.Operation] = []
-            for func in list(xevm_kernels(module.outline)) if is_xevm_text(source.text) else ():
-                lowered.append(import_kernel(func, buffers=pass_buffers(module.outline, func)))
+            _inline(module.outline)
+            kernels = classify(module)
+            lowered = [
+                import_kernel(kernel.func, buffers=pass_buffers(module.outline, kernel.func))
+                for kernel in kernels.of("xevm")
+            ]
             for func in lowered:
                 import_functions(func.parent)
             if lowered:
                 drop_lowered(module.outline)
-            _inline(module.outline)
-            for func in (*kernels(module.outline), *functions_with_blocks(module.outline)):
-                if func not in lowered:
-                    _take_buffers(func)
-                    _repeat_offsets(func)
-                    LEVELS[level or level_of(func, divided)](func).run()
+            for kernel in kernels.of("upstream", None):
+                _take_buffers(kernel.func)
+                _repeat_offsets(kernel.func)
+                LEVELS[level or kernel.level](kernel.func).run()
             drop_layouts(module.outline)
             if verify:
                 module.verify()
     except DiagnosticError as e:
-        raise DiagnosticError([_spelled(d) for d in e.diagnostics], [source]) from None
+        raise DiagnosticError(e.diagnostics, module.sources) from None
     return module
-
-
-def _spelled(found: Diagnostic) -> Diagnostic:
-    notes = tuple(_spelled(n) for n in found.notes)
-    return Diagnostic(found.severity, spelled(found.message), found.position, notes)
 
 
 _ANY = ("llvm.mlir.poison", "llvm.mlir.undef")
@@ -143,7 +141,7 @@ def _take_buffers(func: ir.Operation) -> None:
         argument.set_type(ir.MemRefType.get(desc.shape, element_type(desc.element), memory_space=space))
         uses = [*argument.uses]
         with ir.InsertionPoint.at_block_begin(argument.owner), func.location:
-            made = dialect_ops.CreateMemDescOp(argument, mem_desc=kind).mem_desc
+            made = upstream_ops.CreateMemDescOp(argument, mem_desc=kind).mem_desc
         for use in uses:
             use.owner.operands[use.operand_number] = made
 
@@ -248,11 +246,11 @@ def lower_by_upstream(source: Source, *, level: Level | None = None, chip: str =
         has_tiles = "xetile." in source.text
         module, counts = _upstream_module(source, chip)
         with module.context, ir.Location.unknown():
-            for func in list(kernels(module.outline)):
-                if is_kernel(func):
-                    at = level or level_of(func)
+            for kernel in classify(module).kernels:
+                if kernel.func.name == "gpu.func" and is_kernel(kernel.func):
+                    at = level or kernel.level
                     of_tiles = has_tiles and counts and at == "subgroup"
-                    _replace(func, tool, "tile" if of_tiles else at, chip, to_llvm, counts)
+                    _replace(kernel.func, tool, "tile" if of_tiles else at, chip, to_llvm, counts)
             drop_layouts(module.outline)
         module.verify()
     except DiagnosticError as e:
@@ -263,14 +261,14 @@ def lower_by_upstream(source: Source, *, level: Level | None = None, chip: str =
 
 def _upstream_module(source: Source, chip: str) -> tuple[Module, bool]:
     """The program in upstream's dialect, where ids count lanes, and whether launches of its kernels count subgroups."""
-    is_theirs = is_upstream_text(source.text) and not is_legacy_text(source.text)
+    is_theirs = spelling_of(source.text) == Spelling.UPSTREAM
     if is_theirs and "VectorComputeFunctionINTEL" not in source.text:
-        return read_upstream(source, Context(())), False
+        return read_upstream(source, Context()), False
     ours = rebuild(source) if is_theirs else parse_source(source, context=Context())
     if "xetile." in source.text:
         run_pipeline(ours, f"builtin.module(xetile-to-xegpu-pipeline{{target={chip}}},canonicalize,cse,xegpu-dce)")
     text = export_upstream(ours, count_lanes=True, debuginfo=True)
-    return read_upstream(Source(text, source.name), Context(())), True
+    return read_upstream(Source(text, source.name), Context()), True
 
 
 def _replace(
@@ -285,8 +283,8 @@ def _replace(
     parameters = [a.type for a in func.regions[0].blocks[0].arguments]
     printed = _run(tool, _alone(func), passes, position_of(func.location), name)
     made = read_upstream(Source(printed, f"<{name} lowered by mlir-opt>"), func.context)
-    (found,) = xevm_kernels(made.outline)
-    kernel = import_kernel(found, parameters)
+    (found,) = classify(made).of("xevm")
+    kernel = import_kernel(found.func, parameters)
     for helper in import_functions(kernel.parent):
         _rename(helper, kernel.parent, f"{name}__{symbol_of(helper)}")
         helper.move_before(func)
@@ -312,19 +310,8 @@ def _rename(function: ir.Operation, module: ir.Operation, name: str) -> None:
 
 def _subgroups(func: ir.Operation) -> int:
     """The largest number of subgroups in a layout of a kernel of workgroups."""
-    layouts = re.findall(r"sg_layout = \[([\d, ]+)\]", _printed(func))
+    layouts = re.findall(r"sg_layout = \[([\d, ]+)\]", print_op(func, verified=True))
     return max((math.prod(map(int, found.split(","))) for found in layouts), default=1)
-
-
-def _printed(op: ir.Operation, debuginfo: bool = False) -> str:
-    """An op of upstream's in upstream's syntax."""
-    context = op.context
-    own = context.own
-    context.own = (*own, UpstreamXeGPU)
-    try:
-        return spelled(print_op(op, debuginfo=debuginfo, verified=True))
-    finally:
-        context.own = own
 
 
 def _alone(func: ir.Operation) -> str:
@@ -336,7 +323,7 @@ def _alone(func: ir.Operation) -> str:
     for op in within(clone.operation, "gpu.func"):
         if op.attributes["sym_name"] != name:
             op.erase()
-    return _printed(module.operation, debuginfo=True)
+    return print_op(module.operation, debuginfo=True, verified=True)
 
 
 _DIAGNOSTIC = re.compile(r"^(.+?):(\d+):(\d+): (error|note): (.*)$")

@@ -12,6 +12,7 @@ from mlir import ir
 from mlir.dialects import arith, memref, vector
 
 from xegpu_py.dialects import xegpu as ours
+from xegpu_py.dialects.xegpu.upstream_types import TensorDesc
 from xegpu_py.ir.builtin import bit_width, by
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.passes.analysis.divisibility import Uniformity
@@ -33,7 +34,6 @@ from xegpu_py.passes.rewriting.builders import (
 )
 from xegpu_py.passes.rewriting.rewriter import Rule, Rules
 from xegpu_py.upstream import import_common
-from xegpu_py.upstream.dialect_types import TensorDesc
 from xegpu_py.upstream.import_common import (
     LANES,
     PREFIX,

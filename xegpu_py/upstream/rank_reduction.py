@@ -13,6 +13,9 @@ from mlir import ir
 from mlir.dialects import arith, vector
 
 from xegpu_py.dialects import xetile
+from xegpu_py.dialects.xegpu import upstream_ops as upstream
+from xegpu_py.dialects.xegpu.upstream_ops import chunk_of
+from xegpu_py.dialects.xegpu.upstream_types import Layout, Slice, TensorDesc, layout_of
 from xegpu_py.ir.builtin import CombiningKind
 from xegpu_py.ir.control_flow import UnionFind, forwarded_groups
 from xegpu_py.ir.element_movement import permutation_of
@@ -21,9 +24,6 @@ from xegpu_py.passes.analysis.ir_queries import attributes_of, defining_op, narr
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import index
 from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
-from xegpu_py.upstream import dialect_ops as upstream
-from xegpu_py.upstream.dialect_ops import chunk_of
-from xegpu_py.upstream.dialect_types import Layout, Slice, TensorDesc, layout_of
 from xegpu_py.upstream.import_common import (
     PREFIX,
     block_attr,

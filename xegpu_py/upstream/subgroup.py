@@ -12,6 +12,8 @@ from mlir.dialects import arith, vector
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects.xegpu.types import is_slm
+from xegpu_py.dialects.xegpu.upstream_ops import chunk_of
+from xegpu_py.dialects.xegpu.upstream_types import MemDesc, NBarrier, TensorDesc
 from xegpu_py.ir.builtin import bit_width, by, strides_of
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import remark
@@ -29,8 +31,6 @@ from xegpu_py.passes.rewriting.builders import (
 )
 from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
 from xegpu_py.upstream import import_common
-from xegpu_py.upstream.dialect_ops import chunk_of
-from xegpu_py.upstream.dialect_types import MemDesc, NBarrier, TensorDesc
 from xegpu_py.upstream.import_common import (
     PREFIX,
     block_attr,

@@ -18,8 +18,11 @@ from mlir.dialects import arith, scf, vector
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects import xetile
+from xegpu_py.dialects.xegpu import upstream_ops as upstream
 from xegpu_py.dialects.xegpu.matrix_ops import SCALE, SCALE_BLOCK
 from xegpu_py.dialects.xegpu.types import is_slm
+from xegpu_py.dialects.xegpu.upstream_ops import chunk_of
+from xegpu_py.dialects.xegpu.upstream_types import Layout, Slice, TensorDesc, layout_of
 from xegpu_py.dialects.xetile.ops import given_map, wanted_maps
 from xegpu_py.dialects.xetile.ops import subgroups_of as subgroups_of_maps
 from xegpu_py.dialects.xetile.types import GLOBAL, SHARED, Tile, TileAttr, WgMap
@@ -31,10 +34,7 @@ from xegpu_py.passes.analysis.ir_queries import defining_op, shape_of
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import Index, add, broadcast, compare, constant, index
 from xegpu_py.passes.rewriting.rewriter import Rule, Rules
-from xegpu_py.upstream import dialect_ops as upstream
 from xegpu_py.upstream import import_common
-from xegpu_py.upstream.dialect_ops import chunk_of
-from xegpu_py.upstream.dialect_types import Layout, Slice, TensorDesc, even_map, layout_of, map_of, subgroups_of
 from xegpu_py.upstream.import_common import (
     PREFIX,
     address_of,
@@ -54,6 +54,7 @@ from xegpu_py.upstream.import_common import (
     values_of,
     vector_type,
 )
+from xegpu_py.upstream.layout_maps import even_map, map_of, subgroups_of
 from xegpu_py.upstream.rank_reduction import (
     PRODUCTS,
     Shape,

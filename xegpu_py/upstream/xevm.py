@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -37,8 +37,8 @@ from xegpu_py.passes.rewriting.builders import (
     reinterpret_cast,
 )
 from xegpu_py.upstream import xevm_memory
-from xegpu_py.upstream.import_common import LANES, functions_of, parts, refuse, within
-from xegpu_py.upstream.import_common import PREFIX as XEGPU
+from xegpu_py.upstream.classification import is_entry
+from xegpu_py.upstream.import_common import LANES, parts, refuse, within
 from xegpu_py.upstream.xevm_dialect import PREFIX
 from xegpu_py.upstream.xevm_memory import (
     PRIVATE,
@@ -60,40 +60,13 @@ from xegpu_py.upstream.xevm_memory import (
 
 _MARKS = re.compile(r"\bxevm\.|\bspir_kernelcc\b|!llvm\.|(?<![@\w.\"])llvm\.\w")
 
-_FOREIGN = (PREFIX, "llvm.")
-
 _KEPT = ("known_block_size", "known_grid_size", "xegpu.lanes_per_subgroup")
-
-_ENTRY = "#llvm.cconv<spir_kernelcc>"
 
 
 def is_xevm_text(text: str) -> bool:
     """Whether a text has kernels that this imports."""
     may_have = any(mark in text for mark in ("xevm.", "spir_kernelcc", "llvm."))
     return may_have and "gpu.module" in text and _MARKS.search(text) is not None
-
-
-def xevm_kernels(root: ir.Operation) -> Iterator[ir.Operation]:
-    """The kernels of a program that have ops or arguments of `xevm` or `llvm`."""
-    for func in functions_of(root):
-        if is_entry(func) if func.name == "llvm.func" else func.name == "gpu.func" and _is_lowered(func):
-            yield func
-
-
-def _is_lowered(func: ir.Operation) -> bool:
-    """Whether a `gpu.func` has ops or arguments of `xevm` or `llvm`, and none of upstream's XeGPU."""
-    arguments = func.regions[0].blocks[0].arguments
-    ops = parts(func)
-    return (
-        any(space_of(a.type) is not None for a in arguments) or any(op.name.startswith(_FOREIGN) for op in ops)
-    ) and not any(op.name.startswith(XEGPU) for op in ops)
-
-
-def is_entry(func: ir.Operation) -> bool:
-    """Whether an `llvm.func` is a kernel."""
-    attributes = func.attributes
-    found = str(attributes["CConv"]) if "CConv" in attributes else ""
-    return bool(len(func.regions[0].blocks)) and ("gpu.kernel" in attributes or found == _ENTRY)
 
 
 def import_kernel(
@@ -257,7 +230,7 @@ def _lowered(value: ir.Value) -> list[ir.Value]:
     return [value]
 
 
-__all__ = ["drop_lowered", "import_functions", "import_kernel", "is_xevm_text", "pass_buffers", "xevm_kernels"]
+__all__ = ["drop_lowered", "import_functions", "import_kernel", "is_xevm_text", "pass_buffers"]
 
 
 # `llvm`: numbers, vectors, aggregates and branches, as ops of `arith`, `math`, `vector` and `cf`.

@@ -21,10 +21,9 @@ NAME = "upstream_xevm"
 """The dialect's name in the IR. No text spells it."""
 
 
-class UpstreamXeVM(Dialect, name=NAME):
+class UpstreamXeVM(Dialect, name=NAME, namespace="xevm"):
     """MLIR's XeVM: messages of blocks and products of the lanes of a subgroup, among ops of `llvm`."""
 
-    spellings = ("xevm",)
     others = ("target",)
     any_attributes = True
 

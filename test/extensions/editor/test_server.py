@@ -331,3 +331,38 @@ async def test_files_that_are_not_open_are_not_read(client, uri):
         )
     with pytest.raises(JsonRpcException, match=message):
         await client.text_document_hover_async(lsp.HoverParams(lsp.TextDocumentIdentifier(uri), position))
+
+
+UPSTREAM = """\
+gpu.module @kernels {
+  gpu.func @copy(%a: memref<64x64xf32>, %b: memref<64x64xf32>) kernel {
+    %from = xegpu.create_nd_tdesc %a : memref<64x64xf32> -> !xegpu.tensor_desc<8x16xf32>
+    %to = xegpu.create_nd_tdesc %b : memref<64x64xf32> -> !xegpu.tensor_desc<8x16xf32>
+    %v = xegpu.load_nd %from[0, 0] <{l1_hint = #xegpu.cache_hint<cached>}> : !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>
+    xegpu.store_nd %v, %to[0, 0] : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>
+    gpu.return
+  }
+}
+"""  # noqa: E501
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_upstreams_spelling_is_recognized(client):
+    document = opened(client, UPSTREAM)
+    assert not await diagnostics(client, document)
+    hover = await client.text_document_hover_async(lsp.HoverParams(document, place(UPSTREAM, "xegpu.load_nd", 8)))
+    assert "`packed`" in hover.contents.value and "vnni_axis" not in hover.contents.value
+    typed = UPSTREAM.replace("<{l1", "<{ l1")
+    edited = opened(client, typed)
+    asked = lsp.CompletionParams(edited, place(typed, "<{ l1", 2))
+    found = {item.label for item in await client.text_document_completion_async(asked)}
+    assert {"packed", "transpose", "l2_hint"} <= found and not {"mode", "vnni_axis"} & found
+    options = lsp.FormattingOptions(tab_size=2, insert_spaces=True)
+    edits = await client.text_document_formatting_async(lsp.DocumentFormattingParams(edited, options))
+    assert [edit.new_text for edit in edits] == [UPSTREAM]
+    bad = UPSTREAM.replace("memref<64x64xf32> -> !xegpu", "memref<64x64xf32, 3> -> !xegpu").replace(
+        "%a: memref<64x64xf32>", "%a: memref<64x64xf32, 3>"
+    )
+    bad = bad.replace("create_nd_tdesc %b : memref<64x64xf32, 3>", "create_nd_tdesc %b : memref<64x64xf32>")
+    (error,) = await diagnostics(client, opened(client, bad))
+    assert error.message.startswith("'xegpu.create_nd_tdesc' op the descriptor's memory is global")

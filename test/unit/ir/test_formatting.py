@@ -7,12 +7,12 @@ from files import VALID
 from markdown import ROOT
 
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
-from xegpu_py.ir.module import Context, dialects, parse_source
+from xegpu_py.ir.module import Context, dialects_of, parse_source
 from xegpu_py.ir.printer import formatted
 
 
 def made(text):
-    return formatted(Source(text, "test.mlir"), dialects())
+    return formatted(Source(text, "test.mlir"), dialects_of(text))
 
 
 def meaning(text):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from xegpu_py.upstream.dialect_types import Layout
+from xegpu_py.dialects.xegpu.upstream_types import Layout
 
 
 def kernel(arguments, body):

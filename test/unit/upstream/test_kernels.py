@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 
 import xegpu_py
+from xegpu_py.dialects.xegpu.spelling import Spelling, spelling_of
 from xegpu_py.ir import assembly_format, reader
-from xegpu_py.ir.diagnostics import Source
-from xegpu_py.ir.module import Context
-from xegpu_py.upstream import import_upstream, importer, is_upstream_text
-from xegpu_py.upstream.import_common import read_upstream
+from xegpu_py.upstream import import_upstream
 
 
 def run(text, *arrays, level=None, **launch):
@@ -206,7 +204,7 @@ def test_compile_takes_texts_of_upstream():
     %w = arith.addf %v, %v : vector<8x16xf32>
     xegpu.store_nd %w, %d[0, 0] : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>"""
     text = kernel("%a: memref<8x16xf32>", body)
-    assert is_upstream_text(text)
+    assert spelling_of(text) == Spelling.UPSTREAM
     a = np.ones((8, 16), np.float32)
     xegpu_py.compile(text)(a)
     assert (a == 2).all()
@@ -483,7 +481,7 @@ def test_lanes_access_views_of_two_dimensions_from_their_first_element_on(kind):
     ],
 )
 def test_a_text_whose_only_access_is_a_write_is_recognized(op):
-    assert is_upstream_text(kernel("%a: memref<16xf32>", f"    {op}"))
+    assert spelling_of(kernel("%a: memref<16xf32>", f"    {op}")) == Spelling.UPSTREAM
 
 
 def test_conversions_of_layouts_are_printed_as_mlir_opt_reads_them():
@@ -497,8 +495,7 @@ def test_conversions_of_layouts_are_printed_as_mlir_opt_reads_them():
     %v = xegpu.load_nd %d[0, 0] : {desc} -> {kind}
     %w = {converted}{more}
     xegpu.store_nd %w, %d[0, 0] : {kind}, {desc}"""
-        source = Source(kernel("%a: memref<8x16xf32>", body), "<string>")
-        assert importer._printed(read_upstream(source, Context(())).outline).count(f"> : {kind}\n") == 1
+        assert str(xegpu_py.parse(kernel("%a: memref<8x16xf32>", body))).count(f"> : {kind}\n") == 1
 
 
 @pytest.mark.parametrize("engine", ["both", "reference"])

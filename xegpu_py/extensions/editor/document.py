@@ -10,7 +10,7 @@ import re
 import signal
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
@@ -26,12 +26,13 @@ from xegpu_py.extensions.editor.names import Definition, Names, mlir_names, visa
 from xegpu_py.highlighting import MlirLexer, VisaLexer
 from xegpu_py.ir.definition import Attr, Dialect, EnumCodec, Type
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, position_of
-from xegpu_py.ir.module import Context, Module, dialects, parse_source, walk
+from xegpu_py.ir.module import Context, Module, dialects, dialects_of, parse_source, walk
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.passes import run_pipeline
 from xegpu_py.ir.printer import Printer, formatted
 from xegpu_py.ir.reference_pages import entry
 from xegpu_py.target import DEFAULT, Target, target
+from xegpu_py.upstream import read_kernels
 from xegpu_py.visa import assembly
 from xegpu_py.visa.allocate import Allocation, allocate
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -110,16 +111,15 @@ class Completion:
     doc: str = ""
 
 
-@lru_cache
-def _by_name() -> dict[str, type[Dialect]]:
-    return {d.name: d for d in dialects()}
+Named = Mapping[str, type[Dialect]]
+"""Dialects by their names in a text."""
 
 
-def _documented(word: str) -> Any:
+def _documented(word: str, named: Named) -> Any:
     """The class of our dialects that a word such as `xegpu.load_nd` or `!xegpu.tensor_desc` names, or None."""
     sigil = word[:1] if word[:1] in "!#" else ""
     name, _, rest = word.removeprefix(sigil).partition(".")
-    dialect = _by_name().get(name)
+    dialect = named.get(name)
     if dialect is None:
         return None
     if sigil:
@@ -302,6 +302,11 @@ class MlirDocument(Document):
         return mlir_names(self.source.text)
 
     @cached_property
+    def _dialects(self) -> Named:
+        """The dialects of the text, in the spelling that it has."""
+        return {d.namespace: d for d in dialects_of(self.source.text)}
+
+    @cached_property
     def _ops(self) -> dict[Position, ir.Operation]:
         return _by_place(self._read[0]) if self._read[0] else {}
 
@@ -334,9 +339,8 @@ class MlirDocument(Document):
                             return self._shown(argument.type)
         return None
 
-    @staticmethod
-    def _shown(part: ir.Type | ir.Attribute) -> str:
-        return Printer(tuple(_by_name().values())).write(str(part))
+    def _shown(self, part: ir.Type | ir.Attribute) -> str:
+        return Printer((*dialects(), *self._dialects.values())).write(str(part))
 
     def hover(self, offset: int) -> str | None:
         word = self.word(offset)
@@ -348,7 +352,7 @@ class MlirDocument(Document):
         if definition is not None:
             return _fenced(self._line(definition.start))
         text = word[0]
-        documented = _documented(text)
+        documented = _documented(text, self._dialects)
         if documented is not None:
             return entry(documented)
         upstream = _upstream(text)
@@ -402,10 +406,10 @@ class MlirDocument(Document):
             return {}
 
     def _register_reports(self) -> dict[str, str]:
-        module = parse_source(self.source, context=Context())
+        module = read_kernels(self.source, Context())
         found = {}
         for name in [visa.name_of(func) for func in visa.kernels(module.operation)]:
-            module = parse_source(self.source, context=Context())
+            module = read_kernels(self.source, Context())
             with suppress(DiagnosticError):
                 func = self._lowered_kernel(module, name)
                 found[name] = allocate(visa.program_of(func), visa.target_of(func), visa.registers_of(func)).report()
@@ -448,17 +452,17 @@ class MlirDocument(Document):
         # The dictionary of an op of several lines may begin on an earlier line.
         above = text[max(0, offset - 400) : offset]
         inside = _DICTIONARY.search(above)
-        if inside and (op := _documented(inside["op"])):
+        if inside and (op := _documented(inside["op"], self._dialects)):
             return _of_attributes(op, inside["inside"])
         parameters = _PARAMETERS.search(before)
-        if parameters and (cls := _parametrized(parameters["name"])):
+        if parameters and (cls := _parametrized(parameters["name"], self._dialects)):
             return _of_parameters(cls, parameters["inside"])
-        return _of_words(prefix)
+        return _of_words(prefix, self._dialects)
 
     def formatted(self) -> str:
         text = self.source.text
         try:
-            made = formatted(self.source, tuple(_by_name().values()))
+            made = formatted(self.source, tuple(self._dialects.values()))
             # Keep the text if formatting would change its meaning.
             same = bool(self.diagnostics) or in_child(lambda: _meaning(made) == _meaning(text), self.source)
         except DiagnosticError:
@@ -470,7 +474,7 @@ class MlirDocument(Document):
 
     def _lowered(self, offset: int) -> str:
         at = self.source.position(offset).line
-        module = parse_source(self.source, context=Context())
+        module = read_kernels(self.source, Context())
         kernels = [(position_of(func.location).line, visa.name_of(func)) for func in visa.kernels(module.operation)]
         above = [name for line, name in kernels if line <= at]
         if not kernels:
@@ -479,8 +483,8 @@ class MlirDocument(Document):
         return assembly.write([visa.program_of(func)], lines=True)
 
     def _lowered_kernel(self, module: Module, name: str) -> ir.Operation:
-        level = "xetile" if "xetile." in self.source.text else "xegpu"
         func = visa.kernel_named(module.operation, name)
+        level = "xetile" if any(op.name.startswith("xetile.") for op in walk(func)) else "xegpu"
         if not visa.is_lowered(func):
             run_pipeline(module, f"builtin.module({level}-to-visa-pipeline{{kernel={name}}})")
             func = visa.kernel_named(module.operation, name)
@@ -531,16 +535,16 @@ def _upstream_ops(dialect: str) -> dict[str, type[ir.OpView]]:
 _COMMON = ("arith", "math", "vector", "memref", "scf", "cf", "gpu", "index", "func", "affine")
 
 
-def _of_words(prefix: str) -> list[Completion]:
+def _of_words(prefix: str, named: Named) -> list[Completion]:
     """Ops, types and attributes that begin with what was typed."""
     sigil = prefix[:1] if prefix[:1] in ("!", "#") else ""
     found = []
-    for dialect in _by_name().values():
+    for dialect in named.values():
         table: dict[str, Any] = (
             dialect.types if sigil == "!" else {**dialect.attributes, **dialect.enums} if sigil else dialect.operations
         )
         for name, cls in table.items():
-            text = f"{sigil}{dialect.name}.{name}"
+            text = f"{sigil}{dialect.namespace}.{name}"
             if text.startswith(prefix):
                 doc = cls.cases.__doc__ if isinstance(cls, EnumCodec) else cls.__doc__
                 kind = "type" if sigil else "op"
@@ -568,9 +572,9 @@ def _of_attributes(op: type[Operation], inside: str) -> list[Completion]:
     ]
 
 
-def _parametrized(name: str) -> type[Type] | type[Attr] | None:
+def _parametrized(name: str, named: Named) -> type[Type] | type[Attr] | None:
     for text in (name, f"#{name}", f"!{name}"):
-        found = _documented(text)
+        found = _documented(text, named)
         if isinstance(found, type):
             return found
     return None

@@ -1,6 +1,6 @@
 // Memrefs of 4 bits of a program are packed, as its kernels have them.
 
-// RUN: xegpu-run %s -e main --import-upstream --target=cri | FileCheck %s
+// RUN: xegpu-run %s -e main --target=cri | FileCheck %s
 
 module attributes {gpu.container_module} {
   gpu.module @kernels {

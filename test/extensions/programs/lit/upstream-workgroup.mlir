@@ -1,6 +1,6 @@
 // A workgroup kernel of upstream's dialect runs with the subgroups of its layouts, whatever its launches give.
-// RUN: xegpu-run %s -e main --import-upstream | FileCheck %s
-// RUN: xegpu-run %s -e main --import-upstream 2>&1 | FileCheck %s --check-prefix=WARNING
+// RUN: xegpu-run %s -e main | FileCheck %s
+// RUN: xegpu-run %s -e main 2>&1 | FileCheck %s --check-prefix=WARNING
 // WARNING: upstream-workgroup.mlir:[[# @LINE + 28]]:5: warning: kernel 'copy' has layouts for 4 subgroups, but is launched with 3 threads; it runs with 4 subgroups
 // WARNING-NOT: warning
 // CHECK: sizes = [32, 16]

@@ -1,7 +1,7 @@
 // A program in upstream's dialect: the host code stays, and a launch counts lanes, 16 a subgroup.
-// RUN: xegpu-run %s -e main --import-upstream | FileCheck %s
-// RUN: xegpu-run %s -e main --import-upstream --engine=reference | FileCheck %s
-// RUN: xegpu-run %s -e main --import-upstream --stats 2>&1 | FileCheck %s --check-prefix=STATS
+// RUN: xegpu-run %s -e main | FileCheck %s
+// RUN: xegpu-run %s -e main --engine=reference | FileCheck %s
+// RUN: xegpu-run %s -e main --stats 2>&1 | FileCheck %s --check-prefix=STATS
 // STATS: launch 1: kernel 'double': 4 hardware threads
 
 module attributes {gpu.container_module} {

@@ -1,4 +1,4 @@
-// RUN: xegpu-run %s -e main --import-upstream | FileCheck %s
+// RUN: xegpu-run %s -e main | FileCheck %s
 
 // Pointers that host code passes are those of memrefs.
 module attributes {gpu.container_module} {

@@ -9,14 +9,8 @@ from typing import Annotated, Any
 from mlir import ir
 from mlir.dialects.arith import AtomicRMWKind
 
-from xegpu_py.dialects.xegpu import CacheHint, MemoryScope
-from xegpu_py.dialects.xegpu.types import READ_HINTS, is_slm
-from xegpu_py.ir.builtin import MemRef, OneOf, TypeConstraint, Vector, bit_width, by
-from xegpu_py.ir.codecs import Unit
-from xegpu_py.ir.definition import Attribute, IndexList, Interface, Operand, Result
-from xegpu_py.ir.operation import Operation, ParsedOp
-from xegpu_py.passes.analysis.ir_queries import shape_of
-from xegpu_py.upstream.dialect_types import (
+from xegpu_py.dialects.xegpu.types import READ_HINTS, CacheHint, MemoryScope, is_slm
+from xegpu_py.dialects.xegpu.upstream_types import (
     Dense,
     ForWhom,
     Hint,
@@ -30,7 +24,12 @@ from xegpu_py.upstream.dialect_types import (
     TensorDesc,
     UpstreamXeGPU,
 )
-from xegpu_py.upstream.import_common import element_of
+from xegpu_py.ir.builtin import MemRef, OneOf, TypeConstraint, Vector, bit_width, by, shape_and_element, shape_of
+from xegpu_py.ir.codecs import Unit
+from xegpu_py.ir.definition import Attribute, IndexList, Interface, Operand, Result
+from xegpu_py.ir.operation import Operation, ParsedOp
+
+DIALECT = UpstreamXeGPU
 
 AnyLayout = Annotated[Any, LayoutKind()]
 """A layout or a slice."""
@@ -78,6 +77,11 @@ class Byte(OneOf):
 
     summary = "8-bit integer"
     names = ("i8",)
+
+
+def element_of(value: ir.Value) -> str:
+    """The type of a vector's elements, or of a number."""
+    return shape_and_element(value)[1]
 
 
 _WRITE_HINTS = (CacheHint.CACHED, CacheHint.UNCACHED, CacheHint.WRITE_BACK, CacheHint.WRITE_THROUGH)

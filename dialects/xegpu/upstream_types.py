@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -11,8 +10,8 @@ from typing import Annotated, Any
 
 from mlir.dialects.arith import AtomicRMWKind
 
-from xegpu_py.dialects.xegpu import CacheHint, FenceScope, LaneShuffleMode, MemoryScope
-from xegpu_py.dialects.xetile.types import WgMap
+from xegpu_py.dialects.xegpu.matrix_ops import LaneShuffleMode
+from xegpu_py.dialects.xegpu.types import CacheHint, FenceScope, MemoryScope
 from xegpu_py.ir.builtin import bit_width, by, is_float, is_integer
 from xegpu_py.ir.codecs import Cursor, IntArrayCodec, Scope, TypeText, register_int_enum
 from xegpu_py.ir.definition import Attr, AttrCodec, Dialect, EnumCodec, Type
@@ -27,12 +26,15 @@ NAME = "upstream_xegpu"
 """The dialect's name in the IR. No text spells it."""
 
 
-class UpstreamXeGPU(Dialect, name=NAME):
+class UpstreamXeGPU(Dialect, name=NAME, namespace="xegpu"):
     """Upstream MLIR's XeGPU dialect, at workgroup, subgroup and lane level."""
 
-    spellings = ("xegpu",)
     any_attributes = True
     checks_texts = True
+
+    @classmethod
+    def prepared(cls, text: str) -> str:
+        return with_offsets(text)
 
 
 DIALECT = UpstreamXeGPU
@@ -479,47 +481,3 @@ def _offset(view: re.Match[str]) -> int | None:
 def _number(text: str) -> int | None:
     text = text.strip()
     return int(text) if text.isdigit() else None
-
-
-# From upstream's layouts of subgroups to xetile's maps.
-
-
-def subgroups_of(layout: Layout | Slice) -> int | None:
-    """The number of subgroups of a layout; None if it defines none."""
-    return math.prod(layout.sg_layout) if layout.sg_layout else None
-
-
-@lru_cache(maxsize=1024)
-def map_of(layout: Layout | Slice, shape: tuple[int, ...], split: int, subgroups: int) -> WgMap | None:
-    """The map of a matrix whose rows are the first `split` dimensions of a vector with a layout.
-
-    Which subgroup has which part may be another than upstream says: that changes no value. None if the layout is one of
-    other subgroups than the kernel's, or xetile cannot divide the matrix so.
-    """
-    root, left = layout.base, layout.kept
-    if not root.sg_layout or math.prod(root.sg_layout) != subgroups or len(left) != len(shape):
-        return None
-    grid = [root.sg_layout[d] for d in left]
-    data = [root.sg_data[d] for d in left] if root.sg_data else [max(1, n // g) for n, g in zip(shape, grid)]
-    found = [math.prod(grid[:split]), math.prod(grid[split:])]
-    # Subgroups along removed dimensions share the other dimensions.
-    shared = subgroups // math.prod(found)
-    if shared > 1:
-        if math.prod(shape[split:]) == 1:
-            found[1] *= shared
-        elif math.prod(shape[:split]) == 1:
-            found[0] *= shared
-        else:
-            return None
-    made = WgMap((found[0], found[1]), (math.prod(data[:split]), math.prod(data[split:])))
-    return made if made.problem_for((math.prod(shape[:split]), math.prod(shape[split:]))) is None else None
-
-
-def even_map(shape: tuple[int, int], subgroups: int) -> WgMap:
-    """A map by which each subgroup has a part of a matrix; if no map divides it, each subgroup has the whole matrix."""
-    rows, columns = shape
-    if rows % subgroups == 0:
-        return WgMap((subgroups, 1), (rows // subgroups, columns))
-    if columns % subgroups == 0:
-        return WgMap((1, subgroups), (rows, columns // subgroups))
-    return WgMap((1, subgroups), (rows, columns))

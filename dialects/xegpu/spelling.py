@@ -1,0 +1,71 @@
+"""The two spellings of XeGPU, the RFC's and upstream MLIR's, and which of them a text has."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+
+class Spelling(str, Enum):
+    """Whose syntax a text has: the RFC's, which IMEX's older programs have too, or that of upstream MLIR."""
+
+    RFC = "rfc"
+    UPSTREAM = "upstream"
+
+    @property
+    def owner(self) -> str:
+        """Whose it is, in diagnostics."""
+        return "the RFC" if self == Spelling.RFC else "upstream MLIR"
+
+
+_UPSTREAM_MARKS = re.compile(
+    r"#xegpu\.(?:layout|slice|block_tdesc_attr|scatter_tdesc_attr|mem_layout|range)\b|!xegpu\.mem_desc\b"
+    r"|\bxegpu\.(?:(?:load_nd|prefetch_nd|load|atomic_rmw\s+\w+)|(?:store_nd|store)\s+%[\w#]+\s*,)\s+%[\w#]+\s*\["
+    r"|\bxegpu\.create_nd_tdesc\s+%[\w#]+\s*(?::|(?:\[[^\]\n]*\]\s*)?,\s*shape\b)"
+    r"|\bxegpu\.(?:fence\s+memory_kind|convert_layout|create_mem_desc|load_matrix|store_matrix)\b"
+    r"|\bxegpu\.\w+ [^\n:]*<\{|\bVectorComputeFunctionINTEL\b"
+    r'|"xegpu\.\w+"\([^\n:]*<\{'
+)
+
+_RFC_MARKS = re.compile(r"\bxetile\.|\bmode\s*=\s*(?:vc|simt)\b|#xegpu\.(?:tdesc_attr|sg_map)\b|\bvnni_axis\b")
+
+_RFC_WORDS = ("xetile.", "mode", "tdesc_attr", "sg_map", "vnni_axis")
+"""Parts of the marks, which are searched for faster than they."""
+
+
+def _first(marks: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """The first mark that is not in a comment."""
+    starts = ((m, text.rfind("\n", 0, m.start()) + 1) for m in marks.finditer(text))
+    return next((m for m, start in starts if "//" not in text[start : m.start()]), None)
+
+
+def has_rfc_syntax(text: str) -> bool:
+    """Whether a text has syntax that upstream does not have: the RFC's, and XeTile's."""
+    return any(word in text for word in _RFC_WORDS) and _first(_RFC_MARKS, text) is not None
+
+
+def has_upstream_syntax(text: str) -> bool:
+    """Whether a text has syntax that upstream has and the RFC does not have."""
+    return _first(_UPSTREAM_MARKS, text) is not None
+
+
+def spelling_of(text: str) -> Spelling:
+    """The spelling of a text: the RFC's, unless something in it is only upstream's.
+
+    Programs of IMEX mark kernels in the RFC's spelling by upstream's `VectorComputeFunctionINTEL`: of a text with marks
+    of both, the RFC's decide.
+    """
+    is_upstream = "xegpu." in text and not has_rfc_syntax(text) and has_upstream_syntax(text)
+    return Spelling.UPSTREAM if is_upstream else Spelling.RFC
+
+
+def mixture(text: str) -> tuple[int, str] | None:
+    """The offset of syntax of the spelling in which a text is not read, and a note on it; None without such syntax."""
+    rfc, upstream = _first(_RFC_MARKS, text), _first(_UPSTREAM_MARKS, text)
+    if not rfc or not upstream or upstream[0] == "VectorComputeFunctionINTEL":
+        return None
+    other = " ".join(upstream[0].split())
+    return upstream.start(), (
+        f"'{other}' is the spelling of {Spelling.UPSTREAM.owner}, but '{rfc[0]}' is that of "
+        f"{Spelling.RFC.owner}: a module has one of them"
+    )
