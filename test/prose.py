@@ -48,6 +48,12 @@ AVOIDED = {
 }
 """Patterns that are not used, each with a replacement."""
 
+STATEMENT = re.compile(r"(?:^|[.:;!]\s+)(What|Which)\b[^.?|]*(?:\.|$)", re.DOTALL)
+"""A sentence that begins with a relative clause in place of a noun."""
+
+CLEAN = ("passes/analysis", "passes/rewriting", "passes/xegpu_to_visa")
+"""The folders in which no comment or docstring has such a sentence. The list grows."""
+
 TERMS = {
     "2D (?:block )?messages?": "2d-block-message", "DPAS(?!\\.md)": "dpas", "GRFs?": "grf", "IGC": "igc",
     "SIMT mode": "simt-mode",
@@ -89,6 +95,16 @@ def words(text: str, line: int = 1) -> Iterator[Finding]:
     for m in WORDS.finditer(text):
         instead = [*AVOIDED.values()][int(m.lastgroup[1:])]
         yield line + text.count("\n", 0, m.start()), f"'{m[0]}': {instead}"
+
+
+def statements(token: tokenize.TokenInfo) -> Iterator[Finding]:
+    """The sentences of a comment or docstring that begin with "What" or "Which" and are not questions."""
+    is_docstring = token.type == tokenize.STRING and token.string.startswith('"""')
+    if not (is_docstring or token.type == tokenize.COMMENT):
+        return
+    for m in STATEMENT.finditer(token.string.strip('"# ')):
+        line = token.start[0] + token.string.count("\n", 0, m.start(1))
+        yield line, f"'{' '.join(m[0].split())[:40]}': begin with the noun that the sentence is about"
 
 
 def terms(page: str) -> Iterator[Finding]:
@@ -167,6 +183,8 @@ def in_source(path: Path) -> Iterator[Finding]:
         for token in tokenize.tokenize(file.readline):
             if token.type in TOKENS:
                 yield from words(token.string, token.start[0])
+            if path.relative_to(ROOT).as_posix().startswith(CLEAN):
+                yield from statements(token)
 
 
 def in_lit_test(path: Path) -> Iterator[Finding]:

@@ -25,7 +25,7 @@ from xegpu_py.passes.xegpu_to_visa import (  # noqa: F401  (define the rules)
     memory_messages,
     vector,
 )
-from xegpu_py.passes.xegpu_to_visa.addresses import shared
+from xegpu_py.passes.xegpu_to_visa.addresses import allocate_slm
 from xegpu_py.passes.xegpu_to_visa.emitter import COPY, Emitter, Reg
 from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
 from xegpu_py.target import GRID_LIMIT, Target
@@ -79,12 +79,12 @@ class XeGPUToVisa(BodyPass):
     max_grid: int = GRID_LIMIT
 
     def run_with(self, op: ir.Operation, bodies: PendingFunctions) -> None:
-        wanted = [
+        functions = [
             f for f in visa.kernels(op) if self.kernel in ("", visa.name_of(f)) and not visa.is_lowered(f, bodies)
         ]
-        chosen = [(func, target_for(func, self.target, op)) for func in wanted]
-        verify(chosen)
-        for func, gpu in chosen:
+        functions_and_targets = [(func, target_for(func, self.target, op)) for func in functions]
+        verify(functions_and_targets)
+        for func, gpu in functions_and_targets:
             if self.target:
                 func.attributes[visa.TARGET] = ir.StringAttr.get(self.target, func.context)
             limits = {"bytes": self.max_bytes, "index": self.max_index, "grid": self.max_grid}
@@ -107,14 +107,14 @@ def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = Non
     Raises:
         DiagnosticError: at the op that cannot be lowered.
     """
-    where = position_of(func.location)
+    location = position_of(func.location)
     body = func.regions[0].blocks
     name = symbol_of(func)
     if len(body) != 1:
         message = f"kernel '{name}' has unstructured control flow, which cannot be lowered"
-        raise error_at(where, message, "run xegpu-lift-cf first, which converts branches to scf ops")
+        raise error_at(location, message, "run xegpu-lift-cf first, which converts branches to scf ops")
     block = body[0]
-    emit = Emitter(target, where=where)
+    emit = Emitter(target, where=location)
     limits = limits_of(func, target, limits or Limits())
     low = Lowering(target, emit, Ranges(func, limits), limits, any(op.name == "gpu.barrier" for op in walk(func)))
     count = len(ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value).inputs)
@@ -124,9 +124,9 @@ def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = Non
                 low.values[argument] = low.argument(i, argument)
                 continue
 
-            low.values[argument] = shared(low, ir.MemRefType(argument.type))
+            low.values[argument] = allocate_slm(low, ir.MemRefType(argument.type))
         except ValueError as e:
-            raise error_at(where, str(e)) from None
+            raise error_at(location, str(e)) from None
     if any(op.name in ("cf.assert", "gpu.printf") or is_print(op) for op in walk(func)):
         # Implicit inputs follow the explicit ones.
         low.print_buffer()
@@ -136,11 +136,11 @@ def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = Non
     fixed = frozenset(i.var for i in emit.inputs)
     merged = coalesce(emit.instructions, target, fixed)
     expand(emit, merged)
-    return _program(name, emit, low, merged, where, work_items(func))
+    return _program(name, emit, low, merged, location, work_items(func))
 
 
 def _program(
-    name: str, emit: Emitter, low: Lowering, merged: dict[Variable, Variable], where: Any, items: int
+    name: str, emit: Emitter, low: Lowering, merged: dict[Variable, Variable], location: Any, items: int
 ) -> Program:
     """The program after coalescing, without unused variables."""
     renamed: dict[Any, Any] = dict(merged)
@@ -167,14 +167,14 @@ def _program(
         tuple(p for p in emit.predicates if p in used),
         tuple(inputs),
         dict(sorted(attributes.items())),
-        (replace(keep_subnormals(low.target), where=where), *instructions),
-        where,
+        (replace(keep_subnormals(low.target), where=location), *instructions),
+        location,
     )
 
 
 # Coalescing: copies between variables that can share registers are removed, other copies become moves.
 
-_PLAIN = Instruction("fence_sw", {})
+_PLACEHOLDER = Instruction("fence_sw", {})
 
 
 def coalesce(
@@ -189,16 +189,16 @@ def coalesce(
         fixed: variables that never share registers, such as inputs.
     """
     pairs = [(i["dst"].var, i["src0"].var) for i in instructions if i.name == COPY]
-    pairs += _sums(instructions)
+    pairs += _dpas_accumulators(instructions)
     tracked = {v: n for n, v in enumerate(dict.fromkeys(v for pair in pairs for v in pair))}
     if not tracked:
         return {}
-    # The variables that are live at writes of each one and of those that share its registers, and all of these.
+    # For each variable: those that are live at a write of its registers, and those that share its registers.
     live = _live_at_writes(instructions, target, tracked)
     members = [1 << n for n in range(len(tracked))]
     merged: UnionFind[Variable] = UnionFind()
-    for to, source in pairs:
-        a, b = merged.find(to), merged.find(source)
+    for target_var, source in pairs:
+        a, b = merged.find(target_var), merged.find(source)
         n, m = tracked[a], tracked[b]
         if a == b or {a, b} & fixed or live[n] & members[m] or live[m] & members[n]:
             continue
@@ -208,19 +208,19 @@ def coalesce(
     return {v: merged.find(v) for v in tracked if merged.find(v) != v}
 
 
-def _sums(instructions: Sequence[Instruction]) -> list[tuple[Variable, Variable]]:
+def _dpas_accumulators(instructions: Sequence[Instruction]) -> list[tuple[Variable, Variable]]:
     """The results and accumulators of dpas: a chain of products needs only one set of registers if they share."""
-    found = []
+    pairs = []
     for inst in instructions:
         if inst.name in ("dpas", "bdpas") and inst["src0"].var is not None:
             to, acc = inst["dst"], inst["src0"]
             plain = not (to.offset or acc.offset or to.var.alias or acc.var.alias)
             if plain and to.var != acc.var and (to.var.type, to.var.count) == (acc.var.type, acc.var.count):
-                found.append((to.var, acc.var))
-    return found
+                pairs.append((to.var, acc.var))
+    return pairs
 
 
-def _uses(inst: Instruction, target: Target, tracked: dict[Variable, int]) -> tuple[int, int, int]:
+def _read_write_masks(inst: Instruction, target: Target, tracked: dict[Variable, int]) -> tuple[int, int, int]:
     """Bit masks of the variables that an instruction reads, writes, and writes completely."""
     reads = writes = whole = 0
     if inst.name == COPY:
@@ -243,19 +243,19 @@ def _first_writes(uses: list[tuple[int, int, int]]) -> list[tuple[int, int, int]
 
     A value is written at its definition, possibly by several instructions, and no earlier contents are read.
     """
-    seen = 0
-    found = []
+    written = 0
+    masks = []
     for reads, writes, whole in uses:
-        found.append((reads, writes, whole | (writes & ~seen)))
-        seen |= writes
-    return found
+        masks.append((reads, writes, whole | (writes & ~written)))
+        written |= writes
+    return masks
 
 
 def _live_at_writes(instructions: Sequence[Instruction], target: Target, tracked: dict[Variable, int]) -> list[int]:
     """For each tracked variable, the bit mask of the variables that are live at one of its writes."""
-    uses = _first_writes([_uses(i, target, tracked) for i in instructions])
+    uses = _first_writes([_read_write_masks(i, target, tracked) for i in instructions])
     # Copies do not affect control flow.
-    flow = Flow(Program("", instructions=tuple(_PLAIN if i.name == COPY else i for i in instructions)))
+    flow = Flow(Program("", instructions=tuple(_PLACEHOLDER if i.name == COPY else i for i in instructions)))
     live_in = [0] * len(flow.blocks)
     changed = True
     while changed:
@@ -270,7 +270,7 @@ def _live_at_writes(instructions: Sequence[Instruction], target: Target, tracked
             if live != live_in[n]:
                 live_in[n] = live
                 changed = True
-    found = [0] * len(tracked)
+    live_at_writes = [0] * len(tracked)
     for block, successors in zip(flow.blocks, flow.successors):
         live = 0
         for successor in successors:
@@ -278,11 +278,11 @@ def _live_at_writes(instructions: Sequence[Instruction], target: Target, tracked
         for at in reversed(block):
             reads, writes, whole = uses[at]
             inst = instructions[at]
-            others = live & ~reads if inst.name == COPY else live
+            live_others = live & ~reads if inst.name == COPY else live
             for number in _bits(writes):
-                found[number] |= others | (writes & ~whole)
+                live_at_writes[number] |= live_others | (writes & ~whole)
             live = (live & ~whole) | reads
-    return found
+    return live_at_writes
 
 
 def _bits(mask: int) -> Iterator[int]:
@@ -295,12 +295,18 @@ def _bits(mask: int) -> Iterator[int]:
 
 def expand(emit: Emitter, merged: dict[Variable, Variable]) -> None:
     """Remove copies within shared registers, and emit moves for the others."""
-    old, emit.instructions = emit.instructions, []
-    for inst in old:
+    instructions, emit.instructions = emit.instructions, []
+    for inst in instructions:
         if inst.name != COPY:
             emit.instructions.append(inst)
             continue
-        to, source = (merged.get(inst[n].var, inst[n].var) for n in ("dst", "src0"))
-        if to != source:
+        target_var, source = (merged.get(inst[n].var, inst[n].var) for n in ("dst", "src0"))
+        if target_var != source:
             emit.where = inst.where
-            emit.apply("mov", to.type, to.count, Reg(source, 0, source.count), into=Reg(to, 0, to.count))
+            emit.apply(
+                "mov",
+                target_var.type,
+                target_var.count,
+                Reg(source, 0, source.count),
+                into=Reg(target_var, 0, target_var.count),
+            )

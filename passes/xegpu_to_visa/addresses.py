@@ -27,14 +27,14 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     Value,
     const,
 )
-from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, rule
+from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, vc_lowering_rule
 from xegpu_py.visa.program import Guard, Raw
 from xegpu_py.visa.spec import DataShape
 
 # `memref`: addresses, and single elements.
 
 
-def flat(low: Lowering, mem: Memory, indices: Sequence[Numbers]) -> Numbers:
+def linear_offset(low: Lowering, mem: Memory, indices: Sequence[Numbers]) -> Numbers:
     """The offset of an element from the start of the buffer, in elements."""
     total = mem.offset
     for index, stride in zip(indices, mem.strides):
@@ -43,47 +43,46 @@ def flat(low: Lowering, mem: Memory, indices: Sequence[Numbers]) -> Numbers:
 
 
 def address_of(low: Lowering, mem: Memory, indices: Iterable[ir.Value]) -> tuple[Reg, int]:
-    """The address of an element: one in a register, and the bytes that its messages add to it."""
-    terms, strides = map(low.term_of, (mem.offset, *indices)), (low.index(1), *mem.strides)
+    """The address of an element: a register, and the bytes that messages add to it."""
+    terms, strides = map(low.affine_term, (mem.offset, *indices)), (low.index(1), *mem.strides)
     return low.element_address(mem.base, terms, strides, element_bytes(mem.element), mem.slm)
 
 
-def _shape_of(size: int) -> DataShape:
+def _element_shape(size: int) -> DataShape:
     """One element. A message that is not transposed also reads registers for the addresses of the other lanes."""
     return DataShape({1: "d8c32", 2: "d16c32", 4: "d32", 8: "d64"}[size], transpose=size >= 4)
 
 
-@rule("memref.load")
+@vc_lowering_rule("memref.load")
 def load(low: Lowering, op: ir.Operation) -> Value:
     """One element."""
     mem = low.handle(op.operands[0], Memory)
-    at, plus = address_of(low, mem, list(op.operands)[1:])
+    address, offset = address_of(low, mem, list(op.operands)[1:])
     size, name = element_bytes(mem.element), register_type(mem.element)
-    held = low.emit.whole({8: "uq"}.get(size, "ud"), 1)
-    low.emit.message("lsc_load", _shape_of(size), at, mem.slm, offset=plus, dst=low.emit.raw(held))
-    return Reg(low.emit.as_type(held, name).var, 0, 1)
+    data = low.emit.grf_reg({8: "uq"}.get(size, "ud"), 1)
+    low.emit.message("lsc_load", _element_shape(size), address, mem.slm, offset=offset, dst=low.emit.raw(data))
+    return Reg(low.emit.as_type(data, name).var, 0, 1)
 
 
-@rule("memref.store")
+@vc_lowering_rule("memref.store")
 def store(low: Lowering, op: ir.Operation) -> None:
     """One element."""
     value, target, *indices = op.operands
     mem = low.handle(target, Memory)
-    at, plus = address_of(low, mem, indices)
+    address, offset = address_of(low, mem, indices)
     size, name = element_bytes(mem.element), register_type(mem.element)
-    held = low.emit.whole({8: "uq"}.get(size, "ud"), 1)
-    into = Reg(low.emit.as_type(held, name).var, 0, 1)
-    low.emit.apply("mov", name, 1, low.numbers(value), into=into)
-    low.emit.message("lsc_store", _shape_of(size), at, mem.slm, offset=plus, src0=low.emit.raw(held))
+    data = low.emit.grf_reg({8: "uq"}.get(size, "ud"), 1)
+    target_reg = Reg(low.emit.as_type(data, name).var, 0, 1)
+    low.emit.apply("mov", name, 1, low.numbers(value), into=target_reg)
+    low.emit.message("lsc_store", _element_shape(size), address, mem.slm, offset=offset, src0=low.emit.raw(data))
 
 
-def _mixed(low: Lowering, static: Iterable[int], operands: Sequence[ir.Value]) -> list[Numbers]:
-    """Combine static numbers with the operands that give the dynamic ones, in order."""
-    dynamic, waiting = ir.ShapedType.get_dynamic_size(), iter(operands)
-    return [low.numbers(next(waiting)) if n == dynamic else low.index(n) for n in static]
+def _static_and_dynamic(low: Lowering, static: Iterable[int], operands: Sequence[ir.Value]) -> list[Numbers]:
+    dynamic, dynamic_operands = ir.ShapedType.get_dynamic_size(), iter(operands)
+    return [low.numbers(next(dynamic_operands)) if n == dynamic else low.index(n) for n in static]
 
 
-@rule("memref.subview", "memref.reinterpret_cast")
+@vc_lowering_rule("memref.subview", "memref.reinterpret_cast")
 def subview(low: Lowering, op: ir.Operation) -> Value:
     """A part of a memref: another offset, shape and strides."""
     mem = low.handle(op.operands[0], Memory)
@@ -91,26 +90,26 @@ def subview(low: Lowering, op: ir.Operation) -> Value:
     result = ir.MemRefType(op.results[0].type)
     if op.name == "memref.reinterpret_cast":
         return Memory(mem.base, offsets[0], tuple(sizes), tuple(strides), mem.element, mem.slm)
-    offset = flat(low, mem, offsets)
+    offset = linear_offset(low, mem, offsets)
     combined = [low.multiply(a, b) for a, b in zip(strides, mem.strides)]
-    kept = _kept_dimensions(low, sizes, result)
-    shape, steps = (tuple(group[i] for i in kept) for group in (sizes, combined))
+    dims = _kept_dimensions(low, sizes, result)
+    shape, steps = (tuple(group[i] for i in dims) for group in (sizes, combined))
     return Memory(mem.base, offset, shape, steps, mem.element, mem.slm)
 
 
 def _kept_dimensions(low: Lowering, sizes: Sequence[Numbers], result: ir.MemRefType) -> list[int]:
     """The dimensions that a subview keeps; dropped dimensions have size 1."""
     dropped = len(sizes) - result.rank
-    kept: list[int] = []
+    dims: list[int] = []
     for i, size in enumerate(sizes):
-        if dropped and size == low.index(1) and (len(kept) >= result.rank or result.shape[len(kept)] != 1):
+        if dropped and size == low.index(1) and (len(dims) >= result.rank or result.shape[len(dims)] != 1):
             dropped -= 1
             continue
-        kept.append(i)
-    return kept
+        dims.append(i)
+    return dims
 
 
-@rule("memref.collapse_shape", "memref.expand_shape")
+@vc_lowering_rule("memref.collapse_shape", "memref.expand_shape")
 def reshape(low: Lowering, op: ir.Operation) -> Value:
     """Collapse contiguous dimensions, or expand one."""
     mem = low.handle(op.operands[0], Memory)
@@ -125,7 +124,7 @@ def reshape(low: Lowering, op: ir.Operation) -> Value:
             shape.append(extent)
         strides = [mem.strides[group[-1]] for group in groups] if groups else []
     else:
-        shape = _mixed(low, op.attributes["static_output_shape"], list(op.operands)[1:])
+        shape = _static_and_dynamic(low, op.attributes["static_output_shape"], list(op.operands)[1:])
         strides = [low.index(1)] * len(shape)
         for group, stride in zip(groups, mem.strides):
             for i in reversed(group):
@@ -134,7 +133,7 @@ def reshape(low: Lowering, op: ir.Operation) -> Value:
     return Memory(mem.base, mem.offset, tuple(shape), tuple(strides), str(result.element_type), mem.slm)
 
 
-@rule("memref.transpose")
+@vc_lowering_rule("memref.transpose")
 def transpose(low: Lowering, op: ir.Operation) -> Value:
     """Permute the dimensions; no element moves."""
     mem = low.handle(op.operands[0], Memory)
@@ -143,20 +142,20 @@ def transpose(low: Lowering, op: ir.Operation) -> Value:
     return Memory(mem.base, mem.offset, shape, strides, mem.element, mem.slm)
 
 
-@rule("memref.cast", "memref.memory_space_cast", "memref.assume_alignment")
+@vc_lowering_rule("memref.cast", "memref.memory_space_cast", "memref.assume_alignment")
 def cast(low: Lowering, op: ir.Operation) -> Value | None:
     """The same memref."""
     return low.value(op.operands[0]) if len(op.results) else None
 
 
-@rule("builtin.unrealized_conversion_cast")
-def at_address(low: Lowering, op: ir.Operation) -> Value:
+@vc_lowering_rule("builtin.unrealized_conversion_cast")
+def unrealized_cast(low: Lowering, op: ir.Operation) -> Value:
     """Lower the `unrealized_conversion_cast`s that are supported.
 
     - From an i64 address to a memref; dynamic extents are unlimited.
     - From f32 to tf32, which have the same representation in registers.
     - Between integers of one width with another sign, and memrefs of such: the bits stay the same.
-    - From an argument with elements of 2 or 4 bits to the memref of bytes that it is passed as.
+    - From an argument with elements of 2 or 4 bits to the memref of bytes in whose form calls pass it.
     """
     result = op.results[0]
     if len(op.operands) == 1 and [str(element_of(v)) for v in (op.operands[0], result)] == ["f32", "tf32"]:
@@ -180,11 +179,11 @@ def at_address(low: Lowering, op: ir.Operation) -> Value:
     slm = is_slm(kind.memory_space)
     base = low.emit.as_type(low.emit.in_registers(low.numbers(op.operands[0])), "q")
     base = low.emit.apply("mov", "ud", 1, base) if slm else low.emit.as_type(base, "uq")
-    made = tuple(low.index(s) for s in strides)
-    return Memory(base, low.index(offset), shape, made, str(kind.element_type), slm)
+    stride_numbers = tuple(low.index(s) for s in strides)
+    return Memory(base, low.index(offset), shape, stride_numbers, str(kind.element_type), slm)
 
 
-@rule("memref.dim")
+@vc_lowering_rule("memref.dim")
 def dim(low: Lowering, op: ir.Operation) -> Value:
     """An extent."""
     index = low.numbers(op.operands[1])
@@ -196,13 +195,13 @@ def dim(low: Lowering, op: ir.Operation) -> Value:
     return shape[index.value]
 
 
-@rule("memref.extract_aligned_pointer_as_index")
+@vc_lowering_rule("memref.extract_aligned_pointer_as_index")
 def pointer(low: Lowering, op: ir.Operation) -> Value:
     """The buffer's address."""
     return low.handle(op.operands[0], Memory).base
 
 
-@rule("memref.extract_strided_metadata")
+@vc_lowering_rule("memref.extract_strided_metadata")
 def extract_strided_metadata(low: Lowering, op: ir.Operation) -> tuple[Value, ...]:
     """The base, offset, extents and strides of the memref."""
     mem = low.handle(op.operands[0], Memory)
@@ -210,16 +209,16 @@ def extract_strided_metadata(low: Lowering, op: ir.Operation) -> tuple[Value, ..
     return base, mem.offset, *mem.shape, *mem.strides
 
 
-@rule("memref.alloc", "memref.alloca")
+@vc_lowering_rule("memref.alloc", "memref.alloca")
 def allocate(low: Lowering, op: ir.Operation) -> Value:
     """Shared local memory."""
     memref = ir.MemRefType(op.results[0].type)
     if not is_slm(memref.memory_space):
         low.fail("can allocate only shared local memory", "use a memref in memory space 3")
-    return shared(low, memref)
+    return allocate_slm(low, memref)
 
 
-def shared(low: Lowering, memref: ir.MemRefType) -> Memory:
+def allocate_slm(low: Lowering, memref: ir.MemRefType) -> Memory:
     """Allocate shared local memory; elements of 2 or 4 bits become bytes."""
     memref = byte_memref(memref) if memref_bits(memref) else memref
     element = str(memref.element_type)
@@ -237,18 +236,18 @@ def shared(low: Lowering, memref: ir.MemRefType) -> Memory:
     )
 
 
-@rule("memref.dealloc", "memref.prefetch")
+@vc_lowering_rule("memref.dealloc", "memref.prefetch")
 def dealloc(low: Lowering, op: ir.Operation) -> None:
     """Emits nothing: shared local memory is freed at the end of the workgroup, and a prefetch is a hint."""
 
 
-@rule("memref.view")
+@vc_lowering_rule("memref.view")
 def view(low: Lowering, op: ir.Operation) -> Value:
     """Bytes of a buffer as elements of another type."""
     source, shift, *sizes = op.operands
     mem = low.handle(source, Memory)
     memref = ir.MemRefType(op.results[0].type)
-    shape = _mixed(low, memref.shape, sizes)
+    shape = _static_and_dynamic(low, memref.shape, sizes)
     strides: list[Numbers] = [low.index(1)]
     for n in reversed(shape[1:]):
         strides.insert(0, low.multiply(strides[0], n))
@@ -263,7 +262,7 @@ def view(low: Lowering, op: ir.Operation) -> Value:
 def load_line(low: Lowering, address: tuple[Reg, int], slm: bool, caches: str, count: int, name: str) -> Reg:
     """Load `count` numbers of vISA's type `name`, which one message moves, into new registers."""
     ((_, shape),) = line_messages(count * TYPES[name].bytes)
-    result = low.emit.whole(name, count)
+    result = low.emit.grf_reg(name, count)
     low.emit.message("lsc_load", shape, address[0], slm, offset=address[1], caches=caches, dst=low.emit.raw(result))
     return result
 
@@ -276,13 +275,15 @@ def store_line(
         start = value.first * value.format.bytes + at
         size = shape.vector * shape.memory_bytes
         root = value.var.root
-        whole = (root[1] + start) % low.target.grf_bytes == 0 and shape.transpose and root[0].align == "GRF"
-        piece = value if whole else low.emit.whole("ud", max(shape.vector, 1))
-        if not whole:
-            _move_bytes(low, Reg(value.var, 0, 1), start, piece, 0, size)
-        source = Raw(piece.var, start if whole else 0)
-        to, plus = address
-        low.emit.message("lsc_store", shape, to, slm, offset=plus + at, guard=guard, caches=caches, src0=source)
+        is_payload = (root[1] + start) % low.target.grf_bytes == 0 and shape.transpose and root[0].align == "GRF"
+        data = value if is_payload else low.emit.grf_reg("ud", max(shape.vector, 1))
+        if not is_payload:
+            _move_bytes(low, Reg(value.var, 0, 1), start, data, 0, size)
+        source = Raw(data.var, start if is_payload else 0)
+        address_reg, offset = address
+        low.emit.message(
+            "lsc_store", shape, address_reg, slm, offset=offset + at, guard=guard, caches=caches, src0=source
+        )
 
 
 def prefetch_line(low: Lowering, address: tuple[Reg, int], caches: str, size: int) -> None:

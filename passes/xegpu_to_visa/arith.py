@@ -24,7 +24,15 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     const,
     is_handle,
 )
-from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, LoweringRule, Results, choose, result_of, rule, sources_of
+from xegpu_py.passes.xegpu_to_visa.lowering import (
+    Lowering,
+    LoweringRule,
+    Results,
+    result_of,
+    select_handle,
+    sources_of,
+    vc_lowering_rule,
+)
 from xegpu_py.passes.xegpu_to_visa.register_values import (
     bf_as_f,
     combiner,
@@ -36,9 +44,9 @@ from xegpu_py.passes.xegpu_to_visa.register_values import divide as divide_integ
 from xegpu_py.visa.program import Flag, Immediate
 
 
-@rule("arith.constant", "index.constant")
+@vc_lowering_rule("arith.constant", "index.constant")
 def constant(low: Lowering, op: ir.Operation) -> Value:
-    """Scalars and splats become immediates; other vectors are moved to registers where they are first needed."""
+    """Lower scalars and splats to immediates; other vectors are moved to registers at their first use."""
     count, element, name = result_of(low, op)
     attribute = op.attributes["value"]
     if isinstance(attribute, ir.DenseElementsAttr):
@@ -68,11 +76,11 @@ def _float_constant(attribute: ir.Attribute, element: str, name: str, count: int
 def _constant_mask(low: Lowering, bits: list[bool]) -> Mask | KnownMask:
     if len(set(bits)) == 1:
         return KnownMask(bits[0], len(bits))
-    made = low.emit.mask(len(bits))
-    for i, predicate in enumerate(made.predicates):
+    mask = low.emit.mask(len(bits))
+    for i, predicate in enumerate(mask.predicates):
         pattern = sum(b << k for k, b in enumerate(bits[16 * i : 16 * i + 16]))
         low.emit.emit("setp", predicate.count, dst=Flag(predicate), src0=Immediate(pattern, "ud"))
-    return made
+    return mask
 
 
 def _dense(attribute: ir.DenseElementsAttr, element: str, name: str) -> Dense:
@@ -83,14 +91,14 @@ def _dense(attribute: ir.DenseElementsAttr, element: str, name: str) -> Dense:
     return Dense(tuple(values))
 
 
-_TRUTH = {
+_I1_LOGIC = {
     "add": "xor", "sub": "xor", "mul": "and", "and": "and", "or": "or", "xor": "xor",
     "maxs": "and", "mins": "or", "maxu": "or", "minu": "and",
 }  # fmt: skip
 """Logic operations for arithmetic on i1, where true is 1 unsigned and -1 signed."""
 
 
-def or_truth(rule: LoweringRule) -> LoweringRule:
+def with_i1_as_logic(rule: LoweringRule) -> LoweringRule:
     """Extend the rule of an op on integers to i1, where it becomes a logic operation."""
 
     def lowered(low: Lowering, op: ir.Operation) -> Results:
@@ -98,8 +106,8 @@ def or_truth(rule: LoweringRule) -> LoweringRule:
             return rule(low, op)
         count, kind = result_of(low, op)[0], integer_op(op)
         a, b = (low.mask(v) for v in op.operands)
-        if kind in _TRUTH:
-            return low.emit.flags(_TRUTH[kind], count, a, b)
+        if kind in _I1_LOGIC:
+            return low.emit.flags(_I1_LOGIC[kind], count, a, b)
         if kind.startswith("rem"):
             return KnownMask(False, count)
         # Only a shift by 0 and a division by a true divisor are defined; they give the first operand.
@@ -109,7 +117,7 @@ def or_truth(rule: LoweringRule) -> LoweringRule:
 
 
 def _binary(instruction: str) -> LoweringRule:
-    @or_truth
+    @with_i1_as_logic
     def rule(low: Lowering, op: ir.Operation) -> Value:
         count, element, name = result_of(low, op)
         a, b = sources_of(low, op)
@@ -117,31 +125,36 @@ def _binary(instruction: str) -> LoweringRule:
             # Shared with the indices of addresses, and computed before loops that do not change it.
             combine = low.add if instruction == "add" else low.multiply
             return combine(a, b, low.ranges.of(op.results[0]))
-        if isinstance(a, Const) and isinstance(b, Const) and not TYPES[name].is_float and instruction in _FOLDED:
+        if (
+            isinstance(a, Const)
+            and isinstance(b, Const)
+            and not TYPES[name].is_float
+            and instruction in _FOLDED_INSTRUCTIONS
+        ):
             return const(integers.SIGNED[f"{instruction}i"](a.value, b.value), name, count)
         if instruction == "mul" and name == "q":
             return product(low.emit, a, b, count)
         if {a.type, b.type, name} == {"d", "q"}:
-            a, b, name = _of_one_width(low, a, b, name, instruction)
+            a, b, name = _to_common_width(low, a, b, name, instruction)
         a, b = _constant_last(low, a, b)
         return low.emit.apply(instruction, name, count, a, b)
 
     return rule
 
 
-@rule("arith.addui_extended")
+@vc_lowering_rule("arith.addui_extended")
 def add_with_carry(low: Lowering, op: ir.Operation) -> tuple[Value, ...]:
-    """A sum, and where it is less than an operand, which is where it overflows."""
+    """A sum, and the mask of overflow, where the sum is less than an operand."""
     count, element, name = result_of(low, op)
     if element == "i1":
         a, b = (low.mask(v) for v in op.operands)
         return low.emit.flags("xor", count, a, b), low.emit.flags("and", count, a, b)
-    x, y = (low.emit.spread(low.emit.in_registers(n), count) for n in sources_of(low, op))
+    x, y = (low.emit.broadcast(low.emit.in_registers(n), count) for n in sources_of(low, op))
     total = low.emit.apply("add", name, count, x, y)
     return total, low.emit.compare("lt", count, low.emit.as_unsigned(total), low.emit.as_unsigned(x))
 
 
-@rule("arith.mulsi_extended", "arith.mului_extended")
+@vc_lowering_rule("arith.mulsi_extended", "arith.mului_extended")
 def whole_product(low: Lowering, op: ir.Operation) -> tuple[Value, ...]:
     """The lower and the upper half of a product; halves of 8 and 16 bits from a product of 32 bits."""
     count, element, name = result_of(low, op)
@@ -149,7 +162,7 @@ def whole_product(low: Lowering, op: ir.Operation) -> tuple[Value, ...]:
         # (-1) * (-1) and 1 * 1 are 1 in two bits.
         return low.emit.flags("and", count, *(low.mask(v) for v in op.operands)), KnownMask(False, count)
     emit, bits, is_signed = low.emit, TYPES[name].bits, op.name == "arith.mulsi_extended"
-    a, b = (emit.spread(emit.in_registers(n), count) for n in sources_of(low, op))
+    a, b = (emit.broadcast(emit.in_registers(n), count) for n in sources_of(low, op))
     x, y = (a, b) if is_signed else (emit.as_unsigned(a), emit.as_unsigned(b))
     wide = "d" if is_signed else "ud"
     if bits < 32:
@@ -160,54 +173,54 @@ def whole_product(low: Lowering, op: ir.Operation) -> tuple[Value, ...]:
         upper = emit.apply("mulh", wide, count, x, y)
         return emit.apply("mul", name, count, a, b), emit.as_type(upper, name)
     upper = emit.as_type(high_product(emit, emit.as_unsigned(a), emit.as_unsigned(b), count), name)
-    for factor, other in ((a, b), (b, a)) if is_signed else ():
-        # The unsigned number that a negative one is read as is 2^64 greater.
+    for factor, other_factor in ((a, b), (b, a)) if is_signed else ():
+        # Read as unsigned, a negative number is 2^64 greater.
         sign = emit.apply("asr", name, count, factor, const(bits - 1, "uw"))
-        excess = emit.apply("and", name, count, sign, other)
+        excess = emit.apply("and", name, count, sign, other_factor)
         upper = emit.apply("add", name, count, excess, upper, modifiers=("-",))
     return product(emit, a, b, count), upper
 
 
-_FOLDED = ("mul", "and", "or", "xor")
+_FOLDED_INSTRUCTIONS = ("mul", "and", "or", "xor")
 
 
-def _of_one_width(low: Lowering, a: Numbers, b: Numbers, name: str, instruction: str) -> tuple[Numbers, Numbers, str]:
+def _to_common_width(
+    low: Lowering, a: Numbers, b: Numbers, name: str, instruction: str
+) -> tuple[Numbers, Numbers, str]:
     """Convert indices of 32 and 64 bits to operands of one instruction; also returns the type of its result."""
     if instruction == "add" and name == "q":
-        return *low.wide_enough(*((b, a) if isinstance(a, Const) else (a, b))), name
+        return *low.widen_for_64_bit_sum(*((b, a) if isinstance(a, Const) else (a, b))), name
     if instruction in ("min", "max"):
         name = "q"
     # The low bits of sums, products and logic operations depend only on the operands' low bits.
-    return low.typed(a, name), low.typed(b, name), name
+    return low.cast(a, name), low.cast(b, name), name
 
 
 def _constant_last(low: Lowering, a: Numbers, b: Numbers) -> tuple[Numbers, Numbers]:
-    """Order commutative operands with a constant last."""
     if isinstance(a, Const) and isinstance(b, Const):
         a = low.emit.in_registers(a)
     return (b, a) if isinstance(a, Const) else (a, b)
 
 
-def _both(*names: str) -> list[str]:
-    """The names in `arith` and `index` of arithmetic on integers."""
+def _arith_and_index(*names: str) -> list[str]:
     return [*(f"arith.{name}i" for name in names), *(f"index.{name}" for name in names)]
 
 
-for _instruction, _names in {
-    "add": ["arith.addf", *_both("add")], "mul": ["arith.mulf", *_both("mul")], "and": _both("and"), "or": _both("or"),
-    "xor": _both("xor"), "max": ["arith.maxnumf", *_both("maxs")], "min": ["arith.minnumf", *_both("mins")],
-}.items():  # fmt: skip
-    rule(*_names)(_binary(_instruction))
+for _instruction, _floats, _integers in (
+    ("add", ["arith.addf"], ["add"]), ("mul", ["arith.mulf"], ["mul"]), ("and", [], ["and"]), ("or", [], ["or"]),
+    ("xor", [], ["xor"]), ("max", ["arith.maxnumf"], ["maxs"]), ("min", ["arith.minnumf"], ["mins"]),
+):  # fmt: skip
+    vc_lowering_rule(*_floats, *_arith_and_index(*_integers))(_binary(_instruction))
 
 
-@rule("arith.subf", *_both("sub"))
-@or_truth
+@vc_lowering_rule("arith.subf", *_arith_and_index("sub"))
+@with_i1_as_logic
 def sub(low: Lowering, op: ir.Operation) -> Value:
     """Addition of the negated second operand."""
     count, _, name = result_of(low, op)
     a, b = sources_of(low, op)
     if {a.type, b.type, name} == {"d", "q"}:
-        a, b = low.typed(a, name), low.typed(b, name)
+        a, b = low.cast(a, name), low.cast(b, name)
     if isinstance(a, Const) and isinstance(b, Const) and not TYPES[name].is_float:
         return const(a.value - b.value, name, count)
     if isinstance(b, Const):
@@ -222,24 +235,24 @@ SIGNS = {"bf": 0x8000, "ub": 0x80}
 """The sign bits of floats without a negate modifier: bf16, and f8E5M2, which is held in bytes."""
 
 
-def on_pattern(low: Lowering, instruction: str, numbers: Reg, pattern: int) -> Numbers:
+def apply_to_bits(low: Lowering, instruction: str, numbers: Reg, pattern: int) -> Numbers:
     """Apply a logic instruction to the bits of floats and a pattern."""
     name = {1: "ub", 2: "uw"}[numbers.format.bytes]
     bits = low.emit.as_type(numbers, name)
-    found = low.emit.apply(instruction, name, numbers.count, bits, const(pattern, name))
-    return low.emit.as_type(found, numbers.type)
+    result = low.emit.apply(instruction, name, numbers.count, bits, const(pattern, name))
+    return low.emit.as_type(result, numbers.type)
 
 
-@rule("arith.negf")
+@vc_lowering_rule("arith.negf")
 def negf(low: Lowering, op: ir.Operation) -> Value:
     """Flip the sign, also of NaN."""
     count, _, name = result_of(low, op)
     if name in SIGNS:
-        return on_pattern(low, "xor", low.reg(op.operands[0]), SIGNS[name])
+        return apply_to_bits(low, "xor", low.reg(op.operands[0]), SIGNS[name])
     return low.emit.apply("mov", name, count, low.numbers(op.operands[0]), modifiers=("-",))
 
 
-@rule("arith.divf")
+@vc_lowering_rule("arith.divf")
 def divf(low: Lowering, op: ir.Operation) -> Value:
     """Division."""
     count, _, name = result_of(low, op)
@@ -249,29 +262,29 @@ def divf(low: Lowering, op: ir.Operation) -> Value:
     return low.emit.apply("div", name, count, *map(low.emit.in_registers, (a, b)), most=16)
 
 
-@rule(*_both("maxu", "minu"))
-@or_truth
+@vc_lowering_rule(*_arith_and_index("maxu", "minu"))
+@with_i1_as_logic
 def min_max_unsigned(low: Lowering, op: ir.Operation) -> Value:
     """Minimum and maximum of unsigned integers."""
     count, _, name = result_of(low, op)
     sources = sources_of(low, op)
     if {n.type for n in sources} == {"d", "q"}:
         name = "q"
-        sources = [low.typed(n, name) for n in sources]
+        sources = [low.cast(n, name) for n in sources]
     a, b = _constant_last(low, *(low.emit.as_unsigned(n) for n in sources))
-    found = low.emit.apply("max" if "max" in op.name else "min", unsigned(name), count, a, b)
-    return low.emit.as_type(found, name)
+    result = low.emit.apply("max" if "max" in op.name else "min", unsigned(name), count, a, b)
+    return low.emit.as_type(result, name)
 
 
-@rule("arith.maximumf", "arith.minimumf")
+@vc_lowering_rule("arith.maximumf", "arith.minimumf")
 def minimum_maximum(low: Lowering, op: ir.Operation) -> Value:
-    """Minimum and maximum that give NaN if either operand is one."""
+    """Minimum and maximum whose result is NaN if either operand is NaN."""
     combine = combiner(low.emit, CombiningKind(op.name.removeprefix("arith.")), result_of(low, op)[2])
     return combine(*(low.reg(v) for v in op.operands))
 
 
-@rule(*_both("shl", "shrs", "shru"))
-@or_truth
+@vc_lowering_rule(*_arith_and_index("shl", "shrs", "shru"))
+@with_i1_as_logic
 def shift(low: Lowering, op: ir.Operation) -> Value:
     """Shifts."""
     count, element, name = result_of(low, op)
@@ -282,14 +295,14 @@ def shift(low: Lowering, op: ir.Operation) -> Value:
         narrow = name == NARROW and contains(bounds_of(b), (0, 31)) and (instruction == "shl" or a.type == NARROW)
         narrow = narrow and (instruction != "shr" or bounds_of(a)[0] >= 0)
         name = NARROW if narrow else INDEX
-        a, b = low.typed(a, name), low_half(low.emit, b, count)
+        a, b = low.cast(a, name), low_half(low.emit, b, count)
     if isinstance(a, Const):
         a = low.emit.in_registers(a)
     kind = name
     if instruction == "shr":
         a, kind = low.emit.as_unsigned(a), unsigned(name)
-    found = low.emit.apply(instruction, kind, count, a, low.emit.as_unsigned(b))
-    return low.emit.as_type(found, name)
+    result = low.emit.apply(instruction, kind, count, a, low.emit.as_unsigned(b))
+    return low.emit.as_type(result, name)
 
 
 _DIVISIONS = {
@@ -298,8 +311,8 @@ _DIVISIONS = {
 }  # fmt: skip
 
 
-@rule(*_both(*_DIVISIONS))
-@or_truth
+@vc_lowering_rule(*_arith_and_index(*_DIVISIONS))
+@with_i1_as_logic
 def divide(low: Lowering, op: ir.Operation) -> Value:
     """Integer division: by shifts where the divisor is a known power of two, else by way of floats, exactly.
 
@@ -314,23 +327,23 @@ def divide(low: Lowering, op: ir.Operation) -> Value:
         fits = bounds_of(a)[0] > -(1 << 31) or not contains((-1, -1), bounds_of(b))
         narrow = a.type == b.type == name == NARROW and (fits if signed else natural)
         name = NARROW if narrow else INDEX
-        a, b = low.typed(a, name), low.typed(b, name)
+        a, b = low.cast(a, name), low.cast(b, name)
     if isinstance(a, Const) and isinstance(b, Const) and b.value:
-        return const(_divide_known(a, b, kind, signed), name, count)
+        return const(_fold_division(a, b, kind, signed), name, count)
     if isinstance(b, Const) and b.value > 0 and b.value & (b.value - 1) == 0:
-        done = _divide_by_power(low, a, b.value, name, count, kind, signed)
-        if done is not None:
-            return done
+        quotient = _divide_by_power(low, a, b.value, name, count, kind, signed)
+        if quotient is not None:
+            return quotient
     if TYPES[name].bits < 64 and low.target.double_math:
         return _divide_in_f64(low, a, b, name, count, kind, signed)
     if TYPES[name].bits < 32:
         wide = "d" if signed else "ud"
         a, b = (low.emit.in_registers(n if signed else low.emit.as_unsigned(n), wide) for n in (a, b))
-    found = divide_integers(low.emit, a, b, count, kind, signed)
-    return low.emit.in_registers(found, name)
+    result = divide_integers(low.emit, a, b, count, kind, signed)
+    return low.emit.in_registers(result, name)
 
 
-def _divide_known(a: Const, b: Const, kind: str, signed: bool) -> int:
+def _fold_division(a: Const, b: Const, kind: str, signed: bool) -> int:
     mask = (1 << a.format.bits) - 1
     x, y = (a.value, b.value) if signed else (a.bits & mask, b.bits & mask)
     name = {"div": "divsi", "rem": "remsi", "floor": "floordivsi", "ceil": "ceildivsi"}[kind]
@@ -355,9 +368,9 @@ def _divide_by_power(
         # To round toward zero, add the divisor less one to negative numbers before the shift.
         if kind == "ceil" and not contains(bounds_of(a), (-(1 << 63), (1 << TYPES[name].bits - 1) - divisor)):
             # The sum might overflow.
-            rest = low.emit.apply("and", name, count, a, const(divisor - 1, name))
-            more = low.emit.apply("min", name, count, rest, const(1, name))
-            return low.emit.apply("add", name, count, low.emit.apply("asr", name, count, a, bits), more)
+            remainder = low.emit.apply("and", name, count, a, const(divisor - 1, name))
+            round_up = low.emit.apply("min", name, count, remainder, const(1, name))
+            return low.emit.apply("add", name, count, low.emit.apply("asr", name, count, a, bits), round_up)
         if kind == "ceil":
             biased: Numbers = low.emit.apply("add", name, count, a, const(divisor - 1, name))
         else:
@@ -367,33 +380,33 @@ def _divide_by_power(
         quotient = low.emit.apply("asr", name, count, biased, bits)
         if kind != "rem":
             return quotient
-        whole = low.emit.apply("shl", name, count, quotient, bits)
-        return low.emit.apply("add", name, count, whole, a, modifiers=("-",))
+        multiple = low.emit.apply("shl", name, count, quotient, bits)
+        return low.emit.apply("add", name, count, multiple, a, modifiers=("-",))
     return None
 
 
 def _divide_in_f64(low: Lowering, a: Numbers, b: Numbers, name: str, count: int, kind: str, signed: bool) -> Numbers:
     emit = low.emit
-    given = name if signed else unsigned(name)
-    x, y = (low.emit.as_type(emit.in_registers(n), given) for n in (a, b))
+    type_name = name if signed else unsigned(name)
+    x, y = (low.emit.as_type(emit.in_registers(n), type_name) for n in (a, b))
     quotient = emit.double_math("div", count, *(emit.in_registers(n, "df") for n in (x, y)))
     # An inexact quotient of 32-bit integers differs from every integer by more than the rounding error of f64.
-    whole = emit.in_registers(quotient, given)
+    quotient_int = emit.in_registers(quotient, type_name)
     if kind == "div":
-        return low.emit.as_type(whole, name)
-    product = emit.apply("mul", given, count, whole, y)
-    rest = emit.apply("add", given, count, product, x, modifiers=("-",))
+        return low.emit.as_type(quotient_int, name)
+    product = emit.apply("mul", type_name, count, quotient_int, y)
+    remainder = emit.apply("add", type_name, count, product, x, modifiers=("-",))
     if kind == "rem":
-        return low.emit.as_type(rest, name)
-    inexact = emit.compare("ne", count, rest, const(0, given))
+        return low.emit.as_type(remainder, name)
+    inexact = emit.compare("ne", count, remainder, const(0, type_name))
     if signed:
-        opposite = emit.compare("lt", count, emit.apply("xor", given, count, rest, y), const(0, given))
+        opposite = emit.compare("lt", count, emit.apply("xor", type_name, count, remainder, y), const(0, type_name))
         inexact = emit.flags("and", count, inexact, opposite if kind == "floor" else emit.flags("not", count, opposite))
-    step = emit.choose(inexact, given, count, const(-1 if kind == "floor" else 1, given), const(0, given))
-    return low.emit.as_type(emit.apply("add", given, count, whole, step), name)
+    step = emit.select(inexact, type_name, count, const(-1 if kind == "floor" else 1, type_name), const(0, type_name))
+    return low.emit.as_type(emit.apply("add", type_name, count, quotient_int, step), name)
 
 
-@rule("arith.cmpi", "index.cmp")
+@vc_lowering_rule("arith.cmpi", "index.cmp")
 def cmpi(low: Lowering, op: ir.Operation) -> Value:
     """Comparisons of integers."""
     count = result_of(low, op)[0]
@@ -406,7 +419,7 @@ def cmpi(low: Lowering, op: ir.Operation) -> Value:
         return _compare_truth(low, predicate, count, *(low.mask(v) for v in op.operands))
     a, b = sources_of(low, op)
     if {a.type, b.type} == {"d", "q"}:
-        a, b = low.typed(a, "q"), low.typed(b, "q")
+        a, b = low.cast(a, "q"), low.cast(b, "q")
     if predicate.startswith("u"):
         # Sign-extended numbers have the same unsigned order as their lower halves.
         a, b = low.emit.as_unsigned(a), low.emit.as_unsigned(b)
@@ -431,7 +444,7 @@ def _compare(low: Lowering, condition: str, count: int, a: Numbers, b: Numbers) 
     return low.emit.compare(condition, count, low.emit.in_registers(a) if isinstance(a, Const) else a, b)
 
 
-@rule("arith.cmpf")
+@vc_lowering_rule("arith.cmpf")
 def cmpf(low: Lowering, op: ir.Operation) -> Value:
     """Comparisons of floats, ordered and unordered."""
     count = result_of(low, op)[0]
@@ -452,46 +465,46 @@ def cmpf(low: Lowering, op: ir.Operation) -> Value:
         less, greater = (_compare(low, c, count, a, b) for c in ("lt", "gt"))
         either = emit.flags("or", count, less, greater)
         return either if predicate == "one" else emit.flags("not", count, either)
-    both = emit.flags("and", count, _compare(low, "eq", count, a, a), _compare(low, "eq", count, b, b))
-    return both if predicate == "ord" else emit.flags("not", count, both)
+    ordered = emit.flags("and", count, _compare(low, "eq", count, a, a), _compare(low, "eq", count, b, b))
+    return ordered if predicate == "ord" else emit.flags("not", count, ordered)
 
 
-@rule("arith.select")
+@vc_lowering_rule("arith.select")
 def select(low: Lowering, op: ir.Operation) -> Value | None:
     """Select by a scalar condition or lane by lane."""
     condition = low.value(op.operands[0])
     if isinstance(condition, KnownMask):
         return low.value(op.operands[1 if condition.value else 2])
     if is_handle(str(op.results[0].type)):
-        return choose(low, op)
+        return select_handle(low, op)
     count, _, name = result_of(low, op)
     mask = low.mask(op.operands[0])
     if not name:
         yes, no = low.mask(op.operands[1]), low.mask(op.operands[2])
         if mask.count != count:
-            chosen = low.emit.choose(mask, "w", count, const(1, "w"), const(0, "w"))
+            chosen = low.emit.select(mask, "w", count, const(1, "w"), const(0, "w"))
             mask = low.emit.compare("ne", count, chosen, const(0, "w"))
-        taken = low.emit.flags("and", count, mask, yes)
-        other = low.emit.flags("and", count, low.emit.flags("not", count, mask), no)
-        return low.emit.flags("or", count, taken, other)
+        from_yes = low.emit.flags("and", count, mask, yes)
+        from_no = low.emit.flags("and", count, low.emit.flags("not", count, mask), no)
+        return low.emit.flags("or", count, from_yes, from_no)
     a, b = (_number_for_choice(low, v, name) for v in list(op.operands)[1:])
-    return low.emit.choose(mask, name, count, a, b)
+    return low.emit.select(mask, name, count, a, b)
 
 
 def _number_for_choice(low: Lowering, value: ir.Value, name: str) -> Numbers:
-    found = low.numbers(value)
+    numbers = low.numbers(value)
     if name == "q":
-        return low.typed(found, name)
-    return bf_as_f(found) if isinstance(found, Const) and found.type == "bf" else found
+        return low.cast(numbers, name)
+    return bf_as_f(numbers) if isinstance(numbers, Const) and numbers.type == "bf" else numbers
 
 
-@rule("arith.bitcast")
+@vc_lowering_rule("arith.bitcast")
 def bitcast(low: Lowering, op: ir.Operation) -> Value:
     """The same bits as another type."""
     return low.emit.as_type(low.numbers(op.operands[0]), result_of(low, op)[2])
 
 
-@rule("index.sizeof")
+@vc_lowering_rule("index.sizeof")
 def sizeof(low: Lowering, op: ir.Operation) -> Value:
     """The bits of an index."""
     return low.index(TYPES[INDEX].bits)

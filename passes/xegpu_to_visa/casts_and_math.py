@@ -16,7 +16,7 @@ from xegpu_py.numerics.expansions import ALGORITHMS, Number
 from xegpu_py.numerics.formats import BF8, FLOATS, HF, HF8, TF32, TYPES
 from xegpu_py.passes.analysis.ir_queries import INDEX, register_type, shape_and_element, unsigned
 from xegpu_py.passes.analysis.target_messages import precision_of
-from xegpu_py.passes.xegpu_to_visa.arith import SIGNS, on_pattern
+from xegpu_py.passes.xegpu_to_visa.arith import SIGNS, apply_to_bits
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     MASK_LANES,
     Const,
@@ -27,10 +27,10 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     Reg,
     Value,
     const,
-    is_whole,
+    is_whole_variable,
 )
-from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, result_of, rule
-from xegpu_py.passes.xegpu_to_visa.register_values import assign, bf_as_f, divide, half, with_sign
+from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, result_of, vc_lowering_rule
+from xegpu_py.passes.xegpu_to_visa.register_values import assign, bf_as_f, divide, half_of_64_bits, with_sign
 from xegpu_py.passes.xegpu_to_visa.vector import gather
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Guard, Instruction, Raw, Vector
@@ -52,7 +52,7 @@ def convert(low: Lowering, source: Numbers, name: str, count: int) -> Reg:
     return low.emit.apply("mov", name, count, source)
 
 
-@rule("arith.extsi", "arith.trunci", "arith.index_cast", "index.casts", "arith.sitofp")
+@vc_lowering_rule("arith.extsi", "arith.trunci", "arith.index_cast", "index.casts", "arith.sitofp")
 def convert_signed(low: Lowering, op: ir.Operation) -> Value | None:
     """Conversions from signed integers, and truncation."""
     count, element, name = result_of(low, op)
@@ -69,7 +69,7 @@ def convert_signed(low: Lowering, op: ir.Operation) -> Value | None:
     return _convert(low, op, numbers)
 
 
-@rule("arith.extui", "arith.index_castui", "index.castu", "arith.uitofp")
+@vc_lowering_rule("arith.extui", "arith.index_castui", "index.castu", "arith.uitofp")
 def convert_unsigned(low: Lowering, op: ir.Operation) -> Value | None:
     """Conversions from unsigned integers."""
     count, element, name = result_of(low, op)
@@ -80,7 +80,7 @@ def convert_unsigned(low: Lowering, op: ir.Operation) -> Value | None:
     if element == "i1":
         return _lowest_bit(low, numbers, count)
     if shape_and_element(op.operands[0])[1] == "index" and TYPES[name].bits == 64:
-        numbers = low.typed(numbers, INDEX)
+        numbers = low.cast(numbers, INDEX)
     numbers = low.emit.as_unsigned(numbers)
     if isinstance(numbers, Const) and not TYPES[name].is_float:
         return const(numbers.bits, name, count)
@@ -90,46 +90,45 @@ def convert_unsigned(low: Lowering, op: ir.Operation) -> Value | None:
 
 
 def _lowest_bit(low: Lowering, numbers: Numbers, count: int) -> Mask:
-    """Integers truncated to truth values."""
     bit = low.emit.apply("and", numbers.type, count, low.emit.in_registers(numbers), const(1, numbers.type))
     return low.emit.compare("ne", count, bit, const(0, numbers.type))
 
 
-def _from_mask(low: Lowering, op: ir.Operation, one: int) -> Value:
+def _from_mask(low: Lowering, op: ir.Operation, true_value: int) -> Value:
     count, _, name = result_of(low, op)
-    known = low.value(op.operands[0])
-    if isinstance(known, KnownMask):
-        return const(one if known.value else 0, name, count)
+    mask = low.value(op.operands[0])
+    if isinstance(mask, KnownMask):
+        return const(true_value if mask.value else 0, name, count)
     first = "f" if name == "bf" else name
-    found = low.emit.choose(low.mask(op.operands[0]), first, count, const(one, first), const(0, first))
-    return low.emit.in_registers(found, name)
+    numbers = low.emit.select(low.mask(op.operands[0]), first, count, const(true_value, first), const(0, first))
+    return low.emit.in_registers(numbers, name)
 
 
-@rule("arith.extf")
+@vc_lowering_rule("arith.extf")
 def extf(low: Lowering, op: ir.Operation) -> Value | None:
     """Widening of floats; floats of 8 bits go through f16."""
     count, _, name = result_of(low, op)
     numbers = low.numbers(op.operands[0])
     element = shape_and_element(op.operands[0])[1]
     if bit_width(element) == 8:
-        half = half_of(low.emit, element, low.reg(op.operands[0]))
+        half = f8_to_hf(low.emit, element, low.reg(op.operands[0]))
         return half if name == "hf" else convert(low, half, name, count)
     return _convert(low, op, numbers)
 
 
-@rule("arith.truncf")
+@vc_lowering_rule("arith.truncf")
 def truncf(low: Lowering, op: ir.Operation) -> Value | None:
     """Narrowing of floats, rounded to nearest even: to f8E5M2 by fcvt, and to tf32 where fcvt supports it."""
     count, element, _ = result_of(low, op)
     numbers = low.numbers(op.operands[0])
     if bit_width(element) == 8:
-        return byte_of(low.emit, element, low.emit.spread(low.emit.in_registers(numbers), count))
+        return hf_to_f8(low.emit, element, low.emit.broadcast(low.emit.in_registers(numbers), count))
     if element == "tf32":
-        return _to_tf32(low, low.emit.spread(low.emit.in_registers(numbers), count))
+        return _to_tf32(low, low.emit.broadcast(low.emit.in_registers(numbers), count))
     return _convert(low, op, numbers)
 
 
-def half_of(emit: Emitter, element: str, numbers: Reg) -> Reg:
+def f8_to_hf(emit: Emitter, element: str, numbers: Reg) -> Reg:
     """Convert f8E5M2 or f8E4M3FN to hf exactly; NaN becomes the canonical NaN."""
     count = numbers.count
     if element == "f8E5M2" and "fcvt" not in emit.target.absent:
@@ -141,16 +140,16 @@ def half_of(emit: Emitter, element: str, numbers: Reg) -> Reg:
     if element == "f8E5M2":
         number = emit.compare("le", count, magnitude, word(BF8.infinity))
         placed = emit.apply("shl", "uw", count, bits, word(8))
-        return emit.choose(number, "hf", count, emit.as_type(placed, "hf"), Const(HF.nan, "hf", count))
+        return emit.select(number, "hf", count, emit.as_type(placed, "hf"), Const(HF.nan, "hf", count))
     # The shifted bits are an hf number whose exponent is too small by 8, also for subnormal numbers.
     sign = emit.apply("shl", "uw", count, emit.apply("and", "uw", count, bits, word(0x80)), word(8))
     placed = emit.apply("or", "uw", count, emit.apply("shl", "uw", count, magnitude, word(7)), sign)
     scaled = emit.apply("mul", "hf", count, emit.as_type(placed, "hf"), const(256, "hf"))
     number = emit.compare("ne", count, magnitude, word(0x7F))
-    return emit.choose(number, "hf", count, scaled, Const(HF.nan, "hf", count))
+    return emit.select(number, "hf", count, scaled, Const(HF.nan, "hf", count))
 
 
-def byte_of(emit: Emitter, element: str, numbers: Reg) -> Reg:
+def hf_to_f8(emit: Emitter, element: str, numbers: Reg) -> Reg:
     """Round hf to nearest even to f8E5M2 or f8E4M3FN; numbers beyond the greatest f8E4M3FN become NaN."""
     count, fmt = numbers.count, FLOATS[element]
     if fmt is BF8 and "fcvt" not in emit.target.absent:
@@ -168,18 +167,18 @@ def byte_of(emit: Emitter, element: str, numbers: Reg) -> Reg:
     if fmt is BF8:
         signed = emit.apply("or", "uw", count, rounded, sign)
         number = emit.compare("le", count, magnitude, word(HF.infinity))
-        return emit.in_registers(emit.choose(number, "uw", count, signed, word(BF8.nan)), "ub")
+        return emit.in_registers(emit.select(number, "uw", count, signed, word(BF8.nan)), "ub")
     rounded = emit.apply("add", "w", count, rounded, const(-64, "w"))
     # Numbers from 2 to 4 have the same last bit as subnormal results.
     size = emit.as_type(magnitude, "hf")
     shifted = emit.as_type(emit.apply("add", "hf", count, size, const(2, "hf")), "w")
     small = emit.apply("add", "w", count, shifted, const(-0x4000, "w"))
     normal = emit.compare("ge", count, magnitude, word(0x2400))
-    found = emit.choose(normal, "w", count, emit.as_type(rounded, "w"), small)
-    limited = emit.apply("min", "w", count, found, const(HF8.nan, "w"))
+    magnitude_bits = emit.select(normal, "w", count, emit.as_type(rounded, "w"), small)
+    limited = emit.apply("min", "w", count, magnitude_bits, const(HF8.nan, "w"))
     signed = emit.apply("or", "uw", count, emit.as_type(limited, "uw"), sign)
     number = emit.compare("ne", count, limited, const(HF8.nan, "w"))
-    return emit.in_registers(emit.choose(number, "uw", count, signed, word(HF8.nan)), "ub")
+    return emit.in_registers(emit.select(number, "uw", count, signed, word(HF8.nan)), "ub")
 
 
 def _to_tf32(low: Lowering, numbers: Reg) -> Reg:
@@ -197,9 +196,9 @@ def _to_tf32(low: Lowering, numbers: Reg) -> Reg:
     exponent = emit.apply("and", "ud", count, bits, word(0x7F800000))
     normal = emit.compare("ne", count, exponent, word(0))
     sign = emit.apply("and", "ud", count, bits, word(0x80000000))
-    found = emit.choose(normal, "ud", count, rounded, sign)
+    magnitude_bits = emit.select(normal, "ud", count, rounded, sign)
     number = emit.compare("eq", count, numbers, numbers)
-    return emit.as_type(emit.choose(number, "ud", count, found, word(TF32.nan)), "f")
+    return emit.as_type(emit.select(number, "ud", count, magnitude_bits, word(TF32.nan)), "f")
 
 
 def _to_truth(low: Lowering, op: ir.Operation) -> Value:
@@ -211,59 +210,61 @@ def _to_truth(low: Lowering, op: ir.Operation) -> Value:
     return low.emit.compare(condition, result_of(low, op)[0], values, const(limit, name))
 
 
-@rule("arith.fptosi", "arith.fptoui")
+@vc_lowering_rule("arith.fptosi", "arith.fptoui")
 def to_integer(low: Lowering, op: ir.Operation) -> Value | None:
     """Toward zero."""
     if result_of(low, op)[1] == "i1":
         return _to_truth(low, op)
     count, _, name = result_of(low, op)
-    found = convert(low, low.numbers(op.operands[0]), unsigned(name) if op.name == "arith.fptoui" else name, count)
-    return low.emit.as_type(found, name)
+    integers = convert(low, low.numbers(op.operands[0]), unsigned(name) if op.name == "arith.fptoui" else name, count)
+    return low.emit.as_type(integers, name)
 
 
 # `math`: functions with a vISA instruction, algorithms for the others, and counts of bits.
 
 
-def _finish(low: Lowering, op: ir.Operation, found: Reg) -> Value:
+def _convert_result(low: Lowering, op: ir.Operation, numbers: Reg) -> Value:
     count, _, name = result_of(low, op)
-    return low.emit.in_registers(low.emit.spread(found, count), name)
+    return low.emit.in_registers(low.emit.broadcast(numbers, count), name)
 
 
-_DIRECT = {
+_MATH_INSTRUCTIONS = {
     "math.exp2": "exp", "math.log2": "log", "math.sqrt": "sqrt", "math.rsqrt": "rsqrt", "math.sin": "sin",
     "math.cos": "cos",
 }  # fmt: skip
 
 
-@rule(*_DIRECT)
-def direct(low: Lowering, op: ir.Operation) -> Value | None:
+@vc_lowering_rule(*_MATH_INSTRUCTIONS)
+def single_instruction(low: Lowering, op: ir.Operation) -> Value | None:
     """Functions that are one instruction."""
     if op.name == "math.sqrt" and result_of(low, op)[2] == "df":
         return low.emit.double_math("sqrt", result_of(low, op)[0], low.numbers(op.operands[0]))
     source = low.emit.in_registers(low.numbers(op.operands[0]))
-    return _finish(low, op, low.emit.apply(_DIRECT[op.name], source.type, source.count, source, most=16))
+    return _convert_result(
+        low, op, low.emit.apply(_MATH_INSTRUCTIONS[op.name], source.type, source.count, source, most=16)
+    )
 
 
-_ROUNDINGS = {"math.floor": "rndd", "math.ceil": "rndu", "math.roundeven": "rnde", "math.trunc": "rndz"}
+_ROUNDING_INSTRUCTIONS = {"math.floor": "rndd", "math.ceil": "rndu", "math.roundeven": "rnde", "math.trunc": "rndz"}
 
 
-@rule(*_ROUNDINGS)
+@vc_lowering_rule(*_ROUNDING_INSTRUCTIONS)
 def rounding(low: Lowering, op: ir.Operation) -> Value:
     """Rounding to integral values, in f, the only type that vISA rounds."""
     source = low.emit.in_registers(low.numbers(op.operands[0]), "f")
-    return _finish(low, op, low.emit.apply(_ROUNDINGS[op.name], "f", source.count, source))
+    return _convert_result(low, op, low.emit.apply(_ROUNDING_INSTRUCTIONS[op.name], "f", source.count, source))
 
 
-@rule("math.absf")
+@vc_lowering_rule("math.absf")
 def absf(low: Lowering, op: ir.Operation) -> Value:
     """Clear the sign, also of NaN."""
     count, _, name = result_of(low, op)
     if name in SIGNS:
-        return on_pattern(low, "and", low.reg(op.operands[0]), SIGNS[name] - 1)
+        return apply_to_bits(low, "and", low.reg(op.operands[0]), SIGNS[name] - 1)
     return low.emit.apply("mov", name, count, low.numbers(op.operands[0]), modifiers=("abs",))
 
 
-@rule("math.copysign")
+@vc_lowering_rule("math.copysign")
 def copysign(low: Lowering, op: ir.Operation) -> Value:
     """The first operand's magnitude with the second one's sign, bit by bit."""
     count, _, name = result_of(low, op)
@@ -273,7 +274,7 @@ def copysign(low: Lowering, op: ir.Operation) -> Value:
     return low.emit.as_type(with_sign(low.emit, size, b), name)
 
 
-@rule("math.absi")
+@vc_lowering_rule("math.absi")
 def absi(low: Lowering, op: ir.Operation) -> Value:
     """The magnitude."""
     count, _, name = result_of(low, op)
@@ -283,7 +284,7 @@ def absi(low: Lowering, op: ir.Operation) -> Value:
 _CONDITIONS = {"oeq": "eq", "une": "ne", "olt": "lt", "oge": "ge"}
 
 _INSTRUCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
-    **{name: (instruction, ()) for name, instruction in (_DIRECT | _ROUNDINGS).items()},
+    **{name: (instruction, ()) for name, instruction in (_MATH_INSTRUCTIONS | _ROUNDING_INSTRUCTIONS).items()},
     "arith.addf": ("add", ()),
     "arith.mulf": ("mul", ()),
     "arith.divf": ("div", ()),
@@ -294,9 +295,9 @@ _INSTRUCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
 """The instruction of an op, and the modifiers of its operands."""
 
 
-def _apply(emit: Emitter, name: str, *given: Any) -> Any:
+def _emit_formula_op(emit: Emitter, name: str, *arguments: Any) -> Any:
     """Emit the instruction of an op of a formula of `numerics.expansions`, in f."""
-    values: list[Any] = [const(v, "f") if isinstance(v, float) else v for v in given]
+    values: list[Any] = [const(v, "f") if isinstance(v, float) else v for v in arguments]
     count = max(v.count for v in values)
     if name in _CONDITIONS:
         return emit.compare(_CONDITIONS[name], count, *values)
@@ -306,7 +307,7 @@ def _apply(emit: Emitter, name: str, *given: Any) -> Any:
         return emit.flags(name.removeprefix("arith.").removesuffix("i"), count, *values)
     if name == "arith.select":
         truth, yes, no = values
-        return emit.choose(truth, "f", count, yes, no)
+        return emit.select(truth, "f", count, yes, no)
     if name == "math.copysign":
         # The sign bit of the magnitude is clear.
         magnitude, sign = (emit.as_type(v, "ud") for v in values)
@@ -314,7 +315,7 @@ def _apply(emit: Emitter, name: str, *given: Any) -> Any:
         return emit.as_type(emit.apply("or", "ud", count, sign, magnitude), "f")
     if name == "arith.subf":
         return emit.apply("add", "f", count, emit.in_registers(values[1]), values[0], modifiers=("-",))
-    if name == "arith.divf" and given[0] == 1.0:
+    if name == "arith.divf" and arguments[0] == 1.0:
         return emit.apply("inv", "f", count, values[1], most=16)
     instruction, modifiers = _INSTRUCTIONS[name]
     operands = map(emit.in_registers, values) if instruction == "mad" else values
@@ -322,17 +323,17 @@ def _apply(emit: Emitter, name: str, *given: Any) -> Any:
     return emit.apply(instruction, "f", count, *operands, modifiers=modifiers, most=most)
 
 
-@rule(*ALGORITHMS)
+@vc_lowering_rule(*ALGORITHMS)
 def algorithm(low: Lowering, op: ir.Operation) -> Value:
     """Functions that are formulas of instructions, computed in f."""
     values = [low.emit.in_registers(low.numbers(v), "f") for v in op.operands]
     if len({v.count for v in values}) > 1:
-        values = [low.emit.spread(v, result_of(low, op)[0]) for v in values]
-    apply = partial(_apply, low.emit)
-    return _finish(low, op, ALGORITHMS[op.name](*(Number(v, apply) for v in values)).value)
+        values = [low.emit.broadcast(v, result_of(low, op)[0]) for v in values]
+    apply = partial(_emit_formula_op, low.emit)
+    return _convert_result(low, op, ALGORITHMS[op.name](*(Number(v, apply) for v in values)).value)
 
 
-@rule("math.ctpop", "math.ctlz", "math.cttz")
+@vc_lowering_rule("math.ctpop", "math.ctlz", "math.cttz")
 def count_bits(low: Lowering, op: ir.Operation) -> Value:
     """Set bits, or the zeros above or below them, by `cbit` and `lzd` of 32 bits each.
 
@@ -345,44 +346,46 @@ def count_bits(low: Lowering, op: ir.Operation) -> Value:
     emit, source = low.emit, low.numbers(op.operands[0])
     name = INDEX if element == "index" else name
     bits, kind = TYPES[name].bits, unsigned(name)
-    numbers = emit.spread(emit.in_registers(low.emit.as_unsigned(low.typed(source, name))), count)
+    numbers = emit.broadcast(emit.in_registers(low.emit.as_unsigned(low.cast(source, name))), count)
     if op.name == "math.cttz":
         below = emit.apply("add", kind, count, numbers, const(-1, name))
         numbers = emit.apply("and", kind, count, emit.apply("not", kind, count, numbers), below)
-    parts = [emit.in_registers(numbers, "ud")] if bits < 64 else [half(emit, numbers, u) for u in (False, True)]
+    parts = (
+        [emit.in_registers(numbers, "ud")] if bits < 64 else [half_of_64_bits(emit, numbers, u) for u in (False, True)]
+    )
     if op.name != "math.ctlz":
         counts = [emit.apply("cbit", "ud", count, part) for part in parts]
-        found = counts[0] if len(counts) == 1 else emit.apply("add", "ud", count, *counts)
+        total = counts[0] if len(counts) == 1 else emit.apply("add", "ud", count, *counts)
     else:
-        found = _leading(low, parts, count)
+        total = _leading_zeros(low, parts, count)
         if bits < 32:
-            found = emit.apply("add", "ud", count, found, const(bits - 32, "d"))
-    return emit.in_registers(found, name)
+            total = emit.apply("add", "ud", count, total, const(bits - 32, "d"))
+    return emit.in_registers(total, name)
 
 
-def _leading(low: Lowering, parts: list[Reg], count: int) -> Reg:
+def _leading_zeros(low: Lowering, parts: list[Reg], count: int) -> Reg:
     """Leading zeros of integers of 32 bits, or of 64 bits in two halves."""
     emit = low.emit
     zeros = [emit.apply("lzd", "ud", count, part) for part in parts]
     if len(parts) == 1:
         return zeros[0]
-    more = emit.apply("add", "ud", count, zeros[0], const(32, "ud"))
-    return emit.choose(emit.compare("eq", count, parts[1], const(0, "ud")), "ud", count, more, zeros[1])
+    lower_zeros = emit.apply("add", "ud", count, zeros[0], const(32, "ud"))
+    return emit.select(emit.compare("eq", count, parts[1], const(0, "ud")), "ud", count, lower_zeros, zeros[1])
 
 
 # `arith.remf`: the exact remainder of a quotient of floats that is rounded toward zero.
 
 
-@rule("arith.remf")
+@vc_lowering_rule("arith.remf")
 def remf(low: Lowering, op: ir.Operation) -> Value:
     """Computed with integers in f64 or f32; f16 and bf16 are computed in f32, which gives the same remainder."""
     count, _, name = result_of(low, op)
     emit, wide = low.emit, "df" if name == "df" else "f"
-    x, y = (emit.spread(emit.in_registers(low.numbers(v), wide), count) for v in op.operands)
+    x, y = (emit.broadcast(emit.in_registers(low.numbers(v), wide), count) for v in op.operands)
     result = emit.reg(wide, count)
     for start in range(0, count, MASK_LANES):
         lanes = min(count - start, MASK_LANES)
-        a, b = (emit.apply("mov", wide, lanes, n.part(start, lanes)) for n in (x, y))
+        a, b = (emit.apply("mov", wide, lanes, n.slice(start, lanes)) for n in (x, y))
         emit.apply("mov", wide, lanes, _remainder(emit, a, b), into=Reg(result.var, start, lanes))
     return emit.in_registers(result, name)
 
@@ -391,7 +394,7 @@ _FRACTION = {"f": 23, "df": 52}
 """Stored bits of the mantissa."""
 
 
-class _Parts(Struct, frozen=True):
+class _FloatParts(Struct, frozen=True):
     """Magnitudes as integers times powers of two.
 
     Attributes:
@@ -405,7 +408,7 @@ class _Parts(Struct, frozen=True):
     exponent: Reg
 
 
-def _parts(emit: Emitter, numbers: Reg) -> _Parts:
+def _float_parts(emit: Emitter, numbers: Reg) -> _FloatParts:
     form, count, kind = numbers.format, numbers.count, unsigned(numbers.type)
     fraction = _FRACTION[numbers.type]
     size = emit.apply("and", kind, count, emit.as_type(numbers, kind), const((1 << form.bits - 1) - 1, kind))
@@ -413,10 +416,10 @@ def _parts(emit: Emitter, numbers: Reg) -> _Parts:
     mantissa = emit.apply("and", kind, count, size, const((1 << fraction) - 1, kind))
     normal = emit.compare("ne", count, exponent, const(0, kind))
     whole = emit.apply("or", kind, count, mantissa, const(1 << fraction, kind))
-    return _Parts(
+    return _FloatParts(
         size,
-        emit.choose(normal, kind, count, whole, mantissa),
-        emit.choose(normal, kind, count, exponent, const(1, kind)),
+        emit.select(normal, kind, count, whole, mantissa),
+        emit.select(normal, kind, count, exponent, const(1, kind)),
     )
 
 
@@ -428,62 +431,62 @@ def _remainder(emit: Emitter, x: Reg, y: Reg) -> Reg:
     """
     name, count, form = x.type, x.count, x.format
     kind, fraction, signed = unsigned(name), _FRACTION[name], {"f": "d", "df": "q"}[name]
-    a, b = _parts(emit, x), _parts(emit, y)
-    rest = emit.reg(kind, count)
-    emit.apply("mov", kind, count, divide(emit, a.mantissa, b.mantissa, count, "rem", False), into=rest)
-    left = emit.reg("d", count)
+    a, b = _float_parts(emit, x), _float_parts(emit, y)
+    remainder = emit.reg(kind, count)
+    emit.apply("mov", kind, count, divide(emit, a.mantissa, b.mantissa, count, "rem", False), into=remainder)
+    steps_left = emit.reg("d", count)
     steps = emit.apply("add", signed, count, b.exponent, a.exponent, modifiers=("-",))
-    emit.apply("mov", "d", count, steps, into=left)
+    emit.apply("mov", "d", count, steps, into=steps_left)
     below = emit.compare("lt", count, steps, const(0, signed))
     pending = emit.mask(count)
     begin, end = emit.label("Remainder"), emit.label("Divided")
     with emit.scope():
-        emit.place(begin)
-        assign(emit, pending, emit.compare("gt", count, left, const(0, "d")))
-        emit.emit("jmp", guard=_none(emit, pending), no_mask=False, label=end)
-        double = emit.apply("add", kind, count, rest, rest)
+        emit.emit_label(begin)
+        assign(emit, pending, emit.compare("gt", count, steps_left, const(0, "d")))
+        emit.emit("jmp", guard=_none_set_guard(emit, pending), no_mask=False, label=end)
+        double = emit.apply("add", kind, count, remainder, remainder)
         less = emit.apply("add", kind, count, b.mantissa, double, modifiers=("-",))
-        double = emit.choose(emit.compare("ge", count, double, b.mantissa), kind, count, less, double)
-        emit.choose(pending, kind, count, double, rest, into=rest)
-        emit.apply("add", "d", count, left, const(-1, "d"), into=left)
+        double = emit.select(emit.compare("ge", count, double, b.mantissa), kind, count, less, double)
+        emit.select(pending, kind, count, double, remainder, into=remainder)
+        emit.apply("add", "d", count, steps_left, const(-1, "d"), into=steps_left)
         emit.jump(begin)
-    emit.place(end)
+    emit.emit_label(end)
     # Both factors and the product are exact: the product is a multiple of the divisor's last bit.
-    scaled = emit.apply("mul", name, count, emit.apply("mov", name, count, rest), const(2.0**-fraction, name))
+    scaled = emit.apply("mul", name, count, emit.apply("mov", name, count, remainder), const(2.0**-fraction, name))
     power = emit.apply("shl", kind, count, b.exponent, const(fraction, "uw"))
-    found = emit.as_type(emit.apply("mul", name, count, scaled, emit.as_type(power, name)), kind)
-    found = emit.choose(below, kind, count, a.size, found)
-    found = with_sign(emit, found, x)
+    result = emit.as_type(emit.apply("mul", name, count, scaled, emit.as_type(power, name)), kind)
+    result = emit.select(below, kind, count, a.size, result)
+    result = with_sign(emit, result, x)
     infinity = (1 << form.bits - 1) - (1 << fraction)
     finite = emit.compare("lt", count, a.size, const(infinity, kind))
     divides = (emit.compare(c, count, b.size, const(n, kind)) for c, n in (("le", infinity), ("ne", 0)))
     valid = emit.flags("and", count, finite, emit.flags("and", count, *divides))
-    return emit.as_type(emit.choose(valid, kind, count, found, Const(TYPES[name].nan, kind)), name)
+    return emit.as_type(emit.select(valid, kind, count, result, Const(TYPES[name].nan, kind)), name)
 
 
-def _none(emit: Emitter, mask: Mask) -> Guard:
-    """Whether no bit of a mask is set."""
-    more = emit.test(mask, "any") if mask.count > 1 else mask
+def _none_set_guard(emit: Emitter, mask: Mask) -> Guard:
+    """Return whether no bit of a mask is set."""
+    more = emit.any_or_all(mask, "any") if mask.count > 1 else mask
     return Guard(more.predicates[0], True)
 
 
 # `xegpu.dpas` and `xegpu.dpas_mx`.
 
 
-@rule("xegpu.dpas", "xegpu.dpas_mx")
+@vc_lowering_rule("xegpu.dpas", "xegpu.dpas_mx")
 def dpas(low: Lowering, op: ir.Operation) -> Value:
     """One dpas or bdpas."""
     view, emit, scaled = low.require_vc(op), low.emit, op.name == "xegpu.dpas_mx"
-    left, right = view.lhs, view.rhs
+    lhs_value, rhs_value = view.lhs, view.rhs
     (m, n), d_element = shape_and_element(op.results[0])
-    w, a = (precision_of(shape_and_element(v)[1]) for v in (right, left))
+    w, a = (precision_of(shape_and_element(v)[1]) for v in (rhs_value, lhs_value))
     # Operands of dpas have d or df; those of bdpas have bf, hf, or ud for shorter elements.
     operand = (w if w in ("bf", "hf") else "ud") if scaled else "df" if w == "df" else "d"
     name = register_type(d_element)
-    lhs, rhs = (emit.as_type(_aligned(low, _packed(low, v)), operand) for v in (left, right))
+    lhs, rhs = (emit.as_type(_align_to_register(low, _packed_operand(low, v)), operand) for v in (lhs_value, rhs_value))
     acc = _accumulator(low, view.acc)
-    result = emit.whole(name, m * n)
-    if acc is not None and is_whole(acc) and acc.var.count != result.var.count:
+    result = emit.grf_reg(name, m * n)
+    if acc is not None and is_whole_variable(acc) and acc.var.count != result.var.count:
         result = Reg(emit.variable(name, acc.var.count), 0, m * n)
     depth = DEPTH if scaled else max(low.target.dpas_depths)
     operands: dict[str, Any] = {"W": w, "A": a, "SD": depth, "RC": m, "dst": emit.raw(result)}
@@ -506,10 +509,10 @@ def _scales(low: Lowering, value: ir.Value | None, by_rows: bool) -> Vector:
     if value is None:
         return Vector(None)
     shape, _ = shape_and_element(value)
-    places = np.arange(math.prod(shape)).reshape(shape)
-    blocks = places.T if by_rows else places
+    positions = np.arange(math.prod(shape)).reshape(shape)
+    blocks = positions.T if by_rows else positions
     source = low.reg(value)
-    result = low.emit.whole("ub", low.target.grf_bytes)
+    result = low.emit.grf_reg("ub", low.target.grf_bytes)
     for i, block in enumerate(blocks):
         gather(low, low.emit.as_type(source, "ub"), block, into=Reg(result.var, i * SCALE_GROUP, len(block)))
     return low.emit.vector(result)
@@ -517,22 +520,22 @@ def _scales(low: Lowering, value: ir.Value | None, by_rows: bool) -> Vector:
 
 def _accumulator(low: Lowering, value: ir.Value | None) -> Reg | None:
     """The registers of an accumulator; None if it is zero."""
-    found = None if value is None else low.numbers(value)
-    if found is None or (isinstance(found, Const) and found.bits == 0):
+    numbers = None if value is None else low.numbers(value)
+    if numbers is None or (isinstance(numbers, Const) and numbers.bits == 0):
         return None
-    return _aligned(low, low.reg(value) if isinstance(found, Const) else found)
+    return _align_to_register(low, low.reg(value) if isinstance(numbers, Const) else numbers)
 
 
-def _packed(low: Lowering, value: ir.Value) -> Reg:
+def _packed_operand(low: Lowering, value: ir.Value) -> Reg:
     """An operand in registers; elements of less than 8 bits are packed in bytes."""
     if bit_width(shape_and_element(value)[1]) >= 8:
         return low.reg(value)
     return low.emit.in_registers(low.numbers(value))
 
 
-def _aligned(low: Lowering, reg: Reg) -> Reg:
+def _align_to_register(low: Lowering, reg: Reg) -> Reg:
     """The same numbers, aligned to a register."""
     if low.emit.is_aligned(reg):
         return reg
-    result = low.emit.whole(reg.type, reg.count)
+    result = low.emit.grf_reg(reg.type, reg.count)
     return low.emit.apply("mov", reg.type, reg.count, reg, into=Reg(result.var, 0, reg.count))

@@ -1,4 +1,4 @@
-"""What holds a value, and how instructions are emitted."""
+"""Emission of vISA instructions, and the representation of SSA values in registers, constants and predicates."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class _Scope(Struct):
     """Instructions that may be skipped or repeated.
 
     Attributes:
-        available: the values that they have computed, by their keys.
+        available: the values that they compute, by their keys.
         front: instructions that precede them.
-        is_branch: whether a jump over the scope precedes it, and therefore also what is in front of it.
+        is_branch: whether a jump over the scope precedes the instructions in front of it.
     """
 
     available: dict[Hashable, Any] = field(default_factory=dict)
@@ -93,10 +93,10 @@ class Emitter(Struct):
         """New registers for `count` numbers."""
         return Reg(self.variable(type_name, count), 0, count)
 
-    def whole(self, type_name: str, count: int) -> Reg:
-        """New registers for `count` numbers, whole GRFs, as messages and dpas need them.
+    def grf_reg(self, type_name: str, count: int) -> Reg:
+        """Allocate whole GRFs for `count` numbers, the operand of a message or a dpas.
 
-        Those of 64-bit numbers have space for the least lanes of a message.
+        Registers of 64-bit numbers have space for the fewest lanes of a message.
         """
         size = TYPES[type_name].bytes
         unit = max(self.target.grf_bytes, payload_lanes(1, self.target.grf_bytes) * size)
@@ -121,7 +121,7 @@ class Emitter(Struct):
         self._labels += 1
         return f"{name}{self._labels}"
 
-    def place(self, label: str) -> None:
+    def emit_label(self, label: str) -> None:
         """Emit a label."""
         self.instructions.append(Instruction("label", {"label": label}, where=self.where))
 
@@ -166,8 +166,8 @@ class Emitter(Struct):
             offset: bytes to add to each.
             caches: the cache options for L1 and L3; "" for the hardware's own choice.
         """
-        held = self._payload(addresses, lanes, 1 if data.transpose else payload_lanes(lanes, self.target.grf_bytes))
-        address = Address(held.var, held.first * held.format.bytes, offset)
+        payload = self._payload(addresses, lanes, 1 if data.transpose else payload_lanes(lanes, self.target.grf_bytes))
+        address = Address(payload.var, payload.first * payload.format.bytes, offset)
         values: dict[str, Any] = {"address": address, "data": data, "caches": caches, **operands}
         values |= {"sfid": "slm", "address_size": "a32"} if slm else {"sfid": "ugm", "address_size": "a64"}
         self.emit(name, lanes, guard=guard, **values)
@@ -178,20 +178,20 @@ class Emitter(Struct):
         A message reads whole registers. The finalizer does not align its operand, and crashes if registers beyond the
         last one would be read. One address needs no space after it: it shares its register with other variables.
         """
-        here = Reg(addresses.var, addresses.first, lanes)
-        if self.is_aligned(here) and (here.first + padded) * here.format.bytes <= here.var.bytes:
-            return here
+        registers = Reg(addresses.var, addresses.first, lanes)
+        if self.is_aligned(registers) and (registers.first + padded) * registers.format.bytes <= registers.var.bytes:
+            return registers
 
         def copied() -> Reg:
-            var = Variable(f"v{len(self.variables)}", here.type, padded, "GRF")
+            var = Variable(f"v{len(self.variables)}", registers.type, padded, "GRF")
             self._declare(var)
-            return self.apply("mov", here.type, lanes, here, into=Reg(var, 0, lanes))
+            return self.apply("mov", registers.type, lanes, registers, into=Reg(var, 0, lanes))
 
-        return self.once(("payload", here, padded), copied, (here,))
+        return self.memoized(("payload", registers, padded), copied, (registers,))
 
     @contextmanager
     def scope(self, is_branch: bool = False) -> Iterator[None]:
-        """Emit instructions that may be skipped or repeated: what they compute is not available afterwards."""
+        """Emit instructions that may be skipped or repeated: their results are not available afterwards."""
         outer, self.instructions = self.instructions, []
         self._scopes.append(_Scope(is_branch=is_branch))
         yield
@@ -199,32 +199,33 @@ class Emitter(Struct):
         self.instructions = outer
 
     def is_available(self, key: Hashable) -> bool:
-        """Whether the value of a key is available."""
+        """Return whether the value of a key is available."""
         return any(key in scope.available for scope in self._scopes)
 
-    def once(self, key: Hashable, make: Callable[[], T], sources: Sequence[Numbers] = (), *, hoists: bool = True) -> T:
-        """The value that `make` emits, and nothing overwrites; if a value of this key is available, that one.
+    def memoized(
+        self, key: Hashable, make: Callable[[], T], sources: Sequence[Numbers] = (), *, hoists: bool = True
+    ) -> T:
+        """Return the available value of a key, or emit it by `make`; no instruction may overwrite it.
 
         Args:
             sources: the numbers that it depends on.
             hoists: whether it is emitted in front of the scopes that define none of them.
         """
-        scopes, here = self._scopes, self.instructions
+        scopes, instructions = self._scopes, self.instructions
         for scope in reversed(scopes):
             if key in scope.available:
                 return scope.available[key]
         level = max((self._level(s) for s in sources if isinstance(s, Reg)), default=0) if hoists else len(scopes)
         while level < len(scopes) - 1 and scopes[level + 1].is_branch:
-            # In front of a branch it would be skipped, but available in the others.
+            # In front of the branch the instruction would be skipped, but its result would count as available.
             level += 1
         if level < len(scopes) - 1:
             self.instructions, self._scopes = scopes[level + 1].front, scopes[: level + 1]
-        found = self._scopes[-1].available[key] = make()
-        self.instructions, self._scopes = here, scopes
-        return found
+        value = self._scopes[-1].available[key] = make()
+        self.instructions, self._scopes = instructions, scopes
+        return value
 
     def _level(self, reg: Reg) -> int:
-        """The number of scopes around the definition of a number; vectors count as defined in the innermost."""
         return self._levels.get(reg.var.root[0], 0) if reg.count == 1 else len(self._scopes)
 
     def as_type(self, numbers: AnyNumbers, type_name: str) -> AnyNumbers:
@@ -257,7 +258,7 @@ class Emitter(Struct):
         """The same bits as unsigned integers."""
         return self.as_type(numbers, unsigned(numbers.type))
 
-    def place_of(self, reg: Reg, index: int) -> tuple[int, int]:
+    def register_and_element(self, reg: Reg, index: int) -> tuple[int, int]:
         """The register and the element in it of a number."""
         per_register = self.target.grf_bytes // reg.format.bytes
         return divmod(reg.first + index, per_register)
@@ -267,12 +268,12 @@ class Emitter(Struct):
         if isinstance(numbers, Const):
             return Immediate(numbers.bits, numbers.type)
         if numbers.count == 1:
-            return Region(numbers.var, *self.place_of(numbers, 0), 0, 1, 0, modifier)
-        return Region(numbers.var, *self.place_of(numbers, start), 1, 1, 0, modifier)
+            return Region(numbers.var, *self.register_and_element(numbers, 0), 0, 1, 0, modifier)
+        return Region(numbers.var, *self.register_and_element(numbers, start), 1, 1, 0, modifier)
 
     def destination(self, reg: Reg, start: int) -> Destination:
         """The destination for lanes from number `start` on."""
-        return Destination(reg.var, *self.place_of(reg, start), 1)
+        return Destination(reg.var, *self.register_and_element(reg, start), 1)
 
     def raw(self, reg: Reg, start: int = 0) -> Raw:
         """The registers from number `start` on."""
@@ -280,7 +281,7 @@ class Emitter(Struct):
 
     def vector(self, reg: Reg, start: int = 0) -> Vector:
         """Consecutive numbers from number `start` on."""
-        return Vector(reg.var, *self.place_of(reg, start))
+        return Vector(reg.var, *self.register_and_element(reg, start))
 
     def chunks(self, count: int, operands: Sequence[Numbers], most: int = 32) -> Iterator[tuple[int, int]]:
         """(first number, lanes) of the instructions that work on `count` numbers of all operands.
@@ -338,28 +339,30 @@ class Emitter(Struct):
             self.emit(name, lanes, dst=self.destination(result, start), saturate=saturate, **values)
         return result
 
-    def common(self, name: str, type_name: str, count: int, *sources: Numbers, saturate: bool = False) -> Reg:
-        """`apply`, or the available result of an equal instruction; nothing may overwrite the result."""
+    def cse(self, name: str, type_name: str, count: int, *sources: Numbers, saturate: bool = False) -> Reg:
+        """Emit an instruction like `apply`, or return the available result of an equal one; it is not overwritten."""
         key = (name, type_name, count, sources, saturate)
-        return self.once(key, lambda: self.apply(name, type_name, count, *sources, saturate=saturate), sources)
+        return self.memoized(key, lambda: self.apply(name, type_name, count, *sources, saturate=saturate), sources)
 
     def double_math(self, name: str, count: int, *sources: Numbers) -> Reg:
         """Emit a function of f64, whose operands must be contiguous and aligned to a register."""
         lanes_of_register = self.target.grf_bytes // 8
-        numbers = [self.spread(self.in_registers(s), count) for s in sources]
-        result = self.whole("df", count)
+        numbers = [self.broadcast(self.in_registers(s), count) for s in sources]
+        result = self.grf_reg("df", count)
         for start, lanes in self.chunks(count, [result, *numbers], lanes_of_register):
-            pieces = [n.part(start, lanes) for n in numbers]
+            pieces = [n.slice(start, lanes) for n in numbers]
             if all(self._begins_register(p) for p in (Reg(result.var, start, lanes), *pieces)):
                 self.apply(name, "df", lanes, *pieces, into=Reg(result.var, start, lanes))
                 continue
-            held = [self.apply("mov", "df", lanes, p, into=Reg(self.whole("df", lanes).var, 0, lanes)) for p in pieces]
-            found = self.apply(name, "df", lanes, *held, into=self.whole("df", lanes))
+            held = [
+                self.apply("mov", "df", lanes, p, into=Reg(self.grf_reg("df", lanes).var, 0, lanes)) for p in pieces
+            ]
+            found = self.apply(name, "df", lanes, *held, into=self.grf_reg("df", lanes))
             self.apply("mov", "df", lanes, found, into=Reg(result.var, start, lanes))
         return result
 
     def is_aligned(self, reg: Reg) -> bool:
-        """Whether registers begin at a register boundary whatever the allocation."""
+        """Return whether registers begin at a register boundary whatever the allocation."""
         return reg.var.root[0].align in ("GRF", "GRFx2") and self._begins_register(reg)
 
     def _begins_register(self, reg: Reg) -> bool:
@@ -370,25 +373,30 @@ class Emitter(Struct):
         return self.in_registers(numbers) if isinstance(numbers, Const) else numbers
 
     def in_registers(self, numbers: Numbers, type_name: str = "") -> Reg:
-        """Registers that hold numbers, in their own type or another."""
+        """Copy numbers to registers, in their own type or another, unless they are there."""
         if isinstance(numbers, Reg) and type_name in ("", numbers.type):
             return numbers
         if isinstance(numbers, Const) and numbers.count * numbers.format.bytes <= self.target.grf_bytes:
-            return self.common("mov", type_name or numbers.type, numbers.count, numbers)
+            return self.cse("mov", type_name or numbers.type, numbers.count, numbers)
         return self.apply("mov", type_name or numbers.type, numbers.count, numbers)
 
-    def spread(self, numbers: Numbers, count: int) -> Reg:
+    def broadcast(self, numbers: Numbers, count: int) -> Reg:
         """Registers with one number `count` times."""
         if isinstance(numbers, Reg) and numbers.count == count:
             return numbers
         return self.apply("mov", numbers.type, count, numbers)
 
-    def copy(self, to: Reg, numbers: Numbers) -> None:
+    def copy(self, target: Reg, numbers: Numbers) -> None:
         """Copy a value into registers. `coalesce` removes the copy if both can share registers."""
-        if is_whole(to) and isinstance(numbers, Reg) and is_whole(numbers) and _alike(to.var, numbers.var):
-            self.emit(COPY, dst=Raw(to.var), src0=Raw(numbers.var))
-        elif to != numbers:
-            self.apply("mov", to.type, to.count, numbers, into=to)
+        if (
+            is_whole_variable(target)
+            and isinstance(numbers, Reg)
+            and is_whole_variable(numbers)
+            and _same_type_and_size(target.var, numbers.var)
+        ):
+            self.emit(COPY, dst=Raw(target.var), src0=Raw(numbers.var))
+        elif target != numbers:
+            self.apply("mov", target.type, target.count, numbers, into=target)
 
     def compare(self, condition: str, count: int, a: Numbers, b: Numbers, into: Mask | None = None) -> Mask:
         """Truth values of a comparison; one of two scalars has the same predicate for each `MASK_LANES` lanes."""
@@ -397,7 +405,7 @@ class Emitter(Struct):
         result = into or self.mask(count)
         # The operands must fit an instruction, and the lanes one predicate.
         for at, size, lanes in self._lanes_of_masks(count, [a, b]):
-            src0, src1 = (self._source_of(n, at, size, lanes) for n in (a, b))
+            src0, src1 = (self._padded_source(n, at, size, lanes) for n in (a, b))
             values = {"condition": condition, "dst": Flag(result.predicates[at // MASK_LANES])}
             values |= {"src0": src0, "src1": src1}
             self.instructions.append(Instruction("cmp", values, size, self.lane_mask(at), where=self.where))
@@ -408,20 +416,20 @@ class Emitter(Struct):
 
         Execution masks begin at a multiple of four lanes, so that three lanes cannot be split into two and one.
         """
-        whole = count - 3 if count % 4 == 3 else count
-        for start, lanes in self.chunks(whole, operands, MASK_LANES):
-            for at, size in _within(start, lanes):
+        aligned = count - 3 if count % 4 == 3 else count
+        for start, lanes in self.chunks(aligned, operands, MASK_LANES):
+            for at, size in _aligned_lane_groups(start, lanes):
                 yield at, size, size
-        if whole < count:
-            yield whole, 4, 3
+        if aligned < count:
+            yield aligned, 4, 3
 
-    def _source_of(self, numbers: Numbers, at: int, size: int, lanes: int) -> Region | Immediate:
+    def _padded_source(self, numbers: Numbers, at: int, size: int, lanes: int) -> Region | Immediate:
         """The operand for lanes from `at` on; excess lanes read the first lane's number."""
         if size == lanes or isinstance(numbers, Const) or numbers.count == 1:
             return self.source(numbers, at)
         padded = self.reg(numbers.type, size)
-        self.apply("mov", numbers.type, size, numbers.part(at, 1), into=padded)
-        self.apply("mov", numbers.type, lanes, numbers.part(at, lanes), into=padded)
+        self.apply("mov", numbers.type, size, numbers.slice(at, 1), into=padded)
+        self.apply("mov", numbers.type, lanes, numbers.slice(at, lanes), into=padded)
         return self.source(padded, 0)
 
     def lane_mask(self, at: int) -> str:
@@ -436,23 +444,23 @@ class Emitter(Struct):
             self.emit(name, predicate.count, dst=Flag(predicate), **values)
         return result
 
-    def set_flags(self, known: KnownMask, into: Mask | None = None) -> Mask:
+    def set_flags(self, mask: KnownMask, into: Mask | None = None) -> Mask:
         """Predicates that hold known truth values."""
-        result = into or self.mask(known.count)
+        result = into or self.mask(mask.count)
         for predicate in result.predicates:
-            ones = (1 << predicate.count) - 1 if known.value else 0
-            self.emit("setp", predicate.count, dst=Flag(predicate), src0=Immediate(ones, "ud"))
+            bits = (1 << predicate.count) - 1 if mask.value else 0
+            self.emit("setp", predicate.count, dst=Flag(predicate), src0=Immediate(bits, "ud"))
         return result
 
-    def test(self, mask: Mask, how: str) -> Mask:
+    def any_or_all(self, mask: Mask, how: str) -> Mask:
         """One truth value: whether "any" or "all" bits of the one predicate of a mask are set."""
-        held = self.reg("w", 1)
+        flag = self.reg("w", 1)
         yes, no = Immediate(1, "w"), Immediate(0, "w")
         guard = Guard(mask.predicates[0], False, how)
-        self.emit("sel", guard=guard, dst=self.destination(held, 0), src0=yes, src1=no)
-        return self.compare("ne", 1, held, const(0, "w"))
+        self.emit("sel", guard=guard, dst=self.destination(flag, 0), src0=yes, src1=no)
+        return self.compare("ne", 1, flag, const(0, "w"))
 
-    def choose(self, mask: Mask, type_name: str, count: int, a: Numbers, b: Numbers, into: Reg | None = None) -> Reg:
+    def select(self, mask: Mask, type_name: str, count: int, a: Numbers, b: Numbers, into: Reg | None = None) -> Reg:
         """Numbers of `a` where the mask is set, else of `b`; a mask of one truth value chooses for all."""
         result = into or self.reg(type_name, count)
         if mask.count == 1 and count > 1:
@@ -462,18 +470,22 @@ class Emitter(Struct):
                 self.emit("sel", size, guard=guard, dst=self.destination(result, at), src0=src0, src1=src1)
             return result
         for at, size, lanes in self._lanes_of_masks(count, [result, a, b]):
-            held = result if size == lanes else self.reg(type_name, size)
-            src0, src1 = (self._source_of(n, at, size, lanes) for n in (a, b))
-            values = {"dst": self.destination(held, at if held == result else 0), "src0": src0, "src1": src1}
+            lane_result = result if size == lanes else self.reg(type_name, size)
+            src0, src1 = (self._padded_source(n, at, size, lanes) for n in (a, b))
+            values = {
+                "dst": self.destination(lane_result, at if lane_result == result else 0),
+                "src0": src0,
+                "src1": src1,
+            }
             guard = Guard(mask.predicates[at // MASK_LANES])
             self.instructions.append(Instruction("sel", values, size, self.lane_mask(at), guard, where=self.where))
-            if held != result:
-                to = result.part(at, lanes)
-                self.apply("mov", type_name, lanes, Reg(held.var, 0, lanes), into=to)
+            if lane_result != result:
+                to = result.slice(at, lanes)
+                self.apply("mov", type_name, lanes, Reg(lane_result.var, 0, lanes), into=to)
         return result
 
 
-def _within(start: int, lanes: int) -> Iterator[tuple[int, int]]:
+def _aligned_lane_groups(start: int, lanes: int) -> Iterator[tuple[int, int]]:
     """Split lanes into pieces whose execution masks are aligned: to four lanes, or to their size if it is larger."""
     end = start + lanes
     while start < end:
@@ -485,12 +497,12 @@ def _within(start: int, lanes: int) -> Iterator[tuple[int, int]]:
         start += size
 
 
-def is_whole(numbers: object) -> bool:
-    """Whether these are registers from the begin of a variable that is no alias."""
+def is_whole_variable(numbers: object) -> bool:
+    """Return whether registers begin at the start of a variable that is not an alias."""
     return isinstance(numbers, Reg) and numbers.first == 0 and numbers.var.alias is None
 
 
-def _alike(a: Variable, b: Variable) -> bool:
+def _same_type_and_size(a: Variable, b: Variable) -> bool:
     return (a.type, a.count) == (b.type, b.count)
 
 
@@ -543,16 +555,16 @@ class Reg(Struct, frozen=True, eq=False, gc=False):
     bounds: Bounds | None = None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Reg) and self._place == other._place
+        return isinstance(other, Reg) and self._location == other._location
 
     def __hash__(self) -> int:
-        return hash(self._place)
+        return hash(self._location)
 
     @property
-    def _place(self) -> tuple[Variable, int, int]:
+    def _location(self) -> tuple[Variable, int, int]:
         return self.var, self.first, self.count
 
-    def part(self, start: int, count: int) -> Reg:
+    def slice(self, start: int, count: int) -> Reg:
         """`count` of the numbers, from number `start` on."""
         return Reg(self.var, self.first + start, count)
 
@@ -694,7 +706,7 @@ class NamedBarrier(Struct, frozen=True, gc=False):
 
 
 def is_handle(type_text: str) -> bool:
-    """Whether a type is a descriptor, memref or barrier, not a numeric type."""
+    """Return whether a type is a descriptor, memref or barrier, not a numeric type."""
     return type_text.startswith(("!xegpu.", "memref<"))
 
 
@@ -706,7 +718,7 @@ class Splat(Struct, frozen=True, gc=False):
 
 
 class Dense(Struct, frozen=True, gc=False):
-    """The elements of a vector of constants, which are moved to registers where they are first needed."""
+    """The elements of a constant vector, which are moved to registers at their first use."""
 
     numbers: tuple[Const, ...]
 
@@ -719,34 +731,34 @@ Value = Numbers | Mask | KnownMask | Block | Lanes | Memory | NamedBarrier | Spl
 """The representation of an SSA value."""
 
 MOST_OFFSET = 1 << 18
-"""Constants in bytes below this are added to addresses by messages, which also add those of their own parts."""
+"""Messages add constants below this to their addresses, in bytes, besides the offsets of their parts."""
 
 _Part = Reg | Const | Mask | KnownMask
 
 
-def parts_of(value: Value) -> list[_Part]:
+def value_parts(value: Value) -> list[_Part]:
     """The registers, constants and predicates that a value consists of."""
     if isinstance(value, _Part):
         return [value]
-    found: list[_Part] = []
+    parts: list[_Part] = []
     for name in value.__struct_fields__:
         part = getattr(value, name)
-        found += part if isinstance(part, tuple) else [part] if isinstance(part, _Part) else []
-    return found
+        parts += part if isinstance(part, tuple) else [part] if isinstance(part, _Part) else []
+    return parts
 
 
-def with_parts(value: Value, parts: Sequence[Any]) -> Value:
-    """The value with its parts replaced, in the order of `parts_of`."""
-    rest = iter(parts)
+def with_value_parts(value: Value, parts: Sequence[Any]) -> Value:
+    """The value with its parts replaced, in the order of `value_parts`."""
+    new_parts = iter(parts)
     if isinstance(value, _Part):
-        return next(rest)
+        return next(new_parts)
     new: dict[str, Any] = {}
     for name in value.__struct_fields__:
         old = getattr(value, name)
         if isinstance(old, tuple):
-            new[name] = tuple(next(rest) for _ in old)
+            new[name] = tuple(next(new_parts) for _ in old)
         elif isinstance(old, _Part):
-            new[name] = next(rest)
+            new[name] = next(new_parts)
     return replace(value, **new)
 
 

@@ -1,4 +1,4 @@
-"""Lowering of one kernel: the driver that walks its ops, and what the ops' rules share."""
+"""Lowering of one kernel: the driver that walks its ops, and the conversions, index arithmetic and inputs of rules."""
 
 from __future__ import annotations
 
@@ -58,17 +58,17 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     clamp,
     const,
     index_type,
-    parts_of,
-    with_parts,
+    value_parts,
+    with_value_parts,
 )
-from xegpu_py.passes.xegpu_to_visa.register_values import assign, carry, dense, product
+from xegpu_py.passes.xegpu_to_visa.register_values import assign, constants_in_registers, copy_to_new_registers, product
 from xegpu_py.target import Target
 from xegpu_py.visa.program import PRINT_BUFFER, Input, Variable
 
 FIRST_INPUT = 64
 """Offset of a kernel's first argument in a thread's payload in bytes: after r0 on every target."""
 
-_PLACES = {"LOCAL_ID": "thread_id", "LOCAL_SIZE": "block_dim", "GROUP_COUNT": "grid_dim"}
+_LAUNCH_IDS = {"LOCAL_ID": "thread_id", "LOCAL_SIZE": "block_dim", "GROUP_COUNT": "grid_dim"}
 """The names of the dwords of implicit inputs."""
 
 _Handle = TypeVar("_Handle", Block, Lanes, Memory, NamedBarrier)
@@ -82,7 +82,7 @@ Results = Value | tuple[Value, ...] | None
 
 LoweringRule = Callable[["Lowering", ir.Operation], Results]
 
-rule: Rules[LoweringRule] = Rules()
+vc_lowering_rule: Rules[LoweringRule] = Rules()
 """The lowering rules by op name."""
 
 
@@ -95,20 +95,23 @@ class Lowering(Rewriter):
         limits: the limits of its launches.
         values: the registers, constants or handles of each SSA value.
         slm_bytes: bytes of shared local memory allocated so far.
-        barriers: named barriers that the kernel allocates, and the one of `meets`.
-        meets: whether all threads of a workgroup meet at a barrier, which on hardware is named barrier 0. The kernel's
-            own ones then begin at 1.
+        barriers: named barriers that the kernel allocates, and the barrier of `has_workgroup_barrier`.
+        has_workgroup_barrier: whether the kernel has a barrier of the workgroup, which on hardware is named barrier 0.
+            The kernel's named barriers then begin at 1.
     """
 
-    rules = rule
+    rules = vc_lowering_rule
 
-    def __init__(self, target: Target, emit: Emitter, ranges: Ranges, limits: Limits, meets: bool = False) -> None:
-        """Begin a kernel."""
-        self.target, self.emit, self.ranges, self.limits, self.meets = target, emit, ranges, limits, meets
+    def __init__(
+        self, target: Target, emit: Emitter, ranges: Ranges, limits: Limits, has_workgroup_barrier: bool = False
+    ) -> None:
+        """Create the state before the first op."""
+        self.target, self.emit, self.ranges, self.limits = target, emit, ranges, limits
+        self.has_workgroup_barrier = has_workgroup_barrier
         self.values: dict[ir.Value, Value] = {}
         self.slm_bytes = self.barriers = 0
         self._implicit: dict[str, Reg] = {}
-        self._places: dict[ir.Value, bool] = {}
+        self._address_only: dict[ir.Value, bool] = {}
         self._prints: Reg | None = None
         self._payload = FIRST_INPUT
         self._last: tuple[ir.Location, Position] | None = None
@@ -122,13 +125,13 @@ class Lowering(Rewriter):
         """Lower one op."""
         outer, self._op = self._op, op
         self.emit.where = self._position(op)
-        found = self.rules.get(op.name)
-        if found is None:
+        lowering = self.rules.get(op.name)
+        if lowering is None:
             dialects = ", ".join(sorted({name.partition(".")[0] for name in self.rules}))
             self.fail("cannot be lowered to vISA", f"kernels can contain supported ops of {dialects}")
         try:
             with self.emit.scope() if len(op.regions) else nullcontext():
-                self.apply(found, op)
+                self.apply(lowering, op)
         except ValueError as e:
             self.fail(f"cannot be lowered to vISA: {e}")
         self._op = outer
@@ -151,15 +154,15 @@ class Lowering(Rewriter):
 
     def value(self, value: ir.Value) -> Value:
         """The registers, constant or handle of an SSA value. Splats and vectors of constants are moved to registers."""
-        found = self.values[value]
-        if isinstance(found, Splat):
-            number = found.number
-            return replace(self.emit.common("mov", number.type, found.count, number), bounds=number.bounds)
-        if isinstance(found, Dense):
-            held = dense(self.emit, found.numbers)
+        representation = self.values[value]
+        if isinstance(representation, Splat):
+            number = representation.number
+            return replace(self.emit.cse("mov", number.type, representation.count, number), bounds=number.bounds)
+        if isinstance(representation, Dense):
+            registers = constants_in_registers(self.emit, representation.numbers)
             is_index = shape_and_element(value)[1] == "index"
-            return self.as_index(held, self.ranges.of(value)) if is_index else held
-        return found
+            return self.as_index(registers, self.ranges.of(value)) if is_index else registers
+        return representation
 
     def handle(self, value: ir.Value, kind: type[_Handle]) -> _Handle:
         """An SSA value that is a descriptor, memref or barrier."""
@@ -175,12 +178,12 @@ class Lowering(Rewriter):
         return found
 
     def operand(self, value: ir.Value) -> Numbers:
-        """An SSA value as an operand of an instruction, which reads the number of a splat for all lanes."""
-        found = self.values[value]
-        return found.number if isinstance(found, Splat) else self.numbers(value)
+        """An SSA value as an operand of an instruction; the number of a splat is read for all lanes."""
+        representation = self.values[value]
+        return representation.number if isinstance(representation, Splat) else self.numbers(value)
 
     def type_of(self, value: ir.Value) -> str:
-        """The register type of numeric SSA values; for an index the one that its range needs."""
+        """The register type of numeric SSA values; for an index the least type for its range."""
         element = shape_and_element(value)[1]
         return index_type(self.ranges.of(value)) if element == "index" else register_type(element)
 
@@ -190,7 +193,7 @@ class Lowering(Rewriter):
         count = math.prod(shape_of(value))
         if isinstance(numbers, Const):
             numbers = self.emit.apply("mov", type_name or numbers.type, count, numbers)
-        return self.emit.in_registers(self.emit.spread(numbers, count), type_name)
+        return self.emit.in_registers(self.emit.broadcast(numbers, count), type_name)
 
     def mask(self, value: ir.Value) -> Mask:
         """An SSA value that is truth values, in predicates."""
@@ -218,58 +221,59 @@ class Lowering(Rewriter):
             return self.index(numbers.value, numbers.count)
         low, high = bounds_of(numbers)
         bounds = (max(low, bounds[0]), min(high, bounds[1])) if bounds else (low, high)
-        wanted = index_type(bounds)
-        return replace(self.typed(numbers, wanted), bounds=bounds)
+        type_name = index_type(bounds)
+        return replace(self.cast(numbers, type_name), bounds=bounds)
 
-    def fit(self, value: Value, to: ir.Value, fixed: Sequence[bool] = ()) -> Value:
+    def cast_to_merge_type(self, value: Value, merged: ir.Value, fixed: Sequence[bool] = ()) -> Value:
         """Convert a value to the register types of an SSA value that merges several values.
 
         Args:
             fixed: the parts that are the same in all merged values; by default none.
         """
         if isinstance(value, (Block, Memory)):
-            parts = parts_of(value)
+            parts = value_parts(value)
             # The parts before these are addresses, or always have 32 bits.
             first = 1 + len(value.surface) if isinstance(value, Block) else 1
             types = [INDEX] * len(parts)
             if isinstance(value, Block):
-                bounds = self._offsets_of(value, to)
+                bounds = self._offsets_of(value, merged)
                 types[len(parts) - len(bounds) :] = map(index_type, bounds)
-            kept = [i < first or bool(fixed and fixed[i]) for i in range(len(parts))]
-            fitted = [
-                p if k or isinstance(p, (Mask, KnownMask)) else self.typed(p, t) for p, t, k in zip(parts, types, kept)
+            unchanged = [i < first or bool(fixed and fixed[i]) for i in range(len(parts))]
+            converted = [
+                p if k or isinstance(p, (Mask, KnownMask)) else self.cast(p, t)
+                for p, t, k in zip(parts, types, unchanged)
             ]
-            return with_parts(value, fitted)
-        if isinstance(value, (Reg, Const)) and shape_and_element(to)[1] == "index":
-            return self.typed(value, self.type_of(to))
+            return with_value_parts(value, converted)
+        if isinstance(value, (Reg, Const)) and shape_and_element(merged)[1] == "index":
+            return self.cast(value, self.type_of(merged))
         return value
 
-    def bounded(self, value: Value, to: ir.Value) -> Value:
-        """A value from `fit`, or registers like it, with the bounds of its SSA value."""
+    def with_range(self, value: Value, merged: ir.Value) -> Value:
+        """Set the bounds of a merged value to the range of its SSA value."""
         if isinstance(value, Block):
-            pairs = zip(value.offsets, self._offsets_of(value, to))
+            pairs = zip(value.offsets, self._offsets_of(value, merged))
             return replace(value, offsets=tuple(replace(o, bounds=b) if isinstance(o, Reg) else o for o, b in pairs))
-        if isinstance(value, Reg) and shape_and_element(to)[1] == "index":
-            return replace(value, bounds=self.ranges.of(to))
+        if isinstance(value, Reg) and shape_and_element(merged)[1] == "index":
+            return replace(value, bounds=self.ranges.of(merged))
         return value
 
     def _offsets_of(self, block: Block, value: ir.Value) -> list[Bounds]:
         """The bounds of a block's offsets; offsets within a surface have 32 bits."""
-        found = list(self.ranges.offsets(value, len(block.offsets)))
+        bounds = list(self.ranges.offsets(value, len(block.offsets)))
         if block.surface:
-            found[-2:] = [clamp(b) for b in found[-2:]]
-        return found
+            bounds[-2:] = [clamp(b) for b in bounds[-2:]]
+        return bounds
 
-    def typed(self, numbers: AnyNumbers, name: str) -> AnyNumbers:
+    def cast(self, numbers: AnyNumbers, name: str) -> AnyNumbers:
         """Signed integers extended or truncated to another type."""
         if isinstance(numbers, Const):
             return const(numbers.value, name, numbers.count)
-        bits, wanted = numbers.format.bits, TYPES[name].bits
-        if bits == wanted:
+        bits, target_bits = numbers.format.bits, TYPES[name].bits
+        if bits == target_bits:
             return self.emit.as_type(numbers, name)
-        if bits > wanted and numbers.count == 1:
+        if bits > target_bits and numbers.count == 1:
             # The lower half of a 64-bit element is a 32-bit element.
-            return self.emit.as_type(numbers, name).part(0, 1)
+            return self.emit.as_type(numbers, name).slice(0, 1)
         return self.emit.apply("mov", name, numbers.count, numbers)
 
     @staticmethod
@@ -278,14 +282,14 @@ class Lowering(Rewriter):
         """A constant index."""
         return const(value, index_type((value, value)), count)
 
-    def implicit(self, kind: str, index: int) -> Reg:
+    def implicit_input(self, kind: str, index: int) -> Reg:
         """One of the three dwords of an implicit input, an index."""
-        found = self._implicit.get(kind)
-        if found is None:
-            found = Reg(self.input(kind.lower(), "ud", 3, kind), 0, 3)
-            self._implicit[kind] = found
-        bounds = self.limits.launch_range(_PLACES[kind], index)
-        return replace(self.typed(Reg(found.var, index, 1), index_type(bounds)), bounds=bounds)
+        dwords = self._implicit.get(kind)
+        if dwords is None:
+            dwords = Reg(self.input(kind.lower(), "ud", 3, kind), 0, 3)
+            self._implicit[kind] = dwords
+        bounds = self.limits.launch_range(_LAUNCH_IDS[kind], index)
+        return replace(self.cast(Reg(dwords.var, index, 1), index_type(bounds)), bounds=bounds)
 
     def input(self, name: str, type_name: str, count: int = 1, kind: str = "") -> Variable:
         """A new input of the kernel."""
@@ -315,8 +319,8 @@ class Lowering(Rewriter):
         name = f"in{index}"
         if isinstance(argument.type, ir.MemRefType):
             if is_slm(ir.MemRefType(argument.type).memory_space):
-                wanted = "allocate it in the kernel by memref.alloc or as its workgroup memory"
-                raise ValueError(f"argument {index} of type {argument.type} is in shared local memory: {wanted}")
+                remedy = "allocate it in the kernel by memref.alloc or as its workgroup memory"
+                raise ValueError(f"argument {index} of type {argument.type} is in shared local memory: {remedy}")
             return self._memref_argument(name, ir.MemRefType(argument.type))
         shape, element = shape_and_element(argument)
         if element == "i1":
@@ -335,25 +339,25 @@ class Lowering(Rewriter):
 
         bounds = self.limits.array(str(memref.element_type))
 
-        def number(what: str, value: int, sentinel: int) -> Numbers:
+        def number(suffix: str, value: int, sentinel: int) -> Numbers:
             if value != sentinel:
                 return self.index(value)
-            return Reg(self.input(f"{name}_{what}", index_type(bounds)), 0, 1, bounds)
+            return Reg(self.input(f"{name}_{suffix}", index_type(bounds)), 0, 1, bounds)
 
         shape = tuple(number(f"size{i}", n, dynamic) for i, n in enumerate(memref.shape))
         strides, offset = memref.get_strides_and_offset()
         unknown = ir.ShapedType.get_dynamic_stride_or_offset()
         contiguous = memref.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(memref.rank, memref.context))
-        found: list[Numbers] = []
+        known_strides: list[Numbers] = []
         for i in reversed(range(len(strides))):
             if strides[i] != unknown:
-                found.insert(0, self.index(strides[i]))
+                known_strides.insert(0, self.index(strides[i]))
             elif contiguous:
                 # A contiguous memref: each stride is the product of the inner extents.
-                found.insert(0, self.multiply(found[0], shape[i + 1], bounds))
+                known_strides.insert(0, self.multiply(known_strides[0], shape[i + 1], bounds))
             else:
-                found.insert(0, number(f"stride{i}", strides[i], unknown))
-        return Memory(base, number("offset", offset, unknown), shape, tuple(found), str(memref.element_type))
+                known_strides.insert(0, number(f"stride{i}", strides[i], unknown))
+        return Memory(base, number("offset", offset, unknown), shape, tuple(known_strides), str(memref.element_type))
 
     def add(self, a: Numbers, b: Numbers, within: Bounds | None = None) -> Numbers:
         """The sum of two indices, optionally with known bounds."""
@@ -363,7 +367,7 @@ class Lowering(Rewriter):
             a, b = b, a
         if isinstance(b, Const) and b.value == 0:
             return a
-        return self._indices("add", a, b, within or sums(bounds_of(a), bounds_of(b)))
+        return self._index_instruction("add", a, b, within or sums(bounds_of(a), bounds_of(b)))
 
     def multiply(self, a: Numbers, b: Numbers, within: Bounds | None = None) -> Numbers:
         """The product of two indices, optionally with known bounds."""
@@ -378,26 +382,26 @@ class Lowering(Rewriter):
             if b.value == 0:
                 return b
             if b.value > 0 and b.value & (b.value - 1) == 0 and index_type(bounds) == NARROW:
-                return self._indices("shl", a, const(b.value.bit_length() - 1, NARROW), bounds)
-        return self._indices("mul", a, b, bounds)
+                return self._index_instruction("shl", a, const(b.value.bit_length() - 1, NARROW), bounds)
+        return self._index_instruction("mul", a, b, bounds)
 
-    def _indices(self, instruction: str, a: Numbers, b: Numbers, bounds: Bounds) -> Reg:
+    def _index_instruction(self, instruction: str, a: Numbers, b: Numbers, bounds: Bounds) -> Reg:
         """An instruction on two indices with known bounds of the result; the first index is in registers."""
         kind, bounds = index_type(bounds), checked(bounds)
         if kind == NARROW:
-            a, b = (self.typed(n, NARROW) for n in (a, b))
-            found = self.emit.common(instruction, kind, 1, a, b)
+            a, b = (self.cast(n, NARROW) for n in (a, b))
+            result = self.emit.cse(instruction, kind, 1, a, b)
         elif instruction == "mul":
-            found = self.product(a, b, 1)
+            result = self.product(a, b, 1)
         else:
-            found = self.emit.common(instruction, kind, 1, *self.wide_enough(a, b))
-        return replace(found, bounds=bounds)
+            result = self.emit.cse(instruction, kind, 1, *self.widen_for_64_bit_sum(a, b))
+        return replace(result, bounds=bounds)
 
     def product(self, a: Numbers, b: Numbers, count: int) -> Reg:
         """The lowest 64 bits of a product, or the available product of the same integers."""
-        return self.emit.once(("product", a, b, count), lambda: product(self.emit, a, b, count), (a, b))
+        return self.emit.memoized(("product", a, b, count), lambda: product(self.emit, a, b, count), (a, b))
 
-    def wide_enough(self, a: Numbers, b: Numbers) -> tuple[Numbers, Numbers]:
+    def widen_for_64_bit_sum(self, a: Numbers, b: Numbers) -> tuple[Numbers, Numbers]:
         """The operands of a 64-bit sum. One is widened to 64 bits if none is, because they determine the width."""
         if INDEX in (a.type, b.type):
             return a, b
@@ -405,14 +409,14 @@ class Lowering(Rewriter):
             return a, const(b.value, INDEX, b.count)
         return self.emit.in_registers(a, INDEX), b
 
-    def clamped(self, numbers: Numbers) -> Numbers:
+    def clamp_to_32_bits(self, numbers: Numbers) -> Numbers:
         """An index clamped to the range of 32 bits."""
         if isinstance(numbers, Const):
             return const(clamp(bounds_of(numbers))[0], NARROW, numbers.count)
         if numbers.type == NARROW:
             return numbers
-        found = self.emit.common("mov", NARROW, numbers.count, numbers, saturate=True)
-        return replace(found, bounds=clamp(bounds_of(numbers)))
+        result = self.emit.cse("mov", NARROW, numbers.count, numbers, saturate=True)
+        return replace(result, bounds=clamp(bounds_of(numbers)))
 
     def add_clamped(self, a: Numbers, b: Numbers) -> Numbers:
         """The sum of two indices, clamped to the range of 32 bits."""
@@ -422,50 +426,50 @@ class Lowering(Rewriter):
         if isinstance(a, Const):
             a, b = b, a
         if isinstance(a, Const) or (isinstance(b, Const) and b.value == 0):
-            return self.clamped(self.add(a, b))
-        found = self.emit.common("add", NARROW, 1, a, b, saturate=True)
-        return replace(found, bounds=clamp(bounds))
+            return self.clamp_to_32_bits(self.add(a, b))
+        total = self.emit.cse("add", NARROW, 1, a, b, saturate=True)
+        return replace(total, bounds=clamp(bounds))
 
     def address(self, base: Numbers, offset: Numbers, size: int, slm: bool = False) -> Numbers:
         """An address: `base` and `offset` elements of `size` bytes; 64 bits, uq, or in shared local memory ud."""
         if slm:
-            return self._local_address(base, offset, size)
+            return self._slm_address(base, offset, size)
         if isinstance(offset, Const):
             if offset.value == 0:
                 return base
-            return self.emit.common("add", "uq", 1, base, const(offset.value * size, INDEX))
-        return self.emit.common("add", "uq", 1, base, self.scaled_lanes(offset, size))
+            return self.emit.cse("add", "uq", 1, base, const(offset.value * size, INDEX))
+        return self.emit.cse("add", "uq", 1, base, self.lane_offsets_in_bytes(offset, size))
 
-    def scaled(self, offsets: Numbers, size: int) -> Numbers:
+    def in_bytes(self, offsets: Numbers, size: int) -> Numbers:
         """Offsets in elements of `size` bytes as 64-bit offsets in bytes, or as they are if that is the same."""
         return self.product(offsets, const(size, NARROW), offsets.count) if size > 1 else offsets
 
-    def scaled_lanes(self, offsets: Numbers, size: int) -> Numbers:
+    def lane_offsets_in_bytes(self, offsets: Numbers, size: int) -> Numbers:
         """The offsets of lanes in bytes; in 32 bits, if their bounds allow."""
         low, high = bounds_of(offsets)
         if offsets.type != INDEX and low >= 0 and high * size < 1 << 32 and size.bit_count() == 1 < size:
             shift = const(size.bit_length() - 1, "uw")
-            return self.emit.common("shl", "ud", offsets.count, self.emit.as_type(offsets, "ud"), shift)
-        return self.scaled(offsets, size)
+            return self.emit.cse("shl", "ud", offsets.count, self.emit.as_type(offsets, "ud"), shift)
+        return self.in_bytes(offsets, size)
 
-    def _local_address(self, base: Numbers, offset: Numbers, size: int) -> Numbers:
+    def _slm_address(self, base: Numbers, offset: Numbers, size: int) -> Numbers:
         """An address in shared local memory, ud: `base` and `offset` elements of `size` bytes."""
-        place = self.local_bytes(offset, size)
-        if isinstance(base, Const) and isinstance(place, Const):
-            return const(base.value + place.value, "ud")
+        offset_in_bytes = self.slm_offset_in_bytes(offset, size)
+        if isinstance(base, Const) and isinstance(offset_in_bytes, Const):
+            return const(base.value + offset_in_bytes.value, "ud")
         if isinstance(base, Const):
-            base, place = place, base
-        if isinstance(place, Const) and place.value == 0:
+            base, offset_in_bytes = offset_in_bytes, base
+        if isinstance(offset_in_bytes, Const) and offset_in_bytes.value == 0:
             return self.emit.as_type(self.emit.in_registers(base), "ud")
         assert isinstance(base, Reg)
-        return self.local_sum(base, place)
+        return self.add_slm_offsets(base, offset_in_bytes)
 
-    def local_bytes(self, offsets: Numbers, size: int) -> Numbers:
+    def slm_offset_in_bytes(self, offsets: Numbers, size: int) -> Numbers:
         """Offsets in elements of `size` bytes as 32-bit offsets in bytes.
 
-        Those that are far out of bounds saturate: they must not wrap around to places in bounds.
+        Offsets that are far out of bounds saturate, since they must not wrap around to valid offsets.
         """
-        offsets = self.clamped(offsets)
+        offsets = self.clamp_to_32_bits(offsets)
         low, high = (n * size for n in bounds_of(offsets))
         if isinstance(offsets, Const):
             return const(clamp((low, high))[0], NARROW, offsets.count)
@@ -473,23 +477,23 @@ class Lowering(Rewriter):
             return offsets
         if contains((low, high), type_range(32)):
             shift = const(size.bit_length() - 1, "uw")
-            found = self.emit.common("shl", NARROW, offsets.count, offsets, shift)
+            scaled = self.emit.cse("shl", NARROW, offsets.count, offsets, shift)
         else:
-            found = self.emit.common("mul", NARROW, offsets.count, offsets, const(size, "w"), saturate=True)
-        return replace(found, bounds=clamp((low, high)))
+            scaled = self.emit.cse("mul", NARROW, offsets.count, offsets, const(size, "w"), saturate=True)
+        return replace(scaled, bounds=clamp((low, high)))
 
-    def local_sum(self, at: Reg, more: Numbers, into: Reg | None = None) -> Reg:
+    def add_slm_offsets(self, at: Reg, addend: Numbers, into: Reg | None = None) -> Reg:
         """The sum of offsets in shared local memory, in bytes, ud. One that could wrap around saturates.
 
         Args:
             into: the registers of the result; by default those of any equal sum.
         """
-        bounds = sums(bounds_of(at), bounds_of(more))
+        bounds = sums(bounds_of(at), bounds_of(addend))
         saturates = not contains(bounds, type_range(32))
         name = NARROW if saturates else "ud"
-        operands = [self.emit.as_type(n, name) if n.type == "ud" else n for n in (at, more)]
+        operands = [self.emit.as_type(n, name) if n.type == "ud" else n for n in (at, addend)]
         if into is None:
-            into = self.emit.as_type(self.emit.common("add", name, at.count, *operands, saturate=saturates), "ud")
+            into = self.emit.as_type(self.emit.cse("add", name, at.count, *operands, saturate=saturates), "ud")
         else:
             self.emit.apply("add", name, at.count, *operands, into=self.emit.as_type(into, name), saturate=saturates)
         return replace(into, bounds=None if saturates else bounds)
@@ -513,7 +517,7 @@ class Lowering(Rewriter):
                 index = self.add(self.multiply(index, self.index(factor)), self.index(step))
             if index != self.index(0):
                 terms.append((index, stride))
-        pairs, constant, size = self._in_bytes(terms, constant, size, slm)
+        pairs, constant, size = self._terms_in_bytes(terms, constant, size, slm)
         total: Numbers = self.index(0)
         for index, stride in pairs:
             total = self.add(total, self.multiply(index, stride))
@@ -522,64 +526,64 @@ class Lowering(Rewriter):
         wraps = slm and index_type((min(low, low + constant), max(high, high + constant))) != NARROW
         if wraps or abs(constant * size) >= MOST_OFFSET:
             total, constant = self.add(total, self.index(constant)), 0
-        plus = constant * size
+        byte_offset = constant * size
         if isinstance(base, Const):
-            base, plus = const(0, base.type), plus + base.value
-        return self.emit.in_registers(self.address(base, total, size, slm)), plus
+            base, byte_offset = const(0, base.type), byte_offset + base.value
+        return self.emit.in_registers(self.address(base, total, size, slm)), byte_offset
 
-    def _in_bytes(
+    def _terms_in_bytes(
         self, terms: Sequence[tuple[Numbers, Numbers]], constant: int, size: int, slm: bool
     ) -> tuple[Sequence[tuple[Numbers, Numbers]], int, int]:
-        """A sum of products and a constant, and the bytes of their unit: 1, if that takes an instruction less."""
+        """Convert a sum of products and a constant to bytes if that saves an instruction; also returns their unit."""
         scaled = [(index, self.index(s.value * size)) for index, s in terms if isinstance(s, Const) and s.value != 1]
         if len(scaled) < len(terms) or not scaled:
             return terms, constant, size
         corners = [[bound * s.value for bound in bounds_of(index)] for index, s in scaled]
         bounds = sum(map(min, corners)) + constant * size, sum(map(max, corners)) + constant * size
-        # A product that wraps around would be a place in shared local memory, where offsets beyond 32 bits saturate.
+        # A product that wraps around would be a valid offset in shared local memory; offsets must saturate instead.
         return (terms, constant, size) if slm and not contains(bounds, type_range(64)) else (scaled, constant * size, 1)
 
-    def term_of(self, index: ir.Value | int | Numbers, depth: int = 4) -> Term:
+    def affine_term(self, index: ir.Value | int | Numbers, depth: int = 4) -> Term:
         """An index as the product of an index and a constant, plus a constant.
 
-        Constants are looked for in sums and products up to a depth, and in those that only places use. Their factors
-        are left to the places; other products are computed.
+        Constants are extracted from sums and products up to a depth, and from those that only addresses use. Addresses
+        multiply by the factors; other products are computed.
         """
         if isinstance(index, (int, Const)):
             return self.index(0), 1, index if isinstance(index, int) else index.value
         if isinstance(index, Reg):
             return index, 1, 0
-        known, op = self.numbers(index), defining_op(index)
-        if isinstance(known, Const):
-            return self.term_of(known)
+        numbers, op = self.numbers(index), defining_op(index)
+        if isinstance(numbers, Const):
+            return self.affine_term(numbers)
         if op is None or op.name not in ("arith.addi", "arith.muli") or not isinstance(index.type, ir.IndexType):
-            return known, 1, 0
+            return numbers, 1, 0
         second, adds = self.numbers(op.operands[1]), op.name == "arith.addi"
-        if isinstance(second, Const) and self._only_places(index):
-            rest, factor, constant = self.term_of(op.operands[0])
-            more = second.value
-            return (rest, factor, constant + more) if adds else (rest, factor * more, constant * more)
+        if isinstance(second, Const) and self._only_addresses(index):
+            variable, factor, constant = self.affine_term(op.operands[0])
+            addend = second.value
+            return (variable, factor, constant + addend) if adds else (variable, factor * addend, constant * addend)
         if depth and adds:
-            (a, _, first), (b, _, last) = (self.term_of(v, depth - 1) for v in op.operands)
+            (a, _, first), (b, _, last) = (self.affine_term(v, depth - 1) for v in op.operands)
             if first or last:
                 return self.add(a, b), 1, first + last
         elif depth and isinstance(second, Const):
-            rest, _, constant = self.term_of(op.operands[0], depth - 1)
+            variable, _, constant = self.affine_term(op.operands[0], depth - 1)
             if constant:
-                return self.multiply(rest, second), 1, constant * second.value
-        return known, 1, 0
+                return self.multiply(variable, second), 1, constant * second.value
+        return numbers, 1, 0
 
-    def _only_places(self, value: ir.Value) -> bool:
-        """Whether all uses of an index, and of its sums with constants, are places of single elements and of lines."""
-        found = self._places.get(value)
-        if found is None:
-            found = self._places[value] = all(map(self._is_place, value.uses))
-        return found
+    def _only_addresses(self, value: ir.Value) -> bool:
+        """Return whether all uses of an index, and of its sums with constants, are addresses of elements or lines."""
+        only_addresses = self._address_only.get(value)
+        if only_addresses is None:
+            only_addresses = self._address_only[value] = all(map(self._is_address_use, value.uses))
+        return only_addresses
 
-    def _is_place(self, use: ir.OpOperand) -> bool:
+    def _is_address_use(self, use: ir.OpOperand) -> bool:
         op = use.owner
         if op.name == "arith.addi":
-            return constant_of(op.operands[1]) is not None and self._only_places(op.results[0])
+            return constant_of(op.operands[1]) is not None and self._only_addresses(op.results[0])
         if op.name == "xegpu.create_nd_tdesc":
             return len(TensorDesc.of(op.results[0]).shape) <= 1
         return op.name in ("memref.load", "memref.store")
@@ -587,12 +591,12 @@ class Lowering(Rewriter):
     def split_uniform(self, value: ir.Value) -> tuple[Numbers, Reg]:
         """Split a vector of indices into the sum of an index and a vector, which has 32 bits if its range allows."""
         total: Numbers = self.index(0)
-        found: dict[ir.Value, Numbers | None] = {}
+        uniform_parts: dict[ir.Value, Numbers | None] = {}
 
         def uniform(value: ir.Value) -> Numbers | None:
-            if value not in found:
-                found[value] = self._uniform(value, uniform)
-            return found[value]
+            if value not in uniform_parts:
+                uniform_parts[value] = self._uniform(value, uniform)
+            return uniform_parts[value]
 
         while not isinstance(value.owner, ir.Block) and self.type_of(value) == INDEX:
             op = value.owner.operation
@@ -609,9 +613,9 @@ class Lowering(Rewriter):
         """The index of all elements of a vector, if it is a broadcast or computed from broadcasts."""
         if isinstance(value.owner, ir.Block):
             return None
-        known, op = self.values[value], value.owner.operation
-        if isinstance(known, Const):
-            return self.index(known.value)
+        numbers, op = self.values[value], value.owner.operation
+        if isinstance(numbers, Const):
+            return self.index(numbers.value)
         if op.name == "vector.broadcast" and not shape_and_element(op.operands[0])[0]:
             return self.numbers(op.operands[0])
         if op.name in ("arith.addi", "arith.muli"):
@@ -636,12 +640,12 @@ def sources_of(low: Lowering, op: ir.Operation) -> list[Numbers]:
     return [low.operand(v) for v in op.operands]
 
 
-def choose(low: Lowering, op: ir.Operation) -> Value:
+def select_handle(low: Lowering, op: ir.Operation) -> Value:
     """`arith.select` of descriptors, memrefs and barriers: a branch."""
-    condition, yes, no = op.operands
-    result = carry(low.emit, low.fit(low.value(yes), op.results[0]))
+    condition, true_value, false_value = op.operands
+    result = copy_to_new_registers(low.emit, low.cast_to_merge_type(low.value(true_value), op.results[0]))
     end = low.emit.label("EndSelect")
     low.emit.jump(end, when=low.mask(condition))
-    assign(low.emit, result, low.value(no))
-    low.emit.place(end)
-    return low.bounded(result, op.results[0])
+    assign(low.emit, result, low.value(false_value))
+    low.emit.emit_label(end)
+    return low.with_range(result, op.results[0])

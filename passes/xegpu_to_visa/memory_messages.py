@@ -1,4 +1,4 @@
-"""Rules for blocks, gathers and atomics, and the messages that they become."""
+"""Lowering of blocks, gathers, scatters and atomics to messages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from xegpu_py.passes.analysis.target_messages import (
     chunk_messages,
 )
 from xegpu_py.passes.xegpu_to_visa.addresses import address_of, load_line, prefetch_line, store_line
-from xegpu_py.passes.xegpu_to_visa.casts_and_math import byte_of, half_of
+from xegpu_py.passes.xegpu_to_visa.casts_and_math import f8_to_hf, hf_to_f8
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     MASK_LANES,
     MOST_OFFSET,
@@ -52,7 +52,7 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     const,
     index_type,
 )
-from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, rule
+from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, vc_lowering_rule
 from xegpu_py.passes.xegpu_to_visa.register_values import Combine, assign, combiner
 from xegpu_py.visa.program import Guard, Immediate, Raw, Region
 from xegpu_py.visa.spec import BlockShape, DataShape, payload_lanes
@@ -60,7 +60,7 @@ from xegpu_py.visa.spec import BlockShape, DataShape, payload_lanes
 # `xegpu`: descriptors of n-dimensional blocks, and the messages that load, store and prefetch the blocks.
 
 
-@rule("xegpu.create_nd_tdesc")
+@vc_lowering_rule("xegpu.create_nd_tdesc")
 def create_nd_tdesc(low: Lowering, op: ir.Operation) -> Value:
     """The base address, the tensor's extents and strides, and the block's offsets."""
     view = low.require_vc(op)
@@ -72,8 +72,8 @@ def create_nd_tdesc(low: Lowering, op: ir.Operation) -> Value:
     else:
         base = low.emit.in_registers(low.numbers(view.source), "ud" if desc.in_slm else "uq")
         shape, strides = (), ()
-    if given := view.shape:
-        shape = tuple(low.index_list(given))
+    if explicit_shape := view.shape:
+        shape = tuple(low.index_list(explicit_shape))
         strides = tuple(low.index_list(view.strides))
     surface: tuple[Numbers, ...] = ()
     lead = tuple(shape[:-2]) if desc.attr.boundary_check else ()
@@ -81,13 +81,13 @@ def create_nd_tdesc(low: Lowering, op: ir.Operation) -> Value:
         size = bit_width(desc.element) // 8
         height, width = shape[-2:]
         rows = low.add_clamped(height, low.index(-1))
-        across = _less_one(low, width, size)
-        surface = (across, rows, across if strides[-2] == width else _less_one(low, strides[-2], size))
-        offsets = (*offsets[:-2], *map(low.clamped, offsets[-2:]))
+        across = _bytes_less_one(low, width, size)
+        surface = (across, rows, across if strides[-2] == width else _bytes_less_one(low, strides[-2], size))
+        offsets = (*offsets[:-2], *map(low.clamp_to_32_bits, offsets[-2:]))
     return Block(low.emit.in_registers(base), surface, lead, strides, offsets)
 
 
-@rule("xegpu.update_nd_offset")
+@vc_lowering_rule("xegpu.update_nd_offset")
 def update_nd_offset(low: Lowering, op: ir.Operation) -> Value:
     """Add to the offsets."""
     view = op.opview
@@ -95,22 +95,22 @@ def update_nd_offset(low: Lowering, op: ir.Operation) -> Value:
     pairs = list(zip(block.offsets, low.index_list(view.offsets)))
     inner = len(pairs) - 2 if block.surface else len(pairs)
     moved = tuple(low.add(a, b) if i < inner else low.add_clamped(a, b) for i, (a, b) in enumerate(pairs))
-    return low.bounded(Block(block.base, block.surface, block.lead, block.strides, moved), op.results[0])
+    return low.with_range(Block(block.base, block.surface, block.lead, block.strides, moved), op.results[0])
 
 
-def _scalar(low: Lowering, numbers: Numbers) -> Region | Immediate:
+def _scalar_operand(low: Lowering, numbers: Numbers) -> Region | Immediate:
     """An operand of a 2D block message."""
     if isinstance(numbers, Const):
         return Immediate(numbers.bits & 0xFFFFFFFF, "ud")
-    return Region(numbers.var, *low.emit.place_of(numbers, 0), 0, 1, 0)
+    return Region(numbers.var, *low.emit.register_and_element(numbers, 0), 0, 1, 0)
 
 
-def _less_one(low: Lowering, numbers: Numbers, size: int) -> Numbers:
+def _bytes_less_one(low: Lowering, numbers: Numbers, size: int) -> Numbers:
     """An extent converted from elements to bytes, less one."""
     return low.add_clamped(low.multiply(numbers, low.index(size)), low.index(-1))
 
 
-def _surface(low: Lowering, block: Block, desc: TensorDesc, scale: int = 1) -> dict[str, Any]:
+def _surface_operands(low: Lowering, block: Block, desc: TensorDesc, scale: int = 1) -> dict[str, Any]:
     """The operands that describe the surface and the block's position in it.
 
     Args:
@@ -119,22 +119,26 @@ def _surface(low: Lowering, block: Block, desc: TensorDesc, scale: int = 1) -> d
     width, height, pitch = block.surface
     x: Numbers = block.offsets[-1]
     if scale > 1:
-        by = scale.bit_length() - 1
-        x = low.index(x.value >> by) if isinstance(x, Const) else low.emit.common("asr", NARROW, 1, x, const(by, "uw"))
-    base, y = _matrix(low, block, bit_width(desc.element) // 8)
+        shift = scale.bit_length() - 1
+        x = (
+            low.index(x.value >> shift)
+            if isinstance(x, Const)
+            else low.emit.cse("asr", NARROW, 1, x, const(shift, "uw"))
+        )
+    base, y = _matrix_address(low, block, bit_width(desc.element) // 8)
     if isinstance(x, Const) != isinstance(y, Const):
         x, y = low.emit.in_registers(x), low.emit.in_registers(y)
     return {
-        "base": _scalar(low, low.emit.in_registers(base)),
-        "width": _scalar(low, width),
-        "height": _scalar(low, height),
-        "pitch": _scalar(low, pitch),
-        "x": _scalar(low, x),
-        "y": _scalar(low, y),
+        "base": _scalar_operand(low, low.emit.in_registers(base)),
+        "width": _scalar_operand(low, width),
+        "height": _scalar_operand(low, height),
+        "pitch": _scalar_operand(low, pitch),
+        "x": _scalar_operand(low, x),
+        "y": _scalar_operand(low, y),
     }
 
 
-def _matrix(low: Lowering, block: Block, size: int) -> tuple[Numbers, Numbers]:
+def _matrix_address(low: Lowering, block: Block, size: int) -> tuple[Numbers, Numbers]:
     """The address of the 2D matrix that contains a block of more dimensions, and the block's first row in it.
 
     Messages check only the innermost two dimensions. For a block that is out of bounds along another dimension, the
@@ -145,28 +149,28 @@ def _matrix(low: Lowering, block: Block, size: int) -> tuple[Numbers, Numbers]:
     below = low.index(limits.most_extent if limits else 0)
     for i, (offset, stride) in enumerate(list(zip(block.offsets, block.strides))[:-2]):
         if block.lead:
-            inside = _inside(low, offset, block.lead[i])
-            offset, y = _chosen(low, inside, offset, low.index(0)), _chosen(low, inside, y, below)
+            inside = _in_bounds(low, offset, block.lead[i])
+            offset, y = _select_index(low, inside, offset, low.index(0)), _select_index(low, inside, y, below)
             offset = low.as_index(offset, (0, bounds_of(block.lead[i])[1]))
         base = low.address(base, low.multiply(offset, stride), size)
     return base, y
 
 
-def _inside(low: Lowering, offset: Numbers, extent: Numbers) -> Mask | KnownMask:
-    """Whether 0 <= offset < extent."""
+def _in_bounds(low: Lowering, offset: Numbers, extent: Numbers) -> Mask | KnownMask:
+    """Return whether 0 <= offset < extent."""
     if isinstance(offset, Const) and offset.value < 0:
         return KnownMask(False)
     if isinstance(offset, Const) and isinstance(extent, Const):
         return KnownMask(offset.value < extent.value)
     # The comparison is unsigned, so that negative offsets are out of bounds.
     name = index_type(join(bounds_of(offset), bounds_of(extent)))
-    a, b = (low.emit.as_type(low.typed(n, name), unsigned(name)) for n in (offset, extent))
+    a, b = (low.emit.as_type(low.cast(n, name), unsigned(name)) for n in (offset, extent))
     if isinstance(a, Const):
         return low.emit.compare("gt", 1, b, a)
     return low.emit.compare("lt", 1, a, b)
 
 
-def _chosen(low: Lowering, mask: Mask | KnownMask, a: Numbers, b: Numbers) -> Numbers:
+def _select_index(low: Lowering, mask: Mask | KnownMask, a: Numbers, b: Numbers) -> Numbers:
     """`a` where the mask is set, else `b`."""
     if isinstance(mask, KnownMask):
         return a if mask.value else b
@@ -174,10 +178,10 @@ def _chosen(low: Lowering, mask: Mask | KnownMask, a: Numbers, b: Numbers) -> Nu
     name = index_type(bounds)
     if a == b:
         return a
-    return replace(low.emit.choose(mask, name, 1, low.typed(a, name), low.typed(b, name)), bounds=bounds)
+    return replace(low.emit.select(mask, name, 1, low.cast(a, name), low.cast(b, name)), bounds=bounds)
 
 
-@rule("xegpu.load_nd")
+@vc_lowering_rule("xegpu.load_nd")
 def load_nd(low: Lowering, op: ir.Operation) -> Value:
     """A 2D block message, or for one dimension a transposed load."""
     view = low.require_vc(op)
@@ -194,19 +198,21 @@ def load_nd(low: Lowering, op: ir.Operation) -> Value:
     scale = message.size // bit_width(element)
     grf = low.target.grf_bytes
     count = math.prod(shape)
-    result = low.emit.whole(name, message.count * message.block_bytes(grf) // TYPES[name].bytes)
+    result = low.emit.grf_reg(name, message.count * message.block_bytes(grf) // TYPES[name].bytes)
     low.emit.emit(
         "lsc_load_block2d",
         dst=low.emit.raw(result),
-        **_surface(low, block, desc, scale=scale),
+        **_surface_operands(low, block, desc, scale=scale),
         sfid="ugm",
         caches=caches_of(view),
         block=message,
     )
-    return _packed(low, result, message, shape, name, count)
+    return _to_vector_layout(low, result, message, shape, name, count)
 
 
-def _packed(low: Lowering, loaded: Reg, message: BlockShape, shape: tuple[int, ...], name: str, count: int) -> Reg:
+def _to_vector_layout(
+    low: Lowering, loaded: Reg, message: BlockShape, shape: tuple[int, ...], name: str, count: int
+) -> Reg:
     """Reorder a message's registers as the vector: remove padding, and interleave the rows of adjacent blocks."""
     grf = low.target.grf_bytes
     rows, columns, pack = message.register_shape()
@@ -217,7 +223,7 @@ def _packed(low: Lowering, loaded: Reg, message: BlockShape, shape: tuple[int, .
     side_by_side = message.count > 1 and len(shape) == (3 if pack > 1 else 2)
     if not side_by_side and (message.count == 1 or each == rows * row) and used == row:
         return Reg(loaded.var, 0, count)
-    result = low.emit.whole(name, count)
+    result = low.emit.grf_reg(name, count)
     for b in range(message.count):
         for r in range(rows):
             to = (r * message.count + b) * used if side_by_side else (b * rows + r) * used
@@ -227,15 +233,15 @@ def _packed(low: Lowering, loaded: Reg, message: BlockShape, shape: tuple[int, .
 
 
 def _line_address(low: Lowering, tdesc: ir.Value) -> tuple[Reg, int]:
-    """The address of a one-dimensional block: one in a register, and the bytes that its messages add to it."""
+    """The address of a one-dimensional block: a register, and the bytes that messages add to it."""
     desc, block, op = TensorDesc.of(tdesc), low.handle(tdesc, Block), defining_op(tdesc)
     maker = op.opview if op is not None else None
-    index = low.term_of(maker.offsets[0] if isinstance(maker, CreateNdTdescOp) else block.offsets[0])
+    index = low.affine_term(maker.offsets[0] if isinstance(maker, CreateNdTdescOp) else block.offsets[0])
     strides = block.strides or (low.index(1),)
     return low.element_address(block.base, [index], strides, max(bit_width(desc.element) // 8, 1), desc.in_slm)
 
 
-@rule("xegpu.store_nd")
+@vc_lowering_rule("xegpu.store_nd")
 def store_nd(low: Lowering, op: ir.Operation) -> None:
     """A 2D block message, or for one dimension transposed stores."""
     view = low.require_vc(op)
@@ -250,29 +256,29 @@ def store_nd(low: Lowering, op: ir.Operation) -> None:
     message = BlockShape(bit_width(desc.element), 1, columns, rows)
     low.emit.emit(
         "lsc_store_block2d",
-        **_surface(low, block, desc),
-        src0=low.emit.raw(_padded(low, value, message, name)),
+        **_surface_operands(low, block, desc),
+        src0=low.emit.raw(_to_message_layout(low, value, message, name)),
         sfid="ugm",
         caches=caches_of(view, True),
         block=message,
     )
 
 
-def _padded(low: Lowering, at: Reg, message: BlockShape, name: str) -> Reg:
+def _to_message_layout(low: Lowering, at: Reg, message: BlockShape, name: str) -> Reg:
     """Rows in a message's layout: aligned to a register, each padded to a power of two."""
     grf = low.target.grf_bytes
     rows, columns, _ = message.register_shape()
     fits = at.var.count * at.format.bytes - at.first * at.format.bytes >= message.block_bytes(grf)
     if low.emit.is_aligned(at) and fits and columns == message.width:
         return at
-    padded = low.emit.whole(name, message.block_bytes(grf) // TYPES[name].bytes)
+    padded = low.emit.grf_reg(name, message.block_bytes(grf) // TYPES[name].bytes)
     for r in range(rows):
-        part = at.part(r * message.width, message.width)
+        part = at.slice(r * message.width, message.width)
         low.emit.apply("mov", name, message.width, part, into=Reg(padded.var, r * columns, message.width))
     return padded
 
 
-@rule("xegpu.prefetch_nd")
+@vc_lowering_rule("xegpu.prefetch_nd")
 def prefetch_nd(low: Lowering, op: ir.Operation) -> None:
     """A load without a destination."""
     view = low.require_vc(op)
@@ -288,7 +294,7 @@ def prefetch_nd(low: Lowering, op: ir.Operation) -> None:
     low.emit.emit(
         "lsc_load_block2d",
         dst=Raw(None),
-        **_surface(low, block, desc),
+        **_surface_operands(low, block, desc),
         sfid="ugm",
         caches=caches_of(view) or "ca.ca",
         block=BlockShape(bit_width(desc.element), desc.attr.array_length, columns, rows),
@@ -305,12 +311,16 @@ def _lane_addresses(low: Lowering, base: Numbers, offsets: Reg, size: int, slm: 
     emit = low.emit
     count = offsets.count
     if slm:
-        return low.local_sum(emit.in_registers(low.local_bytes(offsets, size)), base, into=emit.whole("ud", count))
-    made = emit.whole("uq", count)
-    return emit.apply("add", "uq", count, low.scaled_lanes(offsets, size), emit.in_registers(base), into=made)
+        return low.add_slm_offsets(
+            emit.in_registers(low.slm_offset_in_bytes(offsets, size)), base, into=emit.grf_reg("ud", count)
+        )
+    addresses = emit.grf_reg("uq", count)
+    return emit.apply(
+        "add", "uq", count, low.lane_offsets_in_bytes(offsets, size), emit.in_registers(base), into=addresses
+    )
 
 
-@rule("xegpu.create_tdesc")
+@vc_lowering_rule("xegpu.create_tdesc")
 def create_tdesc(low: Lowering, op: ir.Operation) -> Value:
     """Each lane's address: the base plus an offset in elements."""
     view = low.require_vc(op)
@@ -330,25 +340,25 @@ def create_tdesc(low: Lowering, op: ir.Operation) -> Value:
         base = low.emit.in_registers(source, "ud" if desc.in_slm else "uq")
     base = low.address(base, first, size, desc.in_slm)
     key = ("lanes", base, offsets, size, desc.in_slm)
-    lanes = low.emit.once(key, lambda: _lane_addresses(low, base, offsets, size, desc.in_slm), hoists=False)
+    lanes = low.emit.memoized(key, lambda: _lane_addresses(low, base, offsets, size, desc.in_slm), hoists=False)
     return Lanes(lanes, constant * size)
 
 
 def _split_constant(low: Lowering, tdesc: ir.Value, desc: TensorDesc, size: int) -> tuple[ir.Value, int]:
-    """The offsets of a descriptor as the sum of others and a constant of all lanes, where that takes no more ops."""
+    """Split a descriptor's offsets into a vector and a constant of all lanes, where that takes no more ops."""
     source, sums = tdesc.owner.operands[:2]
     offsets, constant = sums, 0
     while (op := defining_op(offsets)) is not None and op.name == "arith.addi":
-        more = splat_of(op.operands[1])
-        if more is None:
+        splat = splat_of(op.operands[1])
+        if splat is None:
             break
-        offsets, constant = op.operands[0], constant + ir.IntegerAttr(more).value
+        offsets, constant = op.operands[0], constant + ir.IntegerAttr(splat).value
     if desc.in_slm:
         # Messages add the constant. The descriptor must have no other use, and addresses must not wrap around.
         least, most = (n * size for n in low.ranges.of(offsets))
-        plus = constant * size
+        offset = constant * size
         splits = all(use.owner.name in _ACCESSES for use in tdesc.uses)
-        splits = splits and least >= 0 and max(most, most + plus) < 1 << 30 and abs(plus) < MOST_OFFSET
+        splits = splits and least >= 0 and max(most, most + offset) < 1 << 30 and abs(offset) < MOST_OFFSET
     else:
         # The sums are scaled once for all arrays.
         makers = [use.owner for use in sums.uses]
@@ -356,7 +366,7 @@ def _split_constant(low: Lowering, tdesc: ir.Value, desc: TensorDesc, size: int)
     return (offsets, constant) if splits else (sums, 0)
 
 
-@rule("xegpu.update_offset")
+@vc_lowering_rule("xegpu.update_offset")
 def update_offset(low: Lowering, op: ir.Operation) -> Value:
     """Add to each lane's address."""
     view = op.opview
@@ -368,91 +378,93 @@ def update_offset(low: Lowering, op: ir.Operation) -> Value:
     name = lanes.addresses.type
     into = Reg(low.emit.variable(name, lanes.addresses.var.count), 0, lanes.addresses.count)
     if desc.in_slm:
-        moved = low.local_sum(lanes.addresses, low.local_bytes(deltas, size), into)
+        moved = low.add_slm_offsets(lanes.addresses, low.slm_offset_in_bytes(deltas, size), into)
     else:
-        moved = low.emit.apply("add", name, deltas.count, lanes.addresses, low.scaled(deltas, size), into=into)
+        moved = low.emit.apply("add", name, deltas.count, lanes.addresses, low.in_bytes(deltas, size), into=into)
     return Lanes(moved, lanes.plus)
 
 
-def lanes_of(low: Lowering, op: ir.Operation) -> tuple[TensorDesc, Reg, int]:
+def scattered_addresses(low: Lowering, op: ir.Operation) -> tuple[TensorDesc, Reg, int]:
     """The type of an op's descriptor, its addresses, and the bytes that messages add to these."""
     low.require_vc(op)
     desc = TensorDesc.of(op.opview.tdesc)
-    found = low.handle(op.opview.tdesc, Lanes)
-    return desc, found.addresses, found.plus
+    lanes = low.handle(op.opview.tdesc, Lanes)
+    return desc, lanes.addresses, lanes.plus
 
 
-def guards(low: Lowering, op: ir.Operation, lanes: int, most: int = 32) -> list[tuple[int, int, Guard | None]]:
+def lane_guards(low: Lowering, op: ir.Operation, lanes: int, most: int = 32) -> list[tuple[int, int, Guard | None]]:
     """(first lane, lanes, guard) of the messages of a masked op; each has at most `most` lanes."""
-    known = low.value(op.opview.mask)
-    if isinstance(known, KnownMask) and known.value:
+    mask_value = low.value(op.opview.mask)
+    if isinstance(mask_value, KnownMask) and mask_value.value:
         most = min(most, 32 if low.target.grf_bytes == 64 else 16)
         return [(at, min(most, lanes - at), None) for at in range(0, lanes, most)]
     mask = low.mask(op.opview.mask)
     return [(16 * i, min(16, lanes - 16 * i), Guard(p)) for i, p in enumerate(mask.predicates)]
 
 
-def padded_row(low: Lowering, lanes: int, size: int) -> int:
+def payload_row_elements(low: Lowering, lanes: int, size: int) -> int:
     """Elements of a row of a message (one element per lane), padded to whole registers."""
     grf = low.target.grf_bytes
     return -(-payload_lanes(lanes, grf) * size // grf) * grf // size
 
 
-def in_place(low: Lowering, numbers: Reg, start: int, lanes: int, count: int, shape: DataShape) -> Reg | None:
-    """A vector's registers from number `start` on, if a message of `count` lanes can use them directly; else None.
+def usable_payload(low: Lowering, numbers: Reg, start: int, lanes: int, count: int, shape: DataShape) -> Reg | None:
+    """The vector's own registers as the payload of a message of `count` lanes; None if they do not fit.
 
-    It can if they are aligned to a register, and the rows of the op's vector have the stride of the message's.
+    They fit if they are aligned to a register, and the rows of the op's vector have the stride of the message's rows.
     """
     size = numbers.format.bytes
     if size < 4:
         return None
-    row, part = padded_row(low, count, size), numbers.part(start, shape.vector * count)
+    row, part = payload_row_elements(low, count, size), numbers.slice(start, shape.vector * count)
     follows = shape.vector == 1 or row == count == lanes
     fits = (part.first + shape.vector * row) * size <= numbers.var.bytes
     return part if follows and fits and low.emit.is_aligned(part) else None
 
 
-def _messages(
+def _scattered_messages(
     low: Lowering, op: ir.Operation, numbers: Reg, type_name: str
 ) -> Iterator[tuple[Reg, list[tuple[Reg, Reg]], bool, list[tuple[Raw, Callable[..., None]]]]]:
     """The messages of a gather or scatter of numbers. Those of single elements use adjacent registers.
 
     Yields:
-        The registers that messages use, of type `type_name` if they are not the numbers' own; for each row of
-        them, if they are not, its lanes and the numbers that belong there; whether the messages are guarded; and for
-        each message its operand and a function that emits it.
+        The payload registers of messages, of type `type_name` unless they are the vector's own; for each row of other
+        payloads its lanes and the vector's numbers; whether the messages are guarded; and for each message its operand
+        and a function that emits it.
     """
-    desc, addresses, plus = lanes_of(low, op)
+    desc, addresses, plus = scattered_addresses(low, op)
     lanes, size = desc.lanes, numbers.format.bytes
-    each = guards(low, op, lanes)
+    each = lane_guards(low, op, lanes)
     for first, shape in chunk_messages(desc.chunk, size):
         for parts in [each] if shape.vector == 1 else [[part] for part in each]:
             lane, count = parts[0][0], sum(part[1] for part in parts)
-            row = padded_row(low, count, max(size, 4))
-            own = in_place(low, numbers, first * lanes + lane, lanes, count, shape)
-            held = own or low.emit.whole(type_name, row * shape.vector)
+            row = payload_row_elements(low, count, max(size, 4))
+            vector_payload = usable_payload(low, numbers, first * lanes + lane, lanes, count, shape)
+            payload = vector_payload or low.emit.grf_reg(type_name, row * shape.vector)
             rows: list[tuple[Reg, Reg]] = []
-            for e in range(0 if own else shape.vector):
-                rows.append((held.part(e * row, count), numbers.part((first + e) * lanes + lane, count)))
+            for e in range(0 if vector_payload else shape.vector):
+                rows.append((payload.slice(e * row, count), numbers.slice((first + e) * lanes + lane, count)))
             sends: list[tuple[Raw, Callable[..., None]]] = []
-            for at, some, guard in parts:
-                send = partial(low.emit.message, data=shape, addresses=addresses.part(at, some), slm=desc.in_slm)
-                operand = low.emit.raw(held.part(at - lane, some))
-                sends.append((operand, partial(send, lanes=some, offset=plus + first * size, guard=guard)))
-            yield held, rows, parts[0][2] is not None, sends
+            for first_lane, lane_count, guard in parts:
+                send = partial(
+                    low.emit.message, data=shape, addresses=addresses.slice(first_lane, lane_count), slm=desc.in_slm
+                )
+                operand = low.emit.raw(payload.slice(first_lane - lane, lane_count))
+                sends.append((operand, partial(send, lanes=lane_count, offset=plus + first * size, guard=guard)))
+            yield payload, rows, parts[0][2] is not None, sends
 
 
-@rule("xegpu.load_gather")
+@vc_lowering_rule("xegpu.load_gather")
 def load_gather(low: Lowering, op: ir.Operation) -> Value:
     """Gathers. Elements narrower than 32 bits are packed afterwards. The chunk is the outer dimension."""
     desc = TensorDesc.of(op.opview.tdesc)
     emit, name = low.emit, register_type(desc.element)
-    result = emit.whole(name, desc.lanes * desc.chunk)
+    result = emit.grf_reg(name, desc.lanes * desc.chunk)
     size = TYPES[name].bytes
     bits = {1: "ub", 2: "uw"}.get(size, name)
-    for held, rows, guarded, sends in _messages(low, op, result, name if size >= 4 else "ud"):
+    for payload, rows, guarded, sends in _scattered_messages(low, op, result, name if size >= 4 else "ud"):
         if guarded:
-            emit.apply("mov", held.type, held.count, const(0, held.type), into=held)
+            emit.apply("mov", payload.type, payload.count, const(0, payload.type), into=payload)
         for operand, send in sends:
             send("lsc_load", caches=caches_of(op.opview), dst=operand)
         for part, to in rows:
@@ -460,22 +472,22 @@ def load_gather(low: Lowering, op: ir.Operation) -> Value:
     return result
 
 
-@rule("xegpu.store_scatter")
+@vc_lowering_rule("xegpu.store_scatter")
 def store_scatter(low: Lowering, op: ir.Operation) -> None:
     """Scatters. Elements narrower than 32 bits are widened first."""
-    name = register_type(lanes_of(low, op)[0].element)
+    name = register_type(scattered_addresses(low, op)[0].element)
     source = low.emit.as_unsigned(low.reg(op.opview.value, name))
-    for held, rows, _, sends in _messages(low, op, source, "uq" if source.type == "uq" else "ud"):
+    for payload, rows, _, sends in _scattered_messages(low, op, source, "uq" if source.type == "uq" else "ud"):
         for to, part in rows:
-            low.emit.apply("mov", held.type, part.count, part, into=to)
+            low.emit.apply("mov", payload.type, part.count, part, into=to)
         for operand, send in sends:
             send("lsc_store", caches=caches_of(op.opview, True), src0=operand)
 
 
-@rule("xegpu.prefetch")
+@vc_lowering_rule("xegpu.prefetch")
 def prefetch(low: Lowering, op: ir.Operation) -> None:
     """Gathers without a destination."""
-    desc, addresses, _ = lanes_of(low, op)
+    desc, addresses, _ = scattered_addresses(low, op)
     lanes, chunk = desc.lanes, desc.chunk
     if desc.in_slm:
         return
@@ -483,17 +495,17 @@ def prefetch(low: Lowering, op: ir.Operation) -> None:
     most, caches = 32 if low.target.grf_bytes == 64 else 16, caches_of(op.opview) or "ca.ca"
     for first, shape in chunk_messages(chunk, size):
         for lane in range(0, lanes, most):
-            count, at = min(most, lanes - lane), addresses.part(lane, 1)
+            count, at = min(most, lanes - lane), addresses.slice(lane, 1)
             low.emit.message("lsc_load", shape, at, lanes=count, offset=first * size, caches=caches, dst=Raw(None))
 
 
 # Atomic updates: messages, and compare-and-swap loops for updates without a message.
 
 
-@rule("xegpu.atomic_rmw")
+@vc_lowering_rule("xegpu.atomic_rmw")
 def atomic_rmw(low: Lowering, op: ir.Operation) -> Value:
     """Update each lane's element; the result is its old value."""
-    desc, addresses, plus = lanes_of(low, op)
+    desc, addresses, plus = scattered_addresses(low, op)
     lanes, chunk = desc.lanes, desc.chunk
     view, emit = op.opview, low.emit
     kind = view.kind.name
@@ -506,73 +518,75 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> Value:
         remark(op, f"becomes a compare-and-swap loop: there is no atomic message for {kind} of {desc.element}")
     value = low.reg(view.value, name)
     shape = atomic_shape(8 * size)
-    result = emit.whole(name, lanes * chunk)
+    result = emit.grf_reg(name, lanes * chunk)
     bits = unsigned(name)
     sources = [emit.as_type(v, bits) for v in ([low.reg(view.expected, name)] if swaps else []) + [value]]
     used = any(True for _ in op.results[0].uses)
     for first in range(chunk):
-        for lane, count, guard in guards(low, op, lanes, MASK_LANES if operation == "icas" else 32):
-            place = Place(addresses.part(lane, count), plus + first * size, shape, desc.in_slm)
+        for lane, count, guard in lane_guards(low, op, lanes, MASK_LANES if operation == "icas" else 32):
+            target = AtomicTarget(addresses.slice(lane, count), plus + first * size, shape, desc.in_slm)
             start = first * lanes + lane
             if loops:
-                part = value.part(start, count)
+                part = value.slice(start, count)
                 if size == 1:
                     combine = (
-                        _swapped(emit, Reg(sources[0].var, sources[0].first + start, count))
+                        _swap_if_expected(emit, Reg(sources[0].var, sources[0].first + start, count))
                         if swaps
                         else byte_combiner(emit, kind, name, desc.element)
                     )
-                    before = update_bytes(low, place, count, guard, part, combine)
+                    before = cas_update_bytes(low, target, count, guard, part, combine)
                 else:
-                    before = update(low, place, count, guard, part, _combiner(emit, kind, name))
-                emit.apply("mov", bits, count, emit.as_type(before, bits), into=_part(low, result, start, count, bits))
+                    before = cas_update(low, target, count, guard, part, _combiner(emit, kind, name))
+                emit.apply(
+                    "mov", bits, count, emit.as_type(before, bits), into=_slice_as(low, result, start, count, bits)
+                )
                 continue
-            row = padded_row(low, count, max(size, 4))
+            row = payload_row_elements(low, count, max(size, 4))
             operands = []
             for source in sources:
-                held = in_place(low, source, start, lanes, count, shape)
-                if not held:
-                    held = emit.whole(place.register_type, row)
-                    part = source.part(start, count)
-                    emit.apply("mov", held.type, count, part, into=Reg(held.var, 0, count))
-                operands.append(held)
-            there = in_place(low, result, start, lanes, count, shape)
-            old = (there or emit.whole(place.register_type, row)) if used else None
+                payload = usable_payload(low, source, start, lanes, count, shape)
+                if not payload:
+                    payload = emit.grf_reg(target.register_type, row)
+                    part = source.slice(start, count)
+                    emit.apply("mov", payload.type, count, part, into=Reg(payload.var, 0, count))
+                operands.append(payload)
+            result_payload = usable_payload(low, result, start, lanes, count, shape)
+            old = (result_payload or emit.grf_reg(target.register_type, row)) if used else None
             if old and guard:
                 # Lanes that the mask disables read zero.
-                zeroed = emit.as_type(old.part(0, count), place.register_type)
+                zeroed = emit.as_type(old.slice(0, count), target.register_type)
                 emit.apply("mov", zeroed.type, count, const(0, zeroed.type), into=zeroed)
-            place.message(low, operation, count, guard, old, *operands)
-            if old and not there:
-                into = _part(low, result, start, count, bits)
+            target.message(low, operation, count, guard, old, *operands)
+            if old and not result_payload:
+                into = _slice_as(low, result, start, count, bits)
                 emit.apply("mov", bits, count, Reg(old.var, 0, count), into=into)
     return result
 
 
-@rule("memref.generic_atomic_rmw")
+@vc_lowering_rule("memref.generic_atomic_rmw")
 def generic_atomic_rmw(low: Lowering, op: ir.Operation) -> Value:
     """Update one element by the ops of a region; the result is its old value."""
     target, *indices = op.operands
     mem = low.handle(target, Memory)
     name, block = register_type(mem.element), op.regions[0].blocks[0]
     size = TYPES[name].bytes
-    at, plus = address_of(low, mem, indices)
-    place = Place(at, plus, atomic_shape(8 * size), mem.slm)
+    address, offset = address_of(low, mem, indices)
+    target_ = AtomicTarget(address, offset, atomic_shape(8 * size), mem.slm)
 
     def combine(before: Reg, _: Reg) -> Reg:
         low.values[block.arguments[0]] = before
         low.block(block)
         return low.reg(yielded(block)[0], name)
 
-    way = update_bytes if size == 1 else update
-    return way(low, place, 1, None, low.emit.reg(name, 1), combine)
+    update_function = cas_update_bytes if size == 1 else cas_update
+    return update_function(low, target_, 1, None, low.emit.reg(name, 1), combine)
 
 
-def _part(low: Lowering, numbers: Reg, start: int, count: int, type_name: str) -> Reg:
-    return low.emit.as_type(numbers.part(start, count), type_name)
+def _slice_as(low: Lowering, numbers: Reg, start: int, count: int, type_name: str) -> Reg:
+    return low.emit.as_type(numbers.slice(start, count), type_name)
 
 
-class Place(Struct, frozen=True):
+class AtomicTarget(Struct, frozen=True):
     """The memory locations of the elements of an atomic message.
 
     Attributes:
@@ -611,7 +625,9 @@ class Place(Struct, frozen=True):
         )
 
 
-def update(low: Lowering, place: Place, count: int, guard: Guard | None, value: Reg, combine: Combine) -> Reg:
+def cas_update(
+    low: Lowering, target: AtomicTarget, count: int, guard: Guard | None, value: Reg, combine: Combine
+) -> Reg:
     """Replace each lane's element by its combination with a value, in a compare-and-swap loop.
 
     Each iteration combines the expected contents of memory, which are 0 at first, with the value, and swaps in the
@@ -627,46 +643,49 @@ def update(low: Lowering, place: Place, count: int, guard: Guard | None, value: 
     Returns:
         The old value of each element, of the type of `value`.
     """
-    emit, held = low.emit, place.register_type
+    emit, register_type = low.emit, target.register_type
     bits = unsigned(value.type)
 
-    def write(word: Reg, found: Reg, into: Reg) -> None:
-        emit.apply("mov", held, count, emit.as_type(found, bits), into=into)
+    def write(word: Reg, element: Reg, into: Reg) -> None:
+        emit.apply("mov", register_type, count, emit.as_type(element, bits), into=into)
 
-    return _loop(
-        low, place, count, guard, value, combine, lambda w: emit.as_type(emit.in_registers(w, bits), value.type), write
+    return _cas_loop(
+        low, target, count, guard, value, combine, lambda w: emit.as_type(emit.in_registers(w, bits), value.type), write
     )
 
 
-def update_bytes(low: Lowering, place: Place, count: int, guard: Guard | None, value: Reg, combine: Combine) -> Reg:
+def cas_update_bytes(
+    low: Lowering, target: AtomicTarget, count: int, guard: Guard | None, value: Reg, combine: Combine
+) -> Reg:
     """Update elements of 8 bits by compare and swap of the 32-bit words that contain them.
 
     A lane also retries if another lane or thread has changed other bytes of its word.
     """
     emit = low.emit
-    kind = place.addresses.type
-    addresses = place.addresses
-    if place.offset:
-        addresses = emit.apply("add", kind, count, addresses, const(place.offset, "d"))
-    inside = emit.apply("and", "ud", count, emit.in_registers(addresses, "ud"), const(3, "ud"))
-    aligned = emit.apply("add", kind, count, addresses, inside, modifiers=("", "-"), into=emit.whole(kind, count))
-    around = Place(aligned, 0, DataShape("d32"), place.slm)
-    shift = emit.apply("shl", "ud", count, inside, const(3, "ud"))
-    own = emit.apply("shl", "ud", count, emit.spread(const(0xFF, "ud"), count), shift)
-    others = emit.apply("not", "ud", count, own)
+    kind = target.addresses.type
+    addresses = target.addresses
+    if target.offset:
+        addresses = emit.apply("add", kind, count, addresses, const(target.offset, "d"))
+    byte_in_word = emit.apply("and", "ud", count, emit.in_registers(addresses, "ud"), const(3, "ud"))
+    aligned = emit.apply(
+        "add", kind, count, addresses, byte_in_word, modifiers=("", "-"), into=emit.grf_reg(kind, count)
+    )
+    word_target = AtomicTarget(aligned, 0, DataShape("d32"), target.slm)
+    shift = emit.apply("shl", "ud", count, byte_in_word, const(3, "ud"))
+    byte_mask = emit.apply("shl", "ud", count, emit.broadcast(const(0xFF, "ud"), count), shift)
+    other_bytes_mask = emit.apply("not", "ud", count, byte_mask)
 
     def read(word: Reg) -> Reg:
         return emit.as_type(emit.in_registers(emit.apply("shr", "ud", count, word, shift), "ub"), value.type)
 
-    def write(word: Reg, found: Reg, into: Reg) -> None:
-        placed = emit.apply("shl", "ud", count, emit.in_registers(emit.as_type(found, "ub"), "ud"), shift)
-        emit.apply("or", "ud", count, emit.apply("and", "ud", count, word, others), placed, into=into)
+    def write(word: Reg, element: Reg, into: Reg) -> None:
+        placed = emit.apply("shl", "ud", count, emit.in_registers(emit.as_type(element, "ub"), "ud"), shift)
+        emit.apply("or", "ud", count, emit.apply("and", "ud", count, word, other_bytes_mask), placed, into=into)
 
-    return _loop(low, around, count, guard, value, combine, read, write)
+    return _cas_loop(low, word_target, count, guard, value, combine, read, write)
 
 
 def _combiner(emit: Emitter, kind: str, name: str) -> Combine:
-    """A function that combines numbers of a vISA type by one of arith's `AtomicRMWKind`."""
     return (lambda _, b: b) if kind == "assign" else combiner(emit, CombiningKind.of_atomic(kind), name)
 
 
@@ -681,7 +700,7 @@ def byte_combiner(emit: Emitter, kind: str, name: str, element: str) -> Combine:
         half = _combiner(emit, kind, "hf")
 
         def combine_floats(a: Reg, b: Reg) -> Reg:
-            return byte_of(emit, element, half(half_of(emit, element, a), half_of(emit, element, b)))
+            return hf_to_f8(emit, element, half(f8_to_hf(emit, element, a), f8_to_hf(emit, element, b)))
 
         return combine_floats
     signed = not kind.endswith("u")
@@ -689,27 +708,27 @@ def byte_combiner(emit: Emitter, kind: str, name: str, element: str) -> Combine:
     combine = _combiner(emit, kind, wide)
 
     def combine_bytes(a: Reg, b: Reg) -> Reg:
-        left, right = (emit.in_registers(emit.as_type(n, narrow), wide) for n in (a, b))
-        return emit.as_type(emit.in_registers(emit.as_type(combine(left, right), "ud"), "ub"), name)
+        a_wide, b_wide = (emit.in_registers(emit.as_type(n, narrow), wide) for n in (a, b))
+        return emit.as_type(emit.in_registers(emit.as_type(combine(a_wide, b_wide), "ud"), "ub"), name)
 
     return combine_bytes
 
 
-def _swapped(emit: Emitter, expected: Reg) -> Combine:
+def _swap_if_expected(emit: Emitter, expected: Reg) -> Combine:
     """A function that gives the new value of an 8-bit compare and swap: `b` where `a` has the expected bits."""
-    wanted = emit.in_registers(emit.as_type(expected, "ub"), "ud")
+    expected_bits = emit.in_registers(emit.as_type(expected, "ub"), "ud")
 
     def combine(a: Reg, b: Reg) -> Reg:
-        same = emit.compare("eq", a.count, emit.in_registers(emit.as_type(a, "ub"), "ud"), wanted)
+        same = emit.compare("eq", a.count, emit.in_registers(emit.as_type(a, "ub"), "ud"), expected_bits)
         wide = [emit.in_registers(emit.as_type(n, "ub"), "ud") for n in (b, a)]
-        return emit.as_type(emit.in_registers(emit.choose(same, "ud", a.count, *wide), "ub"), b.type)
+        return emit.as_type(emit.in_registers(emit.select(same, "ud", a.count, *wide), "ub"), b.type)
 
     return combine
 
 
-def _loop(
+def _cas_loop(
     low: Lowering,
-    place: Place,
+    target: AtomicTarget,
     count: int,
     guard: Guard | None,
     value: Reg,
@@ -723,19 +742,19 @@ def _loop(
         read: extracts the element from the contents of memory.
         write: inserts an element into the contents of memory, in new registers.
     """
-    emit, held = low.emit, place.register_type
+    emit, register_type = low.emit, target.register_type
     pending = emit.mask(count)
     assign(emit, pending, Mask((guard.var,), count) if guard else KnownMask(True, count))
-    expected, new, seen = (emit.whole(held, count) for _ in range(3))
-    emit.apply("mov", held, count, const(0, held), into=expected)
+    expected, new, contents = (emit.grf_reg(register_type, count) for _ in range(3))
+    emit.apply("mov", register_type, count, const(0, register_type), into=expected)
     begin = emit.label("Update")
-    emit.place(begin)
+    emit.emit_label(begin)
     before = read(expected)
     write(expected, combine(before, value), new)
-    emit.apply("mov", held, count, expected, into=seen)
-    place.message(low, "icas", count, Guard(pending.predicates[0]), seen, expected, new)
-    emit.compare("ne", count, seen, expected, into=pending)
-    emit.apply("mov", held, count, seen, into=expected)
-    more = emit.test(pending, "any") if count > 1 else pending
-    emit.jump(begin, when=more)
+    emit.apply("mov", register_type, count, expected, into=contents)
+    target.message(low, "icas", count, Guard(pending.predicates[0]), contents, expected, new)
+    emit.compare("ne", count, contents, expected, into=pending)
+    emit.apply("mov", register_type, count, contents, into=expected)
+    any_pending = emit.any_or_all(pending, "any") if count > 1 else pending
+    emit.jump(begin, when=any_pending)
     return before

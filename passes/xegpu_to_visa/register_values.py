@@ -23,14 +23,14 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     Value,
     bounds_of,
     const,
-    is_whole,
-    parts_of,
-    with_parts,
+    is_whole_variable,
+    value_parts,
+    with_value_parts,
 )
 from xegpu_py.visa.program import Destination, Flag, Region
 
 _SCALE_64 = 0x5F7FFFF0
-"""2^64 * (1 - 2^-20) as f32: the margin exceeds the error of what it scales, so that the result is never too large."""
+"""2^64 * (1 - 2^-20) as f32: the margin exceeds the error of the reciprocal, so the result is never too large."""
 
 _SCALE_32 = 0x4F7FFFF8
 """2^32 * (1 - 2^-21), for the same reason."""
@@ -55,21 +55,21 @@ def _apply(emit: Emitter, name: str, into: Reg | _Half, count: int, *sources: Nu
         values: dict[str, Any] = {}
         for i, source in enumerate(sources):
             if isinstance(source, _Half):
-                numbers, one = emit.as_type(source.whole, "ud"), source.whole.count == 1
-                row, col = emit.place_of(numbers, (0 if one else 2 * start) + source.upper)
-                stride = 0 if one or lanes == 1 else 2
+                numbers, is_scalar = emit.as_type(source.whole, "ud"), source.whole.count == 1
+                row, col = emit.register_and_element(numbers, (0 if is_scalar else 2 * start) + source.upper)
+                stride = 0 if is_scalar or lanes == 1 else 2
                 values[f"src{i}"] = Region(numbers.var, row, col, stride, 1, 0)
             else:
                 values[f"src{i}"] = emit.source(source, start)
         if isinstance(into, _Half):
             numbers = emit.as_type(into.whole, "ud")
-            row, col = emit.place_of(numbers, 2 * start + into.upper)
+            row, col = emit.register_and_element(numbers, 2 * start + into.upper)
             emit.emit(name, lanes, dst=Destination(numbers.var, row, col, 2 if lanes > 1 else 1), **values)
         else:
             emit.emit(name, lanes, dst=emit.destination(into, start), **values)
 
 
-def _made(emit: Emitter, name: str, type_name: str, count: int, *sources: Numbers | _Half) -> Reg:
+def _apply_to_halves(emit: Emitter, name: str, type_name: str, count: int, *sources: Numbers | _Half) -> Reg:
     result = emit.reg(type_name, count)
     _apply(emit, name, result, count, *sources)
     return result
@@ -103,9 +103,9 @@ def _upper(emit: Emitter, numbers: Numbers) -> Numbers | _Half | None:
     return emit.as_type(emit.apply("asr", "d", numbers.count, emit.as_type(numbers, "d"), const(31, "uw")), "ud")
 
 
-def half(emit: Emitter, numbers: Reg, upper: bool) -> Reg:
+def half_of_64_bits(emit: Emitter, numbers: Reg, upper: bool) -> Reg:
     """The lower or the upper 32 bits of 64-bit integers, ud."""
-    return _made(emit, "mov", "ud", numbers.count, _Half(numbers, upper))
+    return _apply_to_halves(emit, "mov", "ud", numbers.count, _Half(numbers, upper))
 
 
 def product(emit: Emitter, a: Numbers, b: Numbers, count: int) -> Reg:
@@ -127,12 +127,12 @@ def product(emit: Emitter, a: Numbers, b: Numbers, count: int) -> Reg:
         wide = emit.in_registers(a, "q") if a.format.bits == 32 else a
         return emit.apply("shl", "q", count, wide, const(b.value.bit_length() - 1, "uw"))
     lower = [_lower(emit, n) for n in (a, b)]
-    result = _made(emit, "mul", "uq", count, *lower)
-    for factor, other in ((a, lower[1]), (b, lower[0])):
+    result = _apply_to_halves(emit, "mul", "uq", count, *lower)
+    for factor, other_half in ((a, lower[1]), (b, lower[0])):
         upper = _upper(emit, factor)
         if upper is not None:
-            operands = (other, upper) if isinstance(upper, Const) else (upper, other)
-            cross = _made(emit, "mul", "ud", count, *operands)
+            operands = (other_half, upper) if isinstance(upper, Const) else (upper, other_half)
+            cross = _apply_to_halves(emit, "mul", "ud", count, *operands)
             _apply(emit, "add", _Half(result, True), count, _Half(result, True), cross)
     return emit.as_type(result, "q")
 
@@ -140,12 +140,14 @@ def product(emit: Emitter, a: Numbers, b: Numbers, count: int) -> Reg:
 def high_product(emit: Emitter, a: Reg, b: Reg, count: int) -> Reg:
     """The highest 64 bits of a product of unsigned 64-bit integers."""
     al, ah, bl, bh = (_Half(n, upper) for n in (a, b) for upper in (False, True))
-    low, mid, cross, high = (_made(emit, "mul", "uq", count, x, y) for x, y in ((al, bl), (ah, bl), (al, bh), (ah, bh)))
+    low, mid, cross, high = (
+        _apply_to_halves(emit, "mul", "uq", count, x, y) for x, y in ((al, bl), (ah, bl), (al, bh), (ah, bh))
+    )
     # Neither sum overflows: a product of halves is at most (2^32 - 1)^2.
-    mid = _made(emit, "add", "uq", count, mid, _Half(low, True))
-    cross = _made(emit, "add", "uq", count, cross, _Half(mid, False))
+    mid = _apply_to_halves(emit, "add", "uq", count, mid, _Half(low, True))
+    cross = _apply_to_halves(emit, "add", "uq", count, cross, _Half(mid, False))
     for part in (mid, cross):
-        high = _made(emit, "add", "uq", count, high, _Half(part, True))
+        high = _apply_to_halves(emit, "add", "uq", count, high, _Half(part, True))
     return high
 
 
@@ -157,8 +159,7 @@ def with_sign(emit: Emitter, magnitude: Reg, source: Reg) -> Reg:
     return emit.as_type(emit.apply("or", bits, count, emit.as_type(magnitude, bits), signs), magnitude.type)
 
 
-def _less(emit: Emitter, a: Numbers, b: Numbers, name: str, count: int) -> Reg:
-    """`a - b`."""
+def _subtract(emit: Emitter, a: Numbers, b: Numbers, name: str, count: int) -> Reg:
     return emit.apply("add", name, count, emit.in_registers(b), a, modifiers=("-",))
 
 
@@ -168,7 +169,7 @@ def _reciprocal(emit: Emitter, y: Reg, count: int) -> Reg:
     It starts from the reciprocal in f32. Each of two Newton iterations, `z + z * (-y * z)`, squares the relative error.
     With Z = 2^64 / y the error is at most Z * 2^-19 + 1, then Z * 2^-38 + 1 + 1 / Z, and finally less than 1 + 2 / Z.
     """
-    halves = [_made(emit, "mov", "f", count, _Half(y, upper)) for upper in (True, False)]
+    halves = [_apply_to_halves(emit, "mov", "f", count, _Half(y, upper)) for upper in (True, False)]
     real = emit.apply("mad", "f", count, halves[0], emit.in_registers(const(2.0**32, "f")), halves[1])
     scaled = emit.apply("mul", "f", count, emit.apply("inv", "f", count, real), Const(_SCALE_64, "f"))
     above = emit.apply("rndz", "f", count, emit.apply("mul", "f", count, scaled, const(2.0**-32, "f")))
@@ -187,8 +188,8 @@ def _reciprocal(emit: Emitter, y: Reg, count: int) -> Reg:
 def _divide_64(emit: Emitter, x: Reg, y: Reg, count: int) -> tuple[Reg, Reg]:
     """Quotient and remainder of unsigned 64-bit integers, uq."""
     quotient = high_product(emit, x, _reciprocal(emit, y, count), count)
-    rest = _less(emit, x, emit.as_type(product(emit, y, quotient, count), "uq"), "uq", count)
-    return _corrected(emit, quotient, rest, y, "uq", count)
+    remainder = _subtract(emit, x, emit.as_type(product(emit, y, quotient, count), "uq"), "uq", count)
+    return _correct_quotient(emit, quotient, remainder, y, "uq", count)
 
 
 def _divide_32(emit: Emitter, x: Reg, y: Reg, count: int) -> tuple[Reg, Reg]:
@@ -199,17 +200,19 @@ def _divide_32(emit: Emitter, x: Reg, y: Reg, count: int) -> tuple[Reg, Reg]:
     error = emit.as_type(emit.apply("mov", "d", count, error, modifiers=("-",)), "ud")
     z = emit.apply("add", "ud", count, z, emit.apply("mulh", "ud", count, z, error))
     quotient = emit.apply("mulh", "ud", count, x, z)
-    rest = _less(emit, x, emit.apply("mul", "ud", count, quotient, y), "ud", count)
-    return _corrected(emit, quotient, rest, y, "ud", count)
+    remainder = _subtract(emit, x, emit.apply("mul", "ud", count, quotient, y), "ud", count)
+    return _correct_quotient(emit, quotient, remainder, y, "ud", count)
 
 
-def _corrected(emit: Emitter, quotient: Reg, rest: Reg, y: Reg, name: str, count: int) -> tuple[Reg, Reg]:
+def _correct_quotient(emit: Emitter, quotient: Reg, remainder: Reg, y: Reg, name: str, count: int) -> tuple[Reg, Reg]:
     """Correct a quotient that is too small by up to 2, and its remainder."""
     for _ in range(2):
-        more = emit.compare("ge", count, rest, y)
-        quotient = emit.choose(more, name, count, emit.apply("add", name, count, quotient, const(1, name)), quotient)
-        rest = emit.choose(more, name, count, _less(emit, rest, y, name, count), rest)
-    return quotient, rest
+        too_small = emit.compare("ge", count, remainder, y)
+        quotient = emit.select(
+            too_small, name, count, emit.apply("add", name, count, quotient, const(1, name)), quotient
+        )
+        remainder = emit.select(too_small, name, count, _subtract(emit, remainder, y, name, count), remainder)
+    return quotient, remainder
 
 
 def divide(emit: Emitter, a: Numbers, b: Numbers, count: int, kind: str, signed: bool) -> Reg:
@@ -220,35 +223,41 @@ def divide(emit: Emitter, a: Numbers, b: Numbers, count: int, kind: str, signed:
         kind: "div" (toward zero), "floor", "ceil" or "rem".
         signed: whether they are signed.
     """
-    natural = unsigned(a.type)
-    given = {"ud": "d", "uq": "q"}[natural]
-    x, y = (emit.spread(emit.in_registers(emit.as_type(n, given)), count) for n in (a, b))
-    signs = [emit.apply("asr", given, count, n, const(TYPES[given].bits - 1, "uw")) for n in (x, y)] if signed else []
+    unsigned_type = unsigned(a.type)
+    signed_type = {"ud": "d", "uq": "q"}[unsigned_type]
+    x, y = (emit.broadcast(emit.in_registers(emit.as_type(n, signed_type)), count) for n in (a, b))
+    signs = (
+        [emit.apply("asr", signed_type, count, n, const(TYPES[signed_type].bits - 1, "uw")) for n in (x, y)]
+        if signed
+        else []
+    )
     # The magnitude is (x xor s) - s, where the sign s is 0 or -1.
     x_size, y_size = (
-        (emit.as_type(_flipped(emit, n, s, given, count), natural) for n, s in zip((x, y), signs))
+        (emit.as_type(_negate_by_sign(emit, n, s, signed_type, count), unsigned_type) for n, s in zip((x, y), signs))
         if (signed)
-        else (emit.as_type(n, natural) for n in (x, y))
+        else (emit.as_type(n, unsigned_type) for n in (x, y))
     )
-    divided = _divide_64 if natural == "uq" else _divide_32
-    quotient, rest = (emit.as_type(n, given) for n in divided(emit, x_size, y_size, count))
+    divided = _divide_64 if unsigned_type == "uq" else _divide_32
+    quotient, remainder = (emit.as_type(n, signed_type) for n in divided(emit, x_size, y_size, count))
     if kind == "rem":
-        return _flipped(emit, rest, signs[0], given, count) if signed else rest
-    opposite = emit.apply("xor", given, count, *signs) if signed else None
-    result = _flipped(emit, quotient, opposite, given, count) if opposite else quotient
+        return _negate_by_sign(emit, remainder, signs[0], signed_type, count) if signed else remainder
+    opposite = emit.apply("xor", signed_type, count, *signs) if signed else None
+    result = _negate_by_sign(emit, quotient, opposite, signed_type, count) if opposite else quotient
     if kind == "div":
         return result
-    inexact = emit.compare("ne", count, rest, const(0, given))
+    inexact = emit.compare("ne", count, remainder, const(0, signed_type))
     if opposite:
-        rounds = emit.compare("ne" if kind == "floor" else "eq", count, opposite, const(0, given))
+        rounds = emit.compare("ne" if kind == "floor" else "eq", count, opposite, const(0, signed_type))
         inexact = emit.flags("and", count, inexact, rounds)
-    step = emit.choose(inexact, given, count, const(-1 if kind == "floor" else 1, given), const(0, given))
-    return emit.apply("add", given, count, result, step)
+    step = emit.select(
+        inexact, signed_type, count, const(-1 if kind == "floor" else 1, signed_type), const(0, signed_type)
+    )
+    return emit.apply("add", signed_type, count, result, step)
 
 
-def _flipped(emit: Emitter, numbers: Reg, sign: Reg, name: str, count: int) -> Reg:
+def _negate_by_sign(emit: Emitter, numbers: Reg, sign: Reg, name: str, count: int) -> Reg:
     """Negate numbers whose sign is -1; keep those whose sign is 0."""
-    return _less(emit, emit.apply("xor", name, count, numbers, sign), sign, name, count)
+    return _subtract(emit, emit.apply("xor", name, count, numbers, sign), sign, name, count)
 
 
 Combine = Callable[[Reg, Reg], Reg]
@@ -264,16 +273,16 @@ def combiner(emit: Emitter, kind: CombiningKind, name: str) -> Combine:
     if kind == CombiningKind.MUL and name in ("q", "uq"):
         return lambda a, b: emit.as_type(product(emit, a, b, a.count), name)
     instruction = kind.value[:3] if kind.value.startswith(("min", "max")) else kind.value
-    worked = unsigned(name) if kind in (CombiningKind.MINUI, CombiningKind.MAXUI) else name
+    compute_type = unsigned(name) if kind in (CombiningKind.MINUI, CombiningKind.MAXUI) else name
 
     def combine(a: Reg, b: Reg) -> Reg:
-        left, right = emit.as_type(a, worked), emit.as_type(b, worked)
-        found = emit.as_type(emit.apply(instruction, worked, a.count, left, right), name)
+        lhs, rhs = emit.as_type(a, compute_type), emit.as_type(b, compute_type)
+        result = emit.as_type(emit.apply(instruction, compute_type, a.count, lhs, rhs), name)
         if kind not in (CombiningKind.MINIMUMF, CombiningKind.MAXIMUMF):
-            return found
+            return result
         # vISA's min and max return the other operand if one is NaN.
         numbers = emit.flags("and", a.count, *(emit.compare("eq", a.count, n, n) for n in (a, b)))
-        return emit.choose(numbers, name, a.count, found, Const(TYPES[name].nan, name, a.count))
+        return emit.select(numbers, name, a.count, result, Const(TYPES[name].nan, name, a.count))
 
     return combine
 
@@ -284,51 +293,51 @@ def iota(count: int) -> Dense:
     return Dense(tuple(const(i, NARROW) for i in range(count)))
 
 
-def dense(emit: Emitter, numbers: tuple[Const, ...]) -> Reg:
+def constants_in_registers(emit: Emitter, numbers: tuple[Const, ...]) -> Reg:
     """Registers with these constants; for 0, 1, 2 and so on the first ones of longer registers, if there are any."""
     count, available = len(numbers), emit.is_available
     if not available(("dense", numbers)) and numbers == iota(count).numbers:
         longer = (n for n in (16, 32) if n > count and available(("dense", iota(n).numbers)))
         numbers = iota(next(longer, count)).numbers
 
-    return emit.once(("dense", numbers), lambda: _stored(emit, numbers)).part(0, count)
+    return emit.memoized(("dense", numbers), lambda: _store_constants(emit, numbers)).slice(0, count)
 
 
-def _stored(emit: Emitter, numbers: Sequence[Const]) -> Reg:
+def _store_constants(emit: Emitter, numbers: Sequence[Const]) -> Reg:
     """Registers with constants, by few instructions."""
     name, result = numbers[0].type, emit.reg(numbers[0].type, len(numbers))
     additions = [] if numbers[0].format.is_float else _doublings([n.value for n in numbers])
     # Instructions by the number of constants that are stored before the first addition.
-    costs = {len(numbers): _Packed(emit, numbers, result).cost}
+    costs = {len(numbers): _PackedConstants(emit, numbers, result).cost}
     for first in (1, 2, 4, 8) if additions else ():
         if first < len(numbers):
-            packed = _Packed(emit, numbers[:first], result.part(0, first))
-            costs[first] = packed.cost + sum(done >= first for done, _, _ in additions)
+            packed = _PackedConstants(emit, numbers[:first], result.slice(0, first))
+            costs[first] = packed.cost + sum(known_count >= first for known_count, _, _ in additions)
     first = min(costs, key=lambda n: costs[n])
-    _Packed(emit, numbers[:first], result.part(0, first)).store()
-    for done, size, by in additions:
-        if done >= first:
-            emit.apply("add", name, size, result.part(0, size), const(by, name), into=result.part(done, size))
+    _PackedConstants(emit, numbers[:first], result.slice(0, first)).store()
+    for known_count, size, by in additions:
+        if known_count >= first:
+            emit.apply("add", name, size, result.slice(0, size), const(by, name), into=result.slice(known_count, size))
     return result
 
 
 def _doublings(values: Sequence[int]) -> list[tuple[int, int, int]]:
     """The additions that compute integers whose second half is the first half plus a constant, recursively.
 
-    Each has the integers that are known before, those that it computes from the first of them, and the constant. Empty
-    if the integers do not have this form.
+    Each is the number of known integers, the number of integers that the addition computes from the first of them, and
+    the constant. The list is empty if the integers do not have this form.
     """
-    additions, done = [], 1
-    while done < len(values):
-        size, by = min(done, len(values) - done), values[done] - values[0]
-        if by == 0 or any(values[done + i] != values[i] + by for i in range(size)):
+    additions, known_count = [], 1
+    while known_count < len(values):
+        size, by = min(known_count, len(values) - known_count), values[known_count] - values[0]
+        if by == 0 or any(values[known_count + i] != values[i] + by for i in range(size)):
             return []
-        additions.append((done, size, by))
-        done += size
+        additions.append((known_count, size, by))
+        known_count += size
     return additions
 
 
-class _Packed:
+class _PackedConstants:
     """Constants that are moved to registers, several in one constant of 64 bits if this takes fewer instructions.
 
     Attributes:
@@ -366,7 +375,7 @@ class _Packed:
         if self._narrow:
             words = emit.reg("q", len(packed))
             from_numbers(emit, packed, words)
-            emit.apply("mov", into.type, into.count, emit.as_type(words, self._type).part(0, into.count), into=into)
+            emit.apply("mov", into.type, into.count, emit.as_type(words, self._type).slice(0, into.count), into=into)
         else:
             from_numbers(emit, packed, emit.as_type(into, "q"))
 
@@ -384,7 +393,7 @@ def from_numbers(emit: Emitter, numbers: Sequence[Numbers], into: Reg | None = N
         run = 1
         while i + run < len(numbers) and numbers[i + run] == number:
             run += 1
-        emit.apply("mov", result.type, run, number, into=result.part(i, run))
+        emit.apply("mov", result.type, run, number, into=result.slice(i, run))
     return result
 
 
@@ -393,37 +402,37 @@ def bf_as_f(number: Const) -> Const:
     return Const(number.bits << 16, "f", number.count)
 
 
-def carry(emit: Emitter, value: Value, fixed: Sequence[bool] = ()) -> Value:
+def copy_to_new_registers(emit: Emitter, value: Value, fixed: Sequence[bool] = ()) -> Value:
     """New registers initialized with a value. Parts that are `fixed` keep their registers."""
     parts: list[Reg | Mask | Const | KnownMask] = []
-    for i, part in enumerate(parts_of(value)):
+    for i, part in enumerate(value_parts(value)):
         if fixed and fixed[i]:
             parts.append(part)
         elif isinstance(part, (Mask, KnownMask)):
             parts.append(emit.mask(part.count))
             assign(emit, parts[-1], part)
         else:
-            parts.append(_like(emit, part))
+            parts.append(_registers_like(emit, part))
             assign(emit, parts[-1], part)
-    return with_parts(value, parts)
+    return with_value_parts(value, parts)
 
 
-def _like(emit: Emitter, part: Reg | Const) -> Reg:
+def _registers_like(emit: Emitter, part: Reg | Const) -> Reg:
     """New registers of the size of the whole variable, so that both can be coalesced."""
-    if isinstance(part, Reg) and is_whole(part):
+    if isinstance(part, Reg) and is_whole_variable(part):
         var = emit.variable(part.type, part.var.count)
         return Reg(var, 0, part.count)
     return emit.reg(part.type, part.count)
 
 
-def assign(emit: Emitter, to: Value, value: Value) -> None:
+def assign(emit: Emitter, target: Value, value: Value) -> None:
     """Copy a value to carried registers."""
-    pairs: list[tuple[Value, Value]] = [(t, v) for t, v in zip(parts_of(to), parts_of(value)) if t != v]
+    pairs: list[tuple[Value, Value]] = [(t, v) for t, v in zip(value_parts(target), value_parts(value)) if t != v]
     # If a target is another one's source, as in a swap, all sources are read before any target is written.
     targets = [t.var.root[0] for t, _ in pairs if isinstance(t, Reg)]
     clash = any(isinstance(v, Reg) and v.var.root[0] in targets for _, v in pairs) and len(pairs) > 1
     if clash:
-        pairs = [(t, carry(emit, v) if isinstance(v, Reg) else v) for t, v in pairs]
+        pairs = [(t, copy_to_new_registers(emit, v) if isinstance(v, Reg) else v) for t, v in pairs]
     for t, v in pairs:
         if isinstance(t, Mask):
             if isinstance(v, KnownMask):

@@ -25,10 +25,10 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     Value,
     const,
     is_handle,
-    is_whole,
+    is_whole_variable,
 )
-from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, result_of, rule
-from xegpu_py.passes.xegpu_to_visa.register_values import Combine, combiner, dense, from_numbers, iota
+from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, result_of, vc_lowering_rule
+from xegpu_py.passes.xegpu_to_visa.register_values import Combine, combiner, constants_in_registers, from_numbers, iota
 from xegpu_py.visa.program import (
     HORIZONTAL_STRIDES,
     VERTICAL_STRIDES,
@@ -51,27 +51,29 @@ def gather(low: Lowering, source: Reg, order: Order, into: Reg | None = None) ->
     flat: list[int] = order.ravel().tolist()
     count = len(flat)
     if into is None and count and flat == list(range(flat[0], flat[0] + count)):
-        return source.part(flat[0], count)
+        return source.slice(flat[0], count)
     result = into or low.emit.reg(source.type, count)
-    at = 0
-    while at < count:
-        lanes, regions = _moves(low, source, result, flat, at)
+    start = 0
+    while start < count:
+        lanes, regions = _best_moves(low, source, result, flat, start)
         step = len(regions)
         raw = low.emit.as_unsigned(source), low.emit.as_unsigned(result)
         for phase, (vstride, width, hstride) in enumerate(regions):
-            of, to, place, stride = source, result, at, 1
+            from_reg, to_reg, index, stride = source, result, start, 1
             if step > 1:
-                of, to, place, stride = *raw, at + phase, step
+                from_reg, to_reg, index, stride = *raw, start + phase, step
             if step > 1 and phase == 0:
-                # This move writes zeros between its numbers, so that nothing of the registers' old value is kept.
-                to, place, stride = low.emit.as_type(result, _WIDER[source.format.bytes * step]), at // step, 1
+                # This move writes zeros between its numbers, so that it overwrites the registers' old value completely.
+                to_reg, index, stride = low.emit.as_type(result, _WIDER[source.format.bytes * step]), start // step, 1
             low.emit.emit(
                 "mov",
                 lanes,
-                dst=Destination(to.var, *low.emit.place_of(to, place), stride),
-                src0=Region(of.var, *low.emit.place_of(of, flat[at + phase]), vstride, width, hstride),
+                dst=Destination(to_reg.var, *low.emit.register_and_element(to_reg, index), stride),
+                src0=Region(
+                    from_reg.var, *low.emit.register_and_element(from_reg, flat[start + phase]), vstride, width, hstride
+                ),
             )
-        at += lanes * step
+        start += lanes * step
     return result
 
 
@@ -81,10 +83,10 @@ _Strides = tuple[int, int, int]
 _WIDER = {2: "uw", 4: "ud"}
 
 _MANY = 8
-"""The lanes of a move that need not become more by results with strides."""
+"""A move of this many lanes is not replaced by moves with strided results."""
 
 
-def _moves(low: Lowering, source: Reg, result: Reg, flat: list[int], at: int) -> tuple[int, list[_Strides]]:
+def _best_moves(low: Lowering, source: Reg, result: Reg, flat: list[int], at: int) -> tuple[int, list[_Strides]]:
     """The moves of most lanes that write the numbers from `at` on: the lanes, and the source region of each move.
 
     Two or four moves write every second or every fourth number each, as in VNNI form.
@@ -131,13 +133,13 @@ def _reorder(low: Lowering, op: ir.Operation, order: Order) -> Value:
         return _reorder_mask(low, source, order)
     bits = narrow_bits(shape_and_element(op.operands[0])[1])
     if bits:
-        held = low.emit.as_type(low.emit.in_registers(low.numbers(op.operands[0])), "ub")
-        return gather(low, held, _bytes_of(low, order, 8 // bits))
+        packed_bytes = low.emit.as_type(low.emit.in_registers(low.numbers(op.operands[0])), "ub")
+        return gather(low, packed_bytes, _byte_positions(low, order, 8 // bits))
     return gather(low, low.reg(op.operands[0]), order)
 
 
-def _bytes_of(low: Lowering, order: Order, count: int) -> Order:
-    """The positions of bytes that hold `count` elements each, from those of the elements."""
+def _byte_positions(low: Lowering, order: Order, count: int) -> Order:
+    """Convert positions of elements to positions of bytes, of which each contains `count` elements."""
     groups = order.ravel()[: order.size // count * count].reshape(-1, count)
     stay = np.array_equal(groups, groups[:, :1] + np.arange(count))
     if order.size % count or (groups[:, 0] % count).any() or not stay:
@@ -153,46 +155,45 @@ def _reorder_mask(low: Lowering, mask: Mask, order: Order) -> Mask:
         rows = order.reshape(-1, MASK_LANES)
         if not (rows[:, 0] % MASK_LANES).any() and (rows == rows[:, :1] + np.arange(MASK_LANES)).all():
             return Mask(tuple(mask.predicates[first // MASK_LANES] for first in rows[:, 0]), order.size)
-    return _truth(low, gather(low, _choose(low, mask), order))
+    return _nonzero_mask(low, gather(low, _mask_as_words(low, mask), order))
 
 
-def _choose(low: Lowering, mask: Mask) -> Reg:
-    return low.emit.choose(mask, "w", mask.count, const(1, "w"), const(0, "w"))
+def _mask_as_words(low: Lowering, mask: Mask) -> Reg:
+    return low.emit.select(mask, "w", mask.count, const(1, "w"), const(0, "w"))
 
 
-def _truth(low: Lowering, numbers: Numbers) -> Mask:
+def _nonzero_mask(low: Lowering, numbers: Numbers) -> Mask:
     return low.emit.compare("ne", numbers.count, low.emit.in_registers(numbers), const(0, "w"))
 
 
-def _numbers(low: Lowering, value: ir.Value) -> Numbers:
+def _numbers_of(low: Lowering, value: ir.Value) -> Numbers:
     """The numbers of an SSA value; truth values become 1 and 0, w."""
-    found = low.value(value)
-    if isinstance(found, KnownMask):
-        return const(int(found.value), "w", found.count)
-    return _choose(low, found) if isinstance(found, Mask) else low.numbers(value)
+    operand = low.value(value)
+    if isinstance(operand, KnownMask):
+        return const(int(operand.value), "w", operand.count)
+    return _mask_as_words(low, operand) if isinstance(operand, Mask) else low.numbers(value)
 
 
 def _registers(low: Lowering, value: ir.Value) -> Reg:
     """The same numbers in registers, one for each element."""
     if isinstance(low.value(value), (Mask, KnownMask)):
-        return low.emit.spread(low.emit.in_registers(_numbers(low, value)), math.prod(shape_of(value)))
+        return low.emit.broadcast(low.emit.in_registers(_numbers_of(low, value)), math.prod(shape_of(value)))
     return low.reg(value)
 
 
-def _give(low: Lowering, op: ir.Operation, *numbers: Numbers) -> None:
-    """Set an op's result; truth values are given as numbers, where non-zero is true."""
-    for result, found in zip(op.results, numbers):
+def _set_results(low: Lowering, op: ir.Operation, *numbers: Numbers) -> None:
+    for result, number in zip(op.results, numbers):
         is_mask = shape_and_element(result)[1] == "i1"
-        low.values[result] = _truth(low, found) if is_mask else found
+        low.values[result] = _nonzero_mask(low, number) if is_mask else number
 
 
-@rule("vector.shape_cast")
+@vc_lowering_rule("vector.shape_cast")
 def shape_cast(low: Lowering, op: ir.Operation) -> Value:
     """The same registers."""
     return low.value(op.operands[0])
 
 
-@rule("vector.bitcast")
+@vc_lowering_rule("vector.bitcast")
 def bitcast(low: Lowering, op: ir.Operation) -> Value:
     """The same registers as another type; the first truth value is the lowest bit.
 
@@ -209,13 +210,13 @@ def bitcast(low: Lowering, op: ir.Operation) -> Value:
     if isinstance(value, (Mask, KnownMask)):
         bits = _bits_of_mask(low, low.mask(op.operands[0]))
         return Reg(low.emit.as_type(bits, name).var, 0, count)
-    found = low.emit.as_type(low.reg(op.operands[0]), name)
-    return found.part(0, count) if isinstance(found, Reg) else found
+    registers = low.emit.as_type(low.reg(op.operands[0]), name)
+    return registers.slice(0, count) if isinstance(registers, Reg) else registers
 
 
 def _bits_of_mask(low: Lowering, mask: Mask) -> Reg:
     """Pack truth values into words, one bit each."""
-    words = low.emit.whole("uw", len(mask.predicates))
+    words = low.emit.grf_reg("uw", len(mask.predicates))
     for i, predicate in enumerate(mask.predicates):
         low.emit.emit("mov", dst=low.emit.destination(words, i), src0=Flag(predicate))
     return words
@@ -223,17 +224,17 @@ def _bits_of_mask(low: Lowering, mask: Mask) -> Reg:
 
 def _mask_of_bits(low: Lowering, numbers: Reg, count: int) -> Mask:
     """The bits of numbers as truth values."""
-    bits = low.emit.whole("uw", -(-count // MASK_LANES))
-    held = low.emit.as_type(bits, numbers.type)
-    low.emit.apply("mov", numbers.type, numbers.count, numbers, into=Reg(held.var, 0, numbers.count))
+    bits = low.emit.grf_reg("uw", -(-count // MASK_LANES))
+    words = low.emit.as_type(bits, numbers.type)
+    low.emit.apply("mov", numbers.type, numbers.count, numbers, into=Reg(words.var, 0, numbers.count))
     result = low.emit.mask(count)
     for i, predicate in enumerate(result.predicates):
         low.emit.emit("setp", predicate.count, dst=Flag(predicate), src0=low.emit.source(Reg(bits.var, i, 1), 0))
     return result
 
 
-@rule(*VIEWS)
-def viewed(low: Lowering, op: ir.Operation) -> Value | None:
+@vc_lowering_rule(*VIEWS)
+def extract_or_broadcast(low: Lowering, op: ir.Operation) -> Value | None:
     """Elements of the operand, reordered or repeated."""
     if len(op.operands) > 1:
         low.fail("requires constant positions", NEEDS_EXPANSION)
@@ -243,7 +244,7 @@ def viewed(low: Lowering, op: ir.Operation) -> Value | None:
     return _reorder(low, op, positions(op))
 
 
-@rule("vector.insert", "vector.insert_strided_slice")
+@vc_lowering_rule("vector.insert", "vector.insert_strided_slice")
 def insert(low: Lowering, op: ir.Operation) -> None:
     """A vector with an element, or all elements of a part, replaced."""
     if len(op.operands) > 2:
@@ -251,33 +252,35 @@ def insert(low: Lowering, op: ir.Operation) -> None:
     _insert(low, op, np.flatnonzero(positions(op) < math.prod(shape_of(op.operands[0]))))
 
 
-def _insert(low: Lowering, op: ir.Operation, places: Order) -> None:
+def _insert(low: Lowering, op: ir.Operation, positions_: Order) -> None:
     count, _, name = result_of(low, op)
     name = name or "w"
-    old = _numbers(low, op.operands[1])
-    result = Reg(low.emit.variable(name, old.var.count if isinstance(old, Reg) and is_whole(old) else count), 0, count)
-    if (made := defining_op(op.operands[1])) is None or made.name != "ub.poison":
+    old = _numbers_of(low, op.operands[1])
+    result = Reg(
+        low.emit.variable(name, old.var.count if isinstance(old, Reg) and is_whole_variable(old) else count), 0, count
+    )
+    if (definition := defining_op(op.operands[1])) is None or definition.name != "ub.poison":
         if isinstance(old, Const) and name == INDEX:
-            old = low.typed(old, name)
-        low.emit.copy(result, old if isinstance(old, Const) or old.count == count else low.emit.spread(old, count))
-    value = _numbers(low, op.operands[0])
-    at = 0
-    while at < len(places):
+            old = low.cast(old, name)
+        low.emit.copy(result, old if isinstance(old, Const) or old.count == count else low.emit.broadcast(old, count))
+    value = _numbers_of(low, op.operands[0])
+    start = 0
+    while start < len(positions_):
         run = 1
-        while at + run < len(places) and places[at + run] == places[at] + run:
+        while start + run < len(positions_) and positions_[start + run] == positions_[start] + run:
             run += 1
-        part = value if isinstance(value, Const) or value.count == 1 else value.part(at, run)
-        low.emit.apply("mov", name, run, part, into=Reg(result.var, int(places[at]), run))
-        at += run
+        part = value if isinstance(value, Const) or value.count == 1 else value.slice(start, run)
+        low.emit.apply("mov", name, run, part, into=Reg(result.var, int(positions_[start]), run))
+        start += run
     if _is_joined_further(op):
-        # The words of a mask become a predicate when all its parts are there: parts that are missing must not be read.
+        # The words of a mask become a predicate after the last insertion: missing parts must not be read.
         low.replace(op, result)
     else:
-        _give(low, op, result)
+        _set_results(low, op, result)
 
 
 def _is_joined_further(op: ir.Operation) -> bool:
-    """Whether the only use of an insertion's result is as the vector that another one inserts into."""
+    """Return whether the only use of an insertion's result is as the vector that another one inserts into."""
     uses = list(op.results[0].uses)
     return (
         len(uses) == 1
@@ -286,7 +289,7 @@ def _is_joined_further(op: ir.Operation) -> bool:
     )
 
 
-@rule("ub.poison")
+@vc_lowering_rule("ub.poison")
 def poison(low: Lowering, op: ir.Operation) -> Value:
     """Poison; zeros if an instruction reads it."""
     if is_handle(str(op.results[0].type)):
@@ -295,7 +298,7 @@ def poison(low: Lowering, op: ir.Operation) -> Value:
     return Const(0, name, count) if name else KnownMask(False, count)
 
 
-@rule("vector.shuffle")
+@vc_lowering_rule("vector.shuffle")
 def shuffle(low: Lowering, op: ir.Operation) -> Value | None:
     """Rows of two vectors, chosen."""
     (a, b), order = op.operands, positions(op).ravel()
@@ -307,11 +310,11 @@ def shuffle(low: Lowering, op: ir.Operation) -> Value | None:
     for first, end in itertools.pairwise([0, *np.flatnonzero(np.diff(order >= size)) + 1, len(order)]):
         of_b = int(order[first] >= size)
         gather(low, sources[of_b], order[first:end] - of_b * size, into=Reg(result.var, int(first), int(end - first)))
-    _give(low, op, result)
+    _set_results(low, op, result)
     return None
 
 
-@rule("vector.interleave")
+@vc_lowering_rule("vector.interleave")
 def interleave(low: Lowering, op: ir.Operation) -> None:
     """Alternating elements of two vectors: the first of each, then the second of each."""
     count, _, name = result_of(low, op)
@@ -319,11 +322,13 @@ def interleave(low: Lowering, op: ir.Operation) -> None:
     # A destination of type df cannot be strided; uq moves the same bits.
     bits = "uq" if name == "df" else result.type
     for phase, operand in enumerate(op.operands):
-        _spaced(low, low.emit.as_type(_registers(low, operand), bits), low.emit.as_type(result, bits), phase)
-    _give(low, op, result)
+        _interleave_operand(
+            low, low.emit.as_type(_registers(low, operand), bits), low.emit.as_type(result, bits), phase
+        )
+    _set_results(low, op, result)
 
 
-def _spaced(low: Lowering, source: Reg, result: Reg, phase: int) -> None:
+def _interleave_operand(low: Lowering, source: Reg, result: Reg, phase: int) -> None:
     """Copy a source's numbers to every second element of a result."""
     grf, size = low.target.grf_bytes, source.format.bytes
     at = 0
@@ -337,42 +342,42 @@ def _spaced(low: Lowering, source: Reg, result: Reg, phase: int) -> None:
             if last // grf - first // grf < 2:
                 break
             lanes //= 2
-        row, col = low.emit.place_of(result, 2 * at + phase)
+        row, col = low.emit.register_and_element(result, 2 * at + phase)
         low.emit.emit(
             "mov", lanes, dst=Destination(result.var, row, col, 2 if lanes > 1 else 1), src0=low.emit.source(source, at)
         )
         at += lanes
 
 
-@rule("vector.deinterleave")
+@vc_lowering_rule("vector.deinterleave")
 def deinterleave(low: Lowering, op: ir.Operation) -> None:
     """Even and odd elements."""
     source = _registers(low, op.operands[0])
-    _give(low, op, *(gather(low, source, order) for order in positions(op)))
+    _set_results(low, op, *(gather(low, source, order) for order in positions(op)))
 
 
-@rule("vector.from_elements")
+@vc_lowering_rule("vector.from_elements")
 def from_elements(low: Lowering, op: ir.Operation) -> None:
     """Copy scalars side by side."""
     name = result_of(low, op)[2]
-    numbers = [_numbers(low, v) for v in op.operands]
-    _give(low, op, from_numbers(low.emit, [low.typed(n, name) if name == INDEX else n for n in numbers]))
+    numbers = [_numbers_of(low, v) for v in op.operands]
+    _set_results(low, op, from_numbers(low.emit, [low.cast(n, name) if name == INDEX else n for n in numbers]))
 
 
-@rule("vector.to_elements")
+@vc_lowering_rule("vector.to_elements")
 def to_elements(low: Lowering, op: ir.Operation) -> None:
     """Each element."""
     source = _registers(low, op.operands[0])
-    _give(low, op, *(source.part(i, 1) for i in range(source.count)))
+    _set_results(low, op, *(source.slice(i, 1) for i in range(source.count)))
 
 
-@rule("vector.step")
+@vc_lowering_rule("vector.step")
 def step(low: Lowering, op: ir.Operation) -> Value:
     """0, 1, 2 and so on."""
     return iota(result_of(low, op)[0])
 
 
-@rule("vector.create_mask", "vector.constant_mask")
+@vc_lowering_rule("vector.create_mask", "vector.constant_mask")
 def create_mask(low: Lowering, op: ir.Operation) -> Value:
     """True where every index is below its bound."""
     shape = shape_of(op.results[0])
@@ -380,37 +385,40 @@ def create_mask(low: Lowering, op: ir.Operation) -> Value:
     if op.name == "vector.constant_mask":
         bounds: list[Numbers] = [low.index(n) for n in integers(op.attributes["mask_dim_sizes"])]
     else:
-        bounds = [low.clamped(low.numbers(v)) for v in op.operands]
-    found: Mask | None = None
+        bounds = [low.clamp_to_32_bits(low.numbers(v)) for v in op.operands]
+    mask_of_all: Mask | None = None
     for d, bound in enumerate(bounds):
         if isinstance(bound, Const) and bound.value >= shape[d]:
             continue
         index = np.broadcast_to(np.arange(shape[d]).reshape([-1 if i == d else 1 for i in range(len(shape))]), shape)
-        mask = _below(low, index.ravel(), bound)
-        found = mask if found is None else low.emit.flags("and", count, found, mask)
-    return found or KnownMask(True, count)
+        mask = _below_mask(low, index.ravel(), bound)
+        mask_of_all = mask if mask_of_all is None else low.emit.flags("and", count, mask_of_all, mask)
+    return mask_of_all or KnownMask(True, count)
 
 
-def _below(low: Lowering, indices: Order, bound: Numbers) -> Mask:
+def _below_mask(low: Lowering, indices: Order, bound: Numbers) -> Mask:
     """True where an index is below a bound. Lanes of the same indices have the same predicate."""
-    emit, found = low.emit, list[Predicate]()
+    emit, predicates = low.emit, list[Predicate]()
     most = int(indices.max()) + 1
 
-    def compared(some: Order) -> Mask:
-        if isinstance(bound, Reg) and some.min() == some.max():
-            return emit.compare("gt", some.size, bound, const(int(some[0]), NARROW))
-        held = emit.once(
-            ("index", most, some.tobytes()), lambda: gather(low, dense(low.emit, iota(most).numbers), some)
+    def compared(lane_indices: Order) -> Mask:
+        if isinstance(bound, Reg) and lane_indices.min() == lane_indices.max():
+            return emit.compare("gt", lane_indices.size, bound, const(int(lane_indices[0]), NARROW))
+        index_vector = emit.memoized(
+            ("index", most, lane_indices.tobytes()),
+            lambda: gather(low, constants_in_registers(low.emit, iota(most).numbers), lane_indices),
         )
-        return emit.compare("lt", some.size, held, bound)
+        return emit.compare("lt", lane_indices.size, index_vector, bound)
 
     for at in range(0, indices.size, MASK_LANES):
-        some = indices[at : at + MASK_LANES]
-        found += emit.once(("below", some.tobytes(), bound), partial(compared, some), hoists=False).predicates
-    return Mask(tuple(found), indices.size)
+        lane_indices = indices[at : at + MASK_LANES]
+        predicates += emit.memoized(
+            ("below", lane_indices.tobytes(), bound), partial(compared, lane_indices), hoists=False
+        ).predicates
+    return Mask(tuple(predicates), indices.size)
 
 
-@rule("vector.fma", "math.fma")
+@vc_lowering_rule("vector.fma", "math.fma")
 def fma(low: Lowering, op: ir.Operation) -> Value:
     """Fused multiply-add, rounded once."""
     count, _, name = result_of(low, op)
@@ -421,24 +429,23 @@ def _reduce(low: Lowering, rows: Reg, count: int, each: int, combine: Combine) -
     """Combine `count` groups of `each` contiguous numbers by halves."""
     while count > 1:
         half = count // 2
-        joined = combine(rows.part(0, half * each), rows.part(half * each, half * each))
+        halves = combine(rows.slice(0, half * each), rows.slice(half * each, half * each))
         if count % 2:
-            last = rows.part(2 * half * each, each)
-            first = combine(joined.part(0, each), last)
+            last = rows.slice(2 * half * each, each)
+            first = combine(halves.slice(0, each), last)
             if half == 1:
-                joined = first
+                halves = first
             else:
-                low.emit.apply("mov", first.type, each, first, into=joined.part(0, each))
-        rows, count = joined, half
+                low.emit.apply("mov", first.type, each, first, into=halves.slice(0, each))
+        rows, count = halves, half
     return rows
 
 
-def _working(low: Lowering, source: Reg, name: str) -> Reg:
-    """Convert numbers to the type in which a reduction to type `name` is computed."""
+def _to_accumulation_type(low: Lowering, source: Reg, name: str) -> Reg:
     return low.emit.in_registers(source, {"bf": "f", "d": name}.get(source.type, ""))
 
 
-@rule("vector.reduction")
+@vc_lowering_rule("vector.reduction")
 def reduction(low: Lowering, op: ir.Operation) -> Value:
     """Reduce all elements to one by halves: first element i with element i + n/2."""
     count = math.prod(shape_of(op.operands[0]))
@@ -446,13 +453,13 @@ def reduction(low: Lowering, op: ir.Operation) -> Value:
     value = low.value(op.operands[0])
     if isinstance(value, (Mask, KnownMask)):
         return _reduce_mask(low, op, value)
-    source = _working(low, low.reg(op.operands[0]), name)
+    source = _to_accumulation_type(low, low.reg(op.operands[0]), name)
     combine = combiner(low.emit, CombiningKind.of(op), source.type)
-    found = _reduce(low, source, count, 1, combine)
+    result = _reduce(low, source, count, 1, combine)
     if len(op.operands) > 1:
         acc = low.emit.in_registers(low.numbers(op.operands[1]), source.type)
-        found = combine(acc, found)
-    return low.emit.in_registers(found, name)
+        result = combine(acc, result)
+    return low.emit.in_registers(result, name)
 
 
 _MASK_KINDS = {"maxui": "or", "minsi": "or", "add": "xor", "minui": "and", "maxsi": "and", "mul": "and"}
@@ -462,10 +469,10 @@ _MASK_KINDS = {"maxui": "or", "minsi": "or", "add": "xor", "minui": "and", "maxs
 def _mask_kind(low: Lowering, op: ir.Operation) -> str:
     """The logic instruction for a reduction of truth values."""
     kind = CombiningKind.of(op).value
-    found = _MASK_KINDS.get(kind, kind)
-    if found not in ("or", "and", "xor"):
+    logic = _MASK_KINDS.get(kind, kind)
+    if logic not in ("or", "and", "xor"):
         low.fail(f"of kind {kind} is not supported for i1")
-    return found
+    return logic
 
 
 def _reduce_mask(low: Lowering, op: ir.Operation, value: Mask | KnownMask) -> Mask | KnownMask:
@@ -473,40 +480,40 @@ def _reduce_mask(low: Lowering, op: ir.Operation, value: Mask | KnownMask) -> Ma
     kind = _mask_kind(low, op)
     emit = low.emit
     if isinstance(value, KnownMask):
-        found: Mask | KnownMask = KnownMask(value.value and (kind != "xor" or value.count % 2 == 1))
+        result: Mask | KnownMask = KnownMask(value.value and (kind != "xor" or value.count % 2 == 1))
     elif kind == "xor" or value.count % MASK_LANES not in (0, value.predicates[-1].count):
-        numbers = emit.choose(value, "w", value.count, const(1, "w"), const(0, "w"))
-        one = _reduce(low, numbers, value.count, 1, combiner(low.emit, CombiningKind(kind), "w"))
-        found = emit.compare("ne", 1, one, const(0, "w"))
+        numbers = emit.select(value, "w", value.count, const(1, "w"), const(0, "w"))
+        parity = _reduce(low, numbers, value.count, 1, combiner(low.emit, CombiningKind(kind), "w"))
+        result = emit.compare("ne", 1, parity, const(0, "w"))
     else:
-        joined, *others = (Mask((p,), p.count) for p in value.predicates)
-        for other in others:
-            joined = emit.flags(kind, other.count, joined, other)
-        found = emit.test(joined, "any" if kind == "or" else "all")
+        combined, *masks = (Mask((p,), p.count) for p in value.predicates)
+        for next_mask in masks:
+            combined = emit.flags(kind, next_mask.count, combined, next_mask)
+        result = emit.any_or_all(combined, "any" if kind == "or" else "all")
     if len(op.operands) > 1:
         acc = low.value(op.operands[1])
         assert isinstance(acc, (Mask, KnownMask))
-        both = [emit.set_flags(m) if isinstance(m, KnownMask) else m for m in (acc, found)]
-        found = emit.flags(kind, 1, *both)
-    return found
+        both = [emit.set_flags(m) if isinstance(m, KnownMask) else m for m in (acc, result)]
+        result = emit.flags(kind, 1, *both)
+    return result
 
 
-@rule("vector.multi_reduction")
+@vc_lowering_rule("vector.multi_reduction")
 def multi_reduction(low: Lowering, op: ir.Operation) -> Value:
     """Reduce some dimensions."""
     shape = shape_of(op.operands[0])
     dims = integers(op.attributes["reduction_dims"])
-    kept = [d for d in range(len(shape)) if d not in dims]
+    remaining = [d for d in range(len(shape)) if d not in dims]
     count, _, name = result_of(low, op)
     groups = math.prod(shape[d] for d in dims)
-    order = np.arange(math.prod(shape)).reshape(shape).transpose([*dims, *kept])
+    order = np.arange(math.prod(shape)).reshape(shape).transpose([*dims, *remaining])
     if not name:
         return _multi_reduce_mask(low, op, order.reshape(groups, count))
-    source = _working(low, gather(low, low.reg(op.operands[0]), order), name)
+    source = _to_accumulation_type(low, gather(low, low.reg(op.operands[0]), order), name)
     combine = combiner(low.emit, CombiningKind.of(op), source.type)
-    found = _reduce(low, source, groups, count, combine)
-    found = combine(low.emit.in_registers(low.numbers(op.operands[1]), source.type), found)
-    return low.emit.in_registers(found, name)
+    result = _reduce(low, source, groups, count, combine)
+    result = combine(low.emit.in_registers(low.numbers(op.operands[1]), source.type), result)
+    return low.emit.in_registers(result, name)
 
 
 def _multi_reduce_mask(low: Lowering, op: ir.Operation, order: Order) -> Mask:
@@ -514,5 +521,5 @@ def _multi_reduce_mask(low: Lowering, op: ir.Operation, order: Order) -> Mask:
     groups, count = order.shape
     kind = _mask_kind(low, op)
     rows = gather(low, _registers(low, op.operands[0]), order)
-    found = _truth(low, _reduce(low, rows, groups, count, combiner(low.emit, CombiningKind(kind), "w")))
-    return low.emit.flags(kind, count, found, low.mask(op.operands[1]))
+    mask = _nonzero_mask(low, _reduce(low, rows, groups, count, combiner(low.emit, CombiningKind(kind), "w")))
+    return low.emit.flags(kind, count, mask, low.mask(op.operands[1]))
