@@ -110,10 +110,10 @@ def weighed(x, y, w):
 
 
 @triton.jit
-def calls(X, Y, Z, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    x, y = tl.load(X + i), tl.load(Y + i)
-    tl.store(Z + i, weighed(x, y, tl.program_id(0)) + weighed(y, x, 5))
+def calls(X, Y, Z):
+    pid = tl.program_id(0)
+    x, y = tl.load(X + pid), tl.load(Y + pid)
+    tl.store(Z + pid, weighed(x, y, pid) + weighed(y, x, 5))
 
 
 @triton.jit

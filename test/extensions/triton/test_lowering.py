@@ -1,0 +1,288 @@
+"""Ops of TTIR, lowered and run, against numpy."""
+
+import math
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+triton = pytest.importorskip("triton")
+
+import triton_kernels as kernels  # noqa: E402  (after the skip)
+from triton.tools.tensor_descriptor import TensorDescriptor  # noqa: E402
+
+import xegpu_py  # noqa: E402
+from xegpu_py.extensions.triton.api import wrap  # noqa: E402
+
+
+def integers(*shape, low=-50, high=50, dtype=np.int32, seed=0):
+    return np.random.default_rng(seed).integers(low, high, shape).astype(dtype)
+
+
+def run(kernel, *arguments, grid=(1,), **constants):
+    return kernel[grid](*(wrap(a) if isinstance(a, np.ndarray) else a for a in arguments), **constants)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
+@pytest.mark.parametrize(("transposed_a", "transposed_b"), [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_products_of_any_layout(dtype, transposed_a, transposed_b):
+    m, n, k = 72, 80, 96
+    a, b = integers(m, k, low=-4, high=5, dtype=dtype), integers(k, n, low=-4, high=5, dtype=dtype, seed=1)
+    left = a.T.copy().T if transposed_a else a
+    right = b.T.copy().T if transposed_b else b
+    c = np.zeros((m, n), np.float32)
+    strides = [s // v.itemsize for v in (left, right, c) for s in v.strides]
+    run(kernels.matmul, left, right, c, m, n, k, *strides, grid=(3, 3), BM=32, BN=32, BK=32)
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+
+
+def test_ragged_products_are_blocks_as_whole_ones_are():
+    m, n, k = 200, 152, 104
+    a, b = integers(m, k, low=-4, high=5, dtype=np.float16), integers(k, n, low=-4, high=5, dtype=np.float16, seed=1)
+    c = np.zeros((m, n), np.float32)
+    made = run(kernels.matmul, a, b, c, m, n, k, k, 1, n, 1, n, 1, grid=(4, 3), BM=64, BN=64, BK=32)
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+    kernel = made.function.last
+    assert kernel.asm.count("lsc_load_block2d") == 3 and "lsc_load." not in kernel.asm
+    assert not kernel.allocation.beyond
+
+
+@pytest.mark.parametrize("precision", ["ieee", "tf32", "tf32x3", "bf16x3", "bf16x6"])
+def test_precisions_of_products(precision):
+    a = np.random.default_rng(3).standard_normal((32, 32)).astype(np.float32)
+    c = np.zeros((32, 32), np.float32)
+    size = {"BM": 32, "BN": 32, "BK": 32, "PRECISION": precision}
+    run(kernels.matmul, a, a, c, 32, 32, 32, 32, 1, 32, 1, 32, 1, **size)
+    error = np.abs(c - a.astype(np.float64) @ a.astype(np.float64)).max()
+    assert error < {"tf32": 2e-2, "bf16x3": 1e-3}.get(precision, 2e-5)
+    assert precision != "tf32" or error > 1e-4
+
+
+@pytest.mark.parametrize("n", [7, 64, 100])
+def test_softmax_of_rows(n):
+    x = np.random.default_rng(n).standard_normal((5, n)).astype(np.float32)
+    y = np.zeros_like(x)
+    run(kernels.softmax, x, y, n, n, grid=(5,), BLOCK=128)
+    e = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
+    np.testing.assert_allclose(y, e / e.sum(1, keepdims=True), rtol=1e-5)
+
+
+def test_loops_carry_pointers_to_several_arrays():
+    x, y, z = (np.arange(i, i + 16, dtype=np.float32) for i in (0, 100, 0))
+    run(kernels.swapped, x, y, z, 3, BLOCK=16)
+    np.testing.assert_array_equal(z, (x * 2 + y) * 2 + x)
+
+
+def test_pointers_to_several_arrays_are_chosen_by_element():
+    x, y, z = (np.arange(i, i + 64, dtype=np.float32) for i in (0, 100, 0))
+    run(kernels.chosen_pointers, x, y, z, BLOCK=64)
+    np.testing.assert_array_equal(z, np.where(np.arange(64) % 3 == 0, x, y))
+
+
+def test_early_returns():
+    x, y = integers(8), np.zeros(8, np.int32)
+    run(kernels.returns_early, x, y, 6, grid=(8,))
+    np.testing.assert_array_equal(y, np.where(np.arange(8) >= 6, 0, np.where(x < 0, -x, x + 100)))
+
+
+def test_functions_that_are_not_inlined_by_triton():
+    x, y, z = integers(5), integers(5, seed=1), np.zeros(5, np.int32)
+    run(kernels.calls, x, y, z, grid=(5,))
+    w = np.arange(5)
+    np.testing.assert_array_equal(z, np.where(w > 2, x * w, x + y) + y * 5)
+
+
+def test_while_loops():
+    x, y = np.arange(1, 17, dtype=np.int32), np.zeros(16, np.int32)
+    run(kernels.collatz, x, y, grid=(16,))
+
+    def steps(n):
+        return 0 if n <= 1 else 1 + steps(n // 2 if n % 2 == 0 else 3 * n + 1)
+
+    assert y.tolist() == [steps(int(n)) for n in x]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+def test_atomic_updates(dtype):
+    low = -50 if dtype == np.int32 else 0
+    x, v, old = integers(8, 32, low=low, dtype=dtype), integers(32, low=low, dtype=dtype, seed=1), np.zeros(32, dtype)
+    if dtype == np.uint32:
+        x[0, 0], v[1], x[1, 2] = 1 << 31, 1 << 31, (1 << 32) - 1
+    x[7, :4] = v[:4]
+    want = x.copy()
+    run(kernels.atomics, x, v, old, BLOCK=32)
+    np.testing.assert_array_equal(old, want[0])
+    even = np.arange(32) % 2 == 0
+    for row, result in enumerate((
+        np.maximum(want[0], v), np.minimum(want[1], v), np.where(even, want[2] + v, want[2]), v, want[4] & v,
+        want[5] | v, want[6] ^ v, np.where(want[7] == v, v + 1, want[7]),
+    )):  # fmt: skip
+        np.testing.assert_array_equal(x[row], result)
+
+
+def test_descriptors_of_kernels():
+    x, y = integers(40, 48, dtype=np.float32), np.zeros((40, 48), np.float32)
+    run(kernels.descriptors, x, y, 40, 48, grid=(3, 2), BM=16, BN=32)
+    np.testing.assert_array_equal(y, x * 2)
+
+
+@pytest.mark.parametrize("padding", ["zero", "nan"])
+def test_descriptors_of_the_host(padding):
+    x, y = integers(10, 32, dtype=np.float32), np.zeros((16, 32), np.float32)
+    # Triton asks the tensor's type for the bytes of an element.
+    base = wrap(x)
+    descriptor = TensorDescriptor.__new__(TensorDescriptor)
+    descriptor.base, descriptor.shape, descriptor.strides = base, [10, 32], [32, 1]
+    descriptor.block_shape, descriptor.padding, descriptor.round_f32_to_tf32 = [16, 32], padding, False
+    kernels.host_descriptor[(1,)](descriptor, wrap(y), BM=16, BN=32)
+    want = np.full((16, 32), math.nan if padding == "nan" else 0, np.float32)
+    want[:6, :16] = x[4:, 16:]
+    np.testing.assert_array_equal(y, want)
+
+
+def test_rows_of_descriptors_are_gathered():
+    x, rows, y = integers(20, 32, dtype=np.float32), np.array([3, 0, 19, 25, -1, 7, 7, 1], np.int32), np.zeros((8, 16))
+    y = y.astype(np.float32)
+    run(kernels.gathered_rows, x, rows, y, 20, 32, ROWS=8, BN=16)
+    inside = (rows >= 0) & (rows < 20)
+    np.testing.assert_array_equal(y, np.where(inside[:, None], x[np.clip(rows, 0, 19), 8:24], 0))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_sums_up_to_each_element(reverse):
+    x, y = integers(4, 64), np.zeros((4, 64), np.int32)
+    run(kernels.scanned, x, y, M=4, N=64, REVERSE=reverse)
+    np.testing.assert_array_equal(y, x[:, ::-1].cumsum(1)[:, ::-1] if reverse else x.cumsum(1))
+
+
+def test_reductions_of_several_values():
+    x, v, p = integers(8, 32, dtype=np.float32), np.zeros(8, np.float32), np.zeros(8, np.int32)
+    run(kernels.largest, x, v, p, M=8, N=32)
+    np.testing.assert_array_equal(v, x.max(1))
+    np.testing.assert_array_equal(p, x.argmax(1))
+
+
+def test_sorting():
+    x, y = integers(4, 32), np.zeros((4, 32), np.int32)
+    run(kernels.sorted_rows, x, y, M=4, N=32)
+    np.testing.assert_array_equal(y, np.sort(x, 1))
+
+
+def test_functions_of_elements_may_branch():
+    x, y = integers(64), integers(64, seed=1)
+    v, s = np.zeros(64, np.int32), np.zeros(64, np.int32)
+    run(kernels.mapped, x, y, v, s, BLOCK=64)
+    np.testing.assert_array_equal(v, np.minimum(x, y))
+    np.testing.assert_array_equal(s, np.where(x < y, -1, 1))
+
+
+def test_unsigned_arithmetic():
+    x = integers(32, low=0, high=1 << 32, dtype=np.uint32)
+    y = integers(32, low=1, high=1 << 32, dtype=np.uint32, seed=1)
+    z = np.zeros((4, 32), np.uint32)
+    run(kernels.unsigned, x, y, z, BLOCK=32)
+    high = (x.astype(np.uint64) * y >> np.uint64(32)).astype(np.uint32)
+    np.testing.assert_array_equal(z, [x // y, x % y, high, (x < y) + (x >> 3)])
+
+
+CONVERSIONS = [
+    (np.float32, ml_dtypes.float8_e4m3fn), (np.float32, ml_dtypes.float8_e5m2), (ml_dtypes.float8_e4m3fn, np.float16),
+    (np.float32, ml_dtypes.bfloat16), (np.float16, np.int8), (np.int64, np.float32), (np.uint8, np.float16),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "to"), CONVERSIONS)
+def test_conversions_saturate_to_types_of_8_bits(source, to):
+    numbers = np.array([0, 1, 1.5, 3, 17, 100, 5, 2] * 2 + [100, 7, 0, 1] * 4, np.float64)
+    x, y = numbers.astype(source), np.zeros(32, to)
+    if np.dtype(to).itemsize == 1 and np.dtype(to).kind != "i":
+        x[:2] = 1e6, -1e6
+    run(kernels.converted, x, y, 32, BLOCK=32)
+    want = x.astype(np.float64).astype(to) if np.dtype(to).kind != "i" else x.astype(to)
+    if np.dtype(to).itemsize == 1 and np.dtype(to).kind != "i":
+        most = float(ml_dtypes.finfo(to).max)
+        want[:2] = most, -most
+    np.testing.assert_array_equal(y.astype(np.float64), want.astype(np.float64))
+
+
+def test_recursion_is_refused():
+    with pytest.raises((xegpu_py.DiagnosticError, triton.CompilationError)):
+        run(kernels.calls_itself, np.zeros(1, np.int32), 3)
+
+
+# Positions that wrap around: random expressions of positions, lowered for launches in which they fit, and in which they
+# overflow.
+
+OPS = {"arith.addi": np.add, "arith.subi": np.subtract, "arith.muli": np.multiply}
+
+BLOCK = 16
+
+
+def expression(rng, lines, values, vector):
+    """Append an op on two earlier values to the lines of a program, and its result to the values."""
+    name = list(OPS)[rng.integers(len(OPS))]
+    (a, left), (b, right) = (values[rng.integers(len(values))] for _ in range(2))
+    result = f"%v{len(lines)}"
+    lines.append(f"{result} = {name} {a}, {b} : {vector}")
+    with np.errstate(over="ignore"):
+        values.append((result, OPS[name](left, right)))
+
+
+def program(seed):
+    """TTIR that stores whether a random expression of positions is less than another, and what numpy says.
+
+    Returns:
+        The text, and a function of the argument `n` and of the program's number that gives the expected elements.
+    """
+    vector = f"tensor<{BLOCK}xi32>"
+
+    def built(n, pid):
+        rng = np.random.default_rng(seed)
+        number = int(rng.integers(-1000, 1000))
+        lines = []
+        step = np.arange(BLOCK, dtype=np.int32)
+        values = [
+            ("%r", step),
+            ("%n", np.full(BLOCK, n, np.int32)),
+            ("%p", np.full(BLOCK, pid, np.int32)),
+            ("%c", np.full(BLOCK, number, np.int32)),
+        ]
+        for _ in range(6):
+            expression(rng, lines, values, vector)
+        (a, left), (b, right) = values[-1], values[rng.integers(len(values) - 1)]
+        text = f"""
+tt.func public @k(%out: !tt.ptr<i8>, %scalar: i32) {{
+  %r = tt.make_range {{end = {BLOCK} : i32, start = 0 : i32}} : {vector}
+  %n = tt.splat %scalar : i32 -> {vector}
+  %pid = tt.get_program_id x : i32
+  %p = tt.splat %pid : i32 -> {vector}
+  %c = arith.constant dense<{number}> : {vector}
+  {chr(10).join(lines)}
+  %less = arith.cmpi slt, {a}, {b} : {vector}
+  %byte = arith.extui %less : tensor<{BLOCK}xi1> to tensor<{BLOCK}xi8>
+  %size = arith.constant {BLOCK} : i32
+  %first = arith.muli %pid, %size : i32
+  %start = tt.addptr %out, %first : !tt.ptr<i8>, i32
+  %all = tt.splat %start : !tt.ptr<i8> -> tensor<{BLOCK}x!tt.ptr<i8>>
+  %places = tt.addptr %all, %r : tensor<{BLOCK}x!tt.ptr<i8>>, {vector}
+  tt.store %places, %byte : tensor<{BLOCK}x!tt.ptr<i8>>
+  tt.return
+}}
+"""
+        return text, left < right
+
+    return built(0, 0)[0], lambda n, pid: built(n, pid)[1]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_positions_wrap_around(seed):
+    from xegpu_py.extensions.triton.launches import LoadedKernel
+
+    text, expected = program(seed)
+    kernel = LoadedKernel("k", text)
+    signature = [("out", "*i8"), ("scalar", "i32")]
+    for n in (5, -7, 70000, 1 << 30, -(1 << 31)):
+        out = np.zeros(3 * BLOCK, np.int8)
+        kernel.launch((3, 1, 1), signature, [wrap(out), n])
+        want = np.concatenate([expected(n, pid) for pid in range(3)])
+        np.testing.assert_array_equal(out.astype(bool), want, err_msg=f"n = {n}")
