@@ -205,6 +205,24 @@ def test_conversions_saturate_to_types_of_8_bits(source, to):
     np.testing.assert_array_equal(y.astype(np.float64), want.astype(np.float64))
 
 
+def test_instructions_of_ptx_that_compute():
+    x, y = (integers(32, low=0, high=1 << 32, dtype=np.uint32, seed=i).view(np.int32) for i in range(2))
+    s, z, w = np.arange(32, dtype=np.int32), np.zeros((3, 32), np.int32), np.zeros(32, np.float32)
+    run(kernels.assembled, x, y, s, z, w, BLOCK=32)
+    both = y.view(np.uint32).astype(np.uint64) << np.uint64(32) | x.view(np.uint32)
+    high = (both << s.astype(np.uint64) >> np.uint64(32)).astype(np.uint32)
+    np.testing.assert_array_equal(
+        z.view(np.uint32), [high, (x & 0x1F1F1F1F).view(np.uint32) << 3, (y - x).view(np.uint32)]
+    )
+    np.testing.assert_array_equal(w, np.exp2(s.astype(np.float32)))
+
+
+def test_other_instructions_of_ptx_are_refused():
+    x = integers(32)
+    with pytest.raises(xegpu_py.DiagnosticError, match=r"triton_kernels.py:\d+:\d+: error: .*'vadd.u32.u32.u32 \$0"):
+        run(kernels.assembled_otherwise, x, np.zeros_like(x), BLOCK=32)
+
+
 def test_recursion_is_refused():
     with pytest.raises((xegpu_py.DiagnosticError, triton.CompilationError)):
         run(kernels.calls_itself, np.zeros(1, np.int32), 3)

@@ -218,3 +218,40 @@ def converted(X, Y, n, BLOCK: tl.constexpr):
 def calls_itself(X, n):
     if n > 0:
         calls_itself(X, n - 1)
+
+
+@triton.jit
+def assembled(X, Y, S, Z, W, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x, y, s = tl.load(X + i), tl.load(Y + i), tl.load(S + i)
+    z = tl.inline_asm_elementwise(
+        "shf.l.wrap.b32 $0, $1, $2, $3;", "=r,r,r,r", [x, y, s], dtype=tl.int32, is_pure=True, pack=1
+    )
+    tl.store(Z + i, z)
+    a, b = tl.inline_asm_elementwise(
+        """
+        {
+            .reg .b32 t;
+            and.b32 t, $2, 0x1F1F1F1F;   // a comment
+            shl.b32 $0, t, 3;
+            sub.u32 $1, $3, $2;
+        }
+        """,
+        "=r,=r,r,r",
+        [x, y],
+        dtype=(tl.int32, tl.int32),
+        is_pure=True,
+        pack=1,
+    )
+    tl.store(Z + BLOCK + i, a)
+    tl.store(Z + 2 * BLOCK + i, b)
+    tl.store(
+        W + i, tl.inline_asm_elementwise("ex2.approx.ftz.f32 $0, $1;", "=r,r", [s.to(tl.float32)], tl.float32, True, 1)
+    )
+
+
+@triton.jit
+def assembled_otherwise(X, Y, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    y = tl.inline_asm_elementwise("vadd.u32.u32.u32 $0, $1, $1;", "=r,r", [tl.load(X + i)], tl.int32, True, 1)
+    tl.store(Y + i, y)

@@ -11,7 +11,7 @@ from typing import Any
 from mlir import ir as mlir
 
 from xegpu_py import build
-from xegpu_py.extensions.triton.lowering import elementwise, memory, regions, tensors
+from xegpu_py.extensions.triton.lowering import elementwise, inline_asm, memory, regions, tensors
 from xegpu_py.extensions.triton.lowering.lowering import Item, Lowering, place_of
 from xegpu_py.extensions.triton.lowering.positions import Assumptions, Positions
 from xegpu_py.extensions.triton.lowering.regions import function_body
@@ -31,7 +31,7 @@ from xegpu_py.tiles.value_base import BUILDING
 VERSION = "1"
 """Of this lowering, a part of the keys of what is made of it."""
 
-RULES = {**elementwise.RULES, **memory.RULES, **tensors.RULES, **regions.RULES}
+RULES = {**elementwise.RULES, **inline_asm.RULES, **memory.RULES, **tensors.RULES, **regions.RULES}
 
 PRIVATE = "private"
 

@@ -1,0 +1,210 @@
+"""`tt.elementwise_inline_asm`: instructions of PTX that compute, by their meaning. Others are refused at their line.
+
+Source: NVIDIA's PTX ISA 8.5, sections 9.7.1 to 9.7.9. Approximations are those of the ops of MLIR's `math`, which are
+more exact.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from mlir import ir as mlir
+
+from xegpu_py.extensions.triton.lowering.lowering import Lowering, Rule
+from xegpu_py.extensions.triton.lowering.types import kind_of
+from xegpu_py.extensions.triton.lowering.values import applied, signed
+from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.tiles import element_types
+from xegpu_py.tiles.element_types import DType, integer_of
+from xegpu_py.tiles.functions import libdevice, where
+from xegpu_py.tiles.tile_values import Value, constant
+
+_FLOATS = {
+    "f16": element_types.float16, "bf16": element_types.bfloat16, "f32": element_types.float32,
+    "f64": element_types.float64,
+}  # fmt: skip
+
+_MODIFIERS = frozenset(
+    ("approx", "ftz", "rn", "rz", "rni", "rzi", "rmi", "rpi", "lo", "hi", "wrap", "full", "rna", "sat")
+)
+
+_ROUNDINGS = {"rni": "nearest", "rzi": "zero", "rmi": "down", "rpi": "up", "rz": "zero"}
+
+
+def _type_of(word: str) -> DType | None:
+    """The type that a suffix names; bits are unsigned integers."""
+    if word in _FLOATS:
+        return _FLOATS[word]
+    found = re.fullmatch(r"([usb])(8|16|32|64)", word)
+    return None if found is None else integer_of(int(found[2]), signed=found[1] == "s")
+
+
+def _as(value: Value, dtype: DType) -> Value:
+    """The low bits of a register as a type."""
+    bits = value.bitcast(integer_of(value.dtype.bits, signed=False)) if value.dtype.is_float else value
+    wide = bits.to(integer_of(dtype.bits, signed=False))
+    return wide.bitcast(dtype) if dtype.is_float else wide.to(dtype)
+
+
+def _shifted(name: str) -> Callable[..., Value]:
+    def shift(a: Value, count: Value) -> Value:
+        # A count beyond the width shifts all bits out.
+        most = a.dtype.bits
+        beyond = count >= most
+        by = where(beyond, 0, count).to(a.dtype)
+        found = applied(f"arith.{name}", a.dtype, a, by)
+        left = applied("arith.shrsi", a.dtype, a, constant(a.dtype, most - 1)) if name == "shrsi" else 0
+        made: Value = where(beyond, left, found)
+        return made
+
+    return shift
+
+
+def _funnel(left: bool) -> Callable[..., Value]:
+    def shift(low: Value, high: Value, count: Value) -> Value:
+        wide = element_types.uint64
+        both = (high.to(wide) << 32) | low.to(wide)
+        by = (count & 31).to(wide)
+        return (both << by >> 32 if left else both >> by).to(element_types.uint32)
+
+    return shift
+
+
+def _math(name: str) -> Callable[[Value], Value]:
+    return lambda a: applied(f"math.{name}", a.dtype, a)
+
+
+def _arith(real: str, whole: str) -> Callable[..., Value]:
+    def op(a: Value, b: Value) -> Value:
+        sign = "s" if a.dtype.is_signed else "u"
+        return applied(f"arith.{real if a.dtype.is_float else whole.format(sign)}", a.dtype, a, b)
+
+    return op
+
+
+def _fma(a: Value, b: Value, c: Value) -> Value:
+    if a.dtype.is_float:
+        return applied("math.fma", a.dtype, a, b, c)
+    return a * b + c
+
+
+def _high(a: Value, b: Value) -> Value:
+    wide = integer_of(64, signed=a.dtype.is_signed)
+    return (a.to(wide) * b.to(wide) >> 32).to(a.dtype)
+
+
+_OPS: dict[str, Callable[..., Any]] = {
+    "mov": lambda a: a,
+    "add": _arith("addf", "addi"),
+    "sub": _arith("subf", "subi"),
+    "mul": _arith("mulf", "muli"),
+    "mul.hi": _high,
+    "div": _arith("divf", "div{}i"),
+    "rem": _arith("remf", "rem{}i"),
+    "min": _arith("minnumf", "min{}i"),
+    "max": _arith("maxnumf", "max{}i"),
+    "and": _arith("", "andi"),
+    "or": _arith("", "ori"),
+    "xor": _arith("", "xori"),
+    "not": lambda a: ~a,
+    "neg": lambda a: -a,
+    "abs": abs,
+    "fma": _fma,
+    "mad": _fma,
+    "shl": _shifted("shli"),
+    "shf.l": _funnel(True),
+    "shf.r": _funnel(False),
+    "ex2": _math("exp2"),
+    "lg2": _math("log2"),
+    "sin": _math("sin"),
+    "cos": _math("cos"),
+    "tanh": _math("tanh"),
+    "sqrt": _math("sqrt"),
+    "rsqrt": _math("rsqrt"),
+    "rcp": lambda a: 1.0 / a,
+    "popc": libdevice.popc,
+    "clz": libdevice.clz,
+}
+"""The instructions by their names, with the parts that choose another function."""
+
+
+def _tf32(value: Value) -> Value:
+    """Bits of float32 rounded to tf32, ties away from zero."""
+    return (_as(value, element_types.uint32) + 0x1000) & 0xFFFFE000
+
+
+class _Refused(Exception):
+    pass
+
+
+def _executed(name: str, operands: list[Value]) -> Value:
+    """The result of an instruction.
+
+    Raises:
+        _Refused: if it is not known.
+    """
+    mnemonic, *words = name.split(".")
+    if (mnemonic, words) == ("cvt", ["rna", "tf32", "f32"]):
+        return _tf32(operands[0])
+    types = [t for word in words if (t := _type_of(word)) is not None]
+    rest = [word for word in words if _type_of(word) is None]
+    mode = [word for word in rest if word in ("l", "r", "hi")]
+    if not types or not {*rest} <= {*_MODIFIERS, "l", "r"}:
+        raise _Refused(name)
+    if mnemonic == "cvt":
+        source, to = _as(operands[0], types[-1]), types[0]
+        rounding = next((_ROUNDINGS[word] for word in rest if word in _ROUNDINGS), None)
+        return source.to(to, rounding=rounding if source.dtype.is_float else None)
+    if mnemonic == "shr":
+        function = _shifted("shrsi" if types[0].is_signed else "shrui")
+    else:
+        function = _OPS.get(".".join([mnemonic, *mode]), _OPS.get(mnemonic) if not mode else None)  # type: ignore[assignment]
+    if function is None:
+        raise _Refused(name)
+    counts = mnemonic in ("shl", "shr")
+    given = [_as(v, element_types.uint32 if counts and i else types[0]) for i, v in enumerate(operands)]
+    made: Value = function(*given)
+    return made
+
+
+def _immediate(text: str) -> Value | None:
+    if found := re.fullmatch(r"0[fF]([0-9a-fA-F]{8})", text):
+        return constant(element_types.float32, struct.unpack(">f", bytes.fromhex(found[1]))[0])
+    if re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", text):
+        return constant(element_types.uint32, int(text.rstrip("U"), 0) & 0xFFFFFFFF)
+    return None
+
+
+def _inline(low: Lowering, op: mlir.Operation) -> list[Value]:
+    view: Any = op.opview
+    if int(view.packed_element) != 1:
+        emit_error(op, f"packs {int(view.packed_element)} elements into a register, which is not supported")
+    results = [kind_of(v) for v in op.results]
+    registers = {f"${len(results) + i}": low.value(v) for i, v in enumerate(view.args)}
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", str(view.asm_string), flags=re.DOTALL)
+    for statement in re.split(r"[;{}]", text):
+        words = statement.strip()
+        if not words or words.startswith(".reg"):
+            continue
+        name, _, rest = words.partition(" ")
+        target, *names = (part.strip() for part in rest.split(","))
+        operands = [registers[n] if n in registers else _immediate(n) for n in names]
+        if None in operands:
+            emit_error(op, f"has the instruction '{words}', whose operands are not known")
+        try:
+            registers[target] = _executed(name, [v for v in operands if v is not None])
+        except _Refused:
+            emit_error(op, f"has the instruction '{words}' of PTX, which is not known", "use functions of Triton")
+    made = []
+    for i, kind in enumerate(results):
+        if f"${i}" not in registers:
+            emit_error(op, f"does not write its result ${i}")
+        made.append(signed(_as(registers[f"${i}"], kind.dtype)).broadcast(kind.shape))
+    return made
+
+
+RULES: dict[str, Rule] = {"tt.elementwise_inline_asm": _inline}
+"""The rule of inline assembly."""
