@@ -1,4 +1,4 @@
-"""The code of docs/triton.md has the shown output."""
+"""The code of the pages about Triton has the shown output."""
 
 import pytest
 from markdown import ROOT, runs
@@ -6,8 +6,9 @@ from markdown import ROOT, runs
 pytest.importorskip("triton")
 
 
-def test_outputs_are_true(tmp_path):
-    found = list(runs((ROOT / "docs/triton.md").read_text(), tmp_path))
-    assert len(found) == 1
+@pytest.mark.parametrize(("page", "count"), [("docs/triton.md", 1), ("docs/tutorial/triton-race.md", 2)])
+def test_outputs_are_true(tmp_path, page, count):
+    found = list(runs((ROOT / page).read_text(), tmp_path))
+    assert len(found) == count
     for run in found:
         assert run.agrees(), f"{run.command}\nshown:\n{run.shown}\nactual:\n{run.actual}"
