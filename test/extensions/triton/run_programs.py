@@ -18,7 +18,7 @@ COMMIT = "910ba2e98 of github.com/triton-lang/triton-cpu, which has a copy of Tr
 
 CALLS = {
     "05-layer-norm": "test_layer_norm(115, 640, torch.float16)",
-    "06-fused-attention": 'test_op(1, 2, 256, 64, True, False, "fwd", "triton-fp16", torch.float16)',
+    "06-fused-attention": 'test_op(1, 2, 256, 64, True, False, "bwd", "triton-fp16", torch.float16)',
 }
 """What is called of a tutorial that only defines its test."""
 

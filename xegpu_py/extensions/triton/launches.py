@@ -32,6 +32,10 @@ SECONDS: ContextVar[list[float] | None] = ContextVar("seconds", default=None)
 PROFILES: ContextVar[list[Any] | None] = ContextVar("profiles", default=None)
 """Takes the profile of each launch; None if none is wanted."""
 
+FEWER_SUBGROUPS = (0, 4, 2, None)
+"""The numbers of subgroups with which a kernel is tried that does not fit shared memory: fewer exchange less. 0 is the
+number that suits the tiles, and None is a subgroup that has them whole."""
+
 MOST_PREPARED = 64
 """Launches that a kernel remembers, with the addresses of their arguments."""
 
@@ -212,18 +216,30 @@ class LoadedKernel:
             source = self.source.module(settings.target, padding, exact)
             target = target_of(settings.target)
             registers = target.grf_counts[-1]
-            try:
-                made = compile_kernel(source, target=settings.target, registers=registers, subgroups=0, **more)
-            except DiagnosticError as e:
-                if TUNING.get() and (lacking := _LACKING.search(str(e))) is not None:
-                    needed, most = (int(n.replace(",", "")) for n in (lacking[1], lacking[3]))
-                    raise OutOfResources(
-                        needed, most, "registers" if "thread" in lacking[2] else "shared memory"
-                    ) from e
-                raise
+            made = self._compiled(source, {"target": settings.target, "registers": registers, **more})
             made.names = [name for p in self._parameters or () for name in p.names()]
             self._kernels[key] = made
         return self._kernels[key]
+
+    def _compiled(self, source: ModuleSource, given: dict[str, Any]) -> Kernel:
+        """The kernel with its tiles divided among as many subgroups as suit them, or as few as fit the GPU.
+
+        Raises:
+            DiagnosticError: if it cannot be lowered.
+            OutOfResources: if an autotuner tries a configuration that does not fit the GPU.
+        """
+        for count in FEWER_SUBGROUPS:
+            try:
+                return compile_kernel(source, subgroups=count, **given)
+            except DiagnosticError as e:
+                lacking = _LACKING.search(str(e))
+                if lacking is None or (count == FEWER_SUBGROUPS[-1] and not TUNING.get()):
+                    raise
+                if TUNING.get():
+                    needed, most = (int(n.replace(",", "")) for n in (lacking[1], lacking[3]))
+                    what = "registers" if "thread" in lacking[2] else "shared memory"
+                    raise OutOfResources(needed, most, what) from e
+        raise AssertionError
 
 
 def stage(text: str, level: str) -> Any:
