@@ -225,3 +225,23 @@ def test_importing_triton_does_not_import_the_compiler():
     code = "import sys, triton, triton.backends; print('mlir' in sys.modules, 'xegpu_py.lower_kernel' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ})
     assert found.stdout.split() == ["False", "False"]
+
+
+def test_kernels_that_do_not_fit_shared_memory_are_divided_less(monkeypatch):
+    from xegpu_py.extensions.triton import launches
+    from xegpu_py.ir.diagnostics import Position, error_at
+
+    tried, compiled = [], launches.compile_kernel
+
+    def refusing(source, subgroups, **given):
+        tried.append(subgroups)
+        if subgroups == 0:
+            text = "exchanges 172,544 bytes through shared local memory, but target bmg has 131,072"
+            raise error_at(Position("k.py"), text)
+        return compiled(source, subgroups=subgroups, **given)
+
+    monkeypatch.setattr(launches, "compile_kernel", refusing)
+    x, y, z = vectors(300)
+    kernels.add[(3,)](*map(xe.wrap, (x, y, z)), 300, BLOCK=128)
+    np.testing.assert_array_equal(z, x + y)
+    assert tried == [0, 4]
