@@ -3,14 +3,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 
-.PHONY: demo test test-bare repository sweep lint fuzz bench docs site oracles clean
+.PHONY: demo check test test-bare repository sweep lint fuzz bench docs site oracles clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
 	cat examples/gemm_xetile.py
 	$(BIN)/python examples/gemm_xetile.py
 
-# Both suites run even if the first fails, so that one run shows everything.
+# The tests that execute the functions which the working tree changes, in about a minute.
+check: $(VENV)/.installed
+	$(BIN)/python test/check.py
+
+# Both suites run even if the first fails, so that one run shows everything. They record for `make check` what each test executes.
+test: export RECORD = $(shell date +%s)
 test: $(VENV)/.installed
 	$(BIN)/lit -s --order=smart --show-unsupported test; lit=$$?; $(BIN)/pytest -q -n auto --dist worksteal && exit $$lit
 

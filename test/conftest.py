@@ -3,6 +3,7 @@
 import gc
 import os
 from collections import OrderedDict, defaultdict
+from pathlib import Path
 
 os.environ["XEGPU_PY_CACHE"] = "off"
 # By default standard output is written later than standard error, unless a tool sees to their order.
@@ -11,6 +12,7 @@ os.environ.pop("PYTHONUNBUFFERED", None)
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
+import recorder
 from effort import SHARE, examples, with_each_value
 from hypothesis import settings
 
@@ -27,6 +29,8 @@ settings.load_profile("untimed")
 OPTIMIZED = ("engines", "test_random_programs.py", "test_random_functions.py")
 """Folders and files of tests for which all code is optimized. Elsewhere brief kernels of few threads run quick code."""
 
+
+RECORDER = recorder.Recorder()
 
 FEW = 6
 """So many cases of a test, or fewer, are given to each of Intel's finalizers."""
@@ -51,6 +55,9 @@ def pytest_collection_modifyitems(config, items):
         if SHARE < 1 and len(cases) > FEW:
             for turn, asked in enumerate(cases.values()):
                 left_out |= set(asked.values()) - {list(asked.values())[turn % len(asked)]}
+    if listed := config.getoption("listed"):
+        names = {*Path(listed).read_text().splitlines()}
+        left_out |= {item for item in items if not {item.nodeid, item.nodeid.partition("::")[0]} & names}
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
 
@@ -74,12 +81,23 @@ def _is_unknown(native_of=None, target=None, **_):
     return native_of and target and getattr(target, "name", target) not in FINALIZERS[native_of].platforms
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    with RECORDER.test(item.nodeid):
+        return (yield)
+
+
+def pytest_sessionfinish():
+    RECORDER.write()
+
+
 def pytest_collection_finish():
     # Modules and collected tests live until the end.
     gc.freeze()
 
 
 def pytest_addoption(parser):
+    parser.addoption("--listed", metavar="FILE", help="run the tests and the files of tests that a file lists")
     parser.addoption("--save-screenshots", action="store_true", help="update docs/site/screenshots")
 
 

@@ -31,7 +31,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import lit.formats
 import lit.TestRunner
+import recorder
 
 TOOLS = ("xegpu-bisect", "xegpu-opt", "xegpu-run", "xegpu-translate", "xegpu-viz", "filecheck")
 
@@ -45,6 +47,14 @@ def _imported() -> dict[str, Callable[[], Any]]:
     tools = {name: script.load() for name, script in scripts.items()}
     gc.freeze()
     return tools
+
+
+class ShTest(lit.formats.ShTest):
+    """Tests whose tools know by which test they are run."""
+
+    def execute(self, test: Any, lit_config: Any) -> Any:
+        test.config.environment[recorder.LIT_TEST] = Path(test.getSourcePath()).relative_to(recorder.ROOT).as_posix()
+        return super().execute(test, lit_config)
 
 
 def install() -> None:
@@ -73,8 +83,11 @@ def _run(main: Callable[[], Any], args: list[str], environment: dict[str, str]) 
         for fd, mode, errors in ((0, "r", "strict"), (1, "w", "strict"), (2, "w", "backslashreplace"))
     )
     status: Any = 1
+    record = recorder.Recorder()
+    test = environment.get(recorder.LIT_TEST) or environment.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
     try:
-        status = main()
+        with record.test(test):
+            status = main()
     except SystemExit as end:
         status = end.code
     except BaseException:
@@ -85,6 +98,7 @@ def _run(main: Callable[[], Any], args: list[str], environment: dict[str, str]) 
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):
             stream.flush()
+    record.write()
     os._exit(int(status or 0))
 
 

@@ -21,7 +21,7 @@ def test_recipes(tmp_path):
     path = f'\nconfig.environment["PYTHONPATH"] = {str(copy)!r}\n'
     (copy / "lit.cfg.py").write_text(configuration + path)
     (copy / "test/unit").mkdir(parents=True)
-    for file in ("test/forked_tools.py", "test/conftest.py", "test/effort.py"):
+    for file in ("test/forked_tools.py", "test/recorder.py", "test/conftest.py", "test/effort.py"):
         shutil.copy(ROOT / file, copy / file)
 
     # pytest's plugins take longer to load than these tests to run.

@@ -1,0 +1,173 @@
+"""Records which functions of the package each test executes, and how long it takes, for `make check`.
+
+With the environment variable `RECORD` the package's modules are compiled with one more statement at the start of each
+function, which sets a byte. This costs two percent of a run; a tracer would double it. Tools that tests run in forks
+(`forked_tools.py`) add to the record of the test that runs them.
+"""
+
+from __future__ import annotations
+
+import ast
+import marshal
+import os
+import sqlite3
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+FILE = ROOT / "build" / "recorded" / "tests.db"
+RUN = "RECORD"
+"""The environment variable that names the run: what a test executed in earlier runs is replaced."""
+
+LIT_TEST = "LIT_TEST"
+"""The environment variable with the path of the lit test that runs a tool."""
+
+_modules: dict[str, tuple[bytearray, list[str]]] = {}
+"""For each file: a byte for each function, set once it was executed, and the functions' names."""
+
+
+class _Mark(ast.NodeTransformer):
+    """Adds `__executed__[n] = 1` to the start of each function."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._scope: list[str] = []
+
+    def _visit(self, node: Any) -> Any:
+        self._scope.append(node.name)
+        self.generic_visit(node)
+        if not isinstance(node, ast.ClassDef):
+            at = 1 if ast.get_docstring(node, clean=False) is not None and len(node.body) > 1 else 0
+            mark = ast.parse(f"__executed__[{len(self.names)}] = 1").body[0]
+            for part in ast.walk(mark):
+                ast.copy_location(part, node.body[at])
+            # A function of nothing but a docstring keeps it.
+            node.body.insert(at if at or ast.get_docstring(node) is None else 1, mark)
+            self.names.append(".".join(self._scope))
+        self._scope.pop()
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _visit
+
+
+class _Loader(SourceFileLoader):
+    """Loads a module with marks, which are kept below build."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = Path(self.path).resolve()
+        about = path.stat()
+        name = path.relative_to(ROOT).as_posix()
+        key = f"{name.replace('/', '-')}-{about.st_mtime_ns}-{about.st_size}-{sys.implementation.cache_tag}"
+        kept = FILE.parent / "code" / key
+        try:
+            code, names = marshal.loads(kept.read_bytes())
+        except (OSError, ValueError, EOFError, TypeError):
+            tree = ast.parse(path.read_bytes(), self.path)
+            mark = _Mark()
+            code, names = compile(mark.visit(tree), self.path, "exec", dont_inherit=True), mark.names
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            for old in kept.parent.glob(f"{name.replace('/', '-')}-*"):
+                old.unlink(missing_ok=True)
+            new = kept.with_suffix(f".{os.getpid()}")
+            new.write_bytes(marshal.dumps((code, names)))
+            new.replace(kept)
+        _modules.setdefault(name, (bytearray(len(names)), names))
+        return code
+
+    def exec_module(self, module: ModuleType) -> None:
+        code = self.get_code(module.__name__)
+        module.__dict__["__executed__"] = _modules[Path(self.path).resolve().relative_to(ROOT).as_posix()][0]
+        exec(code, module.__dict__)
+
+
+class _Finder(MetaPathFinder):
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name.partition(".")[0] != "xegpu_py":
+            return None
+        for finder in sys.meta_path:
+            if finder is not self and (spec := finder.find_spec(name, path, target)):
+                if type(spec.loader) is SourceFileLoader and Path(spec.loader.path).resolve().is_relative_to(ROOT):
+                    spec.loader = _Loader(spec.loader.name, spec.loader.path)
+                return spec
+        return None
+
+
+class Recorder:
+    """The tests of this process: the functions that they executed."""
+
+    def __init__(self) -> None:
+        self._found: list[tuple[str, float, list[str]]] = []
+
+    @contextmanager
+    def test(self, name: str) -> Iterator[None]:
+        """Record what is executed meanwhile as a test."""
+        for executed, _ in _modules.values():
+            executed[:] = bytes(len(executed))
+        start = _seconds()
+        try:
+            yield
+        finally:
+            if _modules and name:
+                self._found.append((name, _seconds() - start, [*_executed()]))
+
+    def write(self) -> None:
+        """Write the records."""
+        run = os.environ.get(RUN)
+        if not self._found or not run:
+            return
+        with closing(_open()) as db, db:
+            db.execute("BEGIN IMMEDIATE")
+            numbers = dict(db.execute("SELECT name, rowid FROM functions"))
+            for name, seconds, functions in self._found:
+                for function in functions:
+                    if function not in numbers:
+                        numbers[function] = db.execute("INSERT INTO functions VALUES (?)", [function]).lastrowid
+                found = np.array([numbers[f] for f in functions], np.uint32)
+                before = db.execute("SELECT seconds, functions FROM tests WHERE name = ? AND run = ?", (name, run))
+                for old, data in before:
+                    seconds, found = seconds + old, np.union1d(found, np.frombuffer(data, np.uint32))
+                db.execute("INSERT OR REPLACE INTO tests VALUES (?, ?, ?, ?)", (name, run, seconds, found.tobytes()))
+        self._found.clear()
+
+
+def _executed() -> Iterator[str]:
+    for file, (executed, names) in _modules.items():
+        yield from (f"{file}:{names[n]}" for n in np.flatnonzero(np.frombuffer(executed, np.uint8)))
+
+
+def _seconds() -> float:
+    """Processor time of this process and of those that it has waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def _open() -> sqlite3.Connection:
+    FILE.parent.mkdir(parents=True, exist_ok=True)
+    db = sqlite3.connect(FILE, timeout=120, isolation_level=None)
+    db.execute("CREATE TABLE IF NOT EXISTS functions (name TEXT UNIQUE)")
+    db.execute("CREATE TABLE IF NOT EXISTS tests (name TEXT PRIMARY KEY, run TEXT, seconds REAL, functions BLOB)")
+    return db
+
+
+def read() -> tuple[dict[str, int], dict[str, tuple[float, Any]]]:
+    """The numbers of functions, and for each test its seconds and the functions it executed."""
+    if not FILE.exists():
+        return {}, {}
+    with closing(_open()) as db:
+        numbers = dict(db.execute("SELECT name, rowid FROM functions"))
+        tests = db.execute("SELECT name, seconds, functions FROM tests")
+        return numbers, {name: (seconds, np.frombuffer(data, np.uint32)) for name, seconds, data in tests}
+
+
+if os.environ.get(RUN) and not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+    # This module is imported before the package.
+    assert "xegpu_py" not in sys.modules
+    sys.meta_path.insert(0, _Finder())
