@@ -1,0 +1,37 @@
+"""Views of memory as numpy arrays: they reach from their first to their last element, and no further."""
+
+import re
+
+import numpy as np
+import pytest
+
+from xegpu_py.extensions.programs.host_libraries import MemRef
+
+LINES = [(0, (24,), (1,)), (23, (24,), (-1,)), (1, (8,), (3,))]
+MATRICES = [(0, (4, 6), (6, 1)), (23, (4, 6), (-6, -1)), (5, (4, 6), (6, -1))]
+
+
+@pytest.mark.parametrize(("offset", "sizes", "strides"), [*LINES, *MATRICES, (7, (), ())])
+def test_elements_of_views(offset, sizes, strides):
+    memory = np.arange(24, dtype=np.int32)
+    view = MemRef(memory.ctypes.data, memory.ctypes.data, offset, sizes, strides).array("i32")
+    places = np.array([offset + sum(i * s for i, s in zip(at, strides)) for at in np.ndindex(sizes)])
+    assert view.shape == sizes and view.ravel().tolist() == places.tolist()
+    # The memory that the view keeps is that of its elements.
+    base = view
+    while getattr(base, "base", None) is not None:
+        base = base.base
+    assert memoryview(base).nbytes == (places.max() - places.min() + 1) * 4
+    view[...] = 100 + places.reshape(sizes)
+    assert memory[places].tolist() == (100 + places).tolist()
+
+
+def test_packed_elements_fill_bytes():
+    memory = np.arange(64, dtype=np.uint8)
+    at = memory.ctypes.data
+    assert MemRef(at, at, 2, (3, 4), (8, 1)).array("i4").tolist() == [[1, 2], [5, 6], [9, 10]]
+    lines = [(1, (4,), (1,)), (0, (3,), (1,)), (0, (4,), (3,)), (0, (4,), (2,))]
+    for offset, sizes, strides in (*lines, (0, (2, 4), (5, 1))):
+        message = f"elements of {sizes} with strides {strides} do not fill bytes"
+        with pytest.raises(ValueError, match=re.escape(message)):
+            MemRef(at, at, offset, sizes, strides).array("i4")
