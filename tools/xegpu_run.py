@@ -131,8 +131,7 @@ def argument_parser() -> KernelParser:
         "--engine",
         choices=(*ENGINES, REFERENCE),
         help="jit (native code, the default), interpreter (the definition, the default with --check=uninit and "
-        "--trace), both (compare all bytes of their results), or reference (evaluate the ops before any pass, the "
-        "default of Triton's IR)",
+        "--trace), both (compare all bytes of their results), or reference (evaluate the ops before any pass)",
     )
     add(
         "--threads",
@@ -181,9 +180,6 @@ def argument_parser() -> KernelParser:
         help="print each instruction of a thread and the registers that it changes (default 0,0,0:0)",
     )
     return parser
-
-
-_TRITON = re.compile(r"^\s*tt\.func\b", re.MULTILINE)
 
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:
@@ -342,9 +338,6 @@ def run(argv: Sequence[str]) -> int:
     _check_sizes(parser, args, is_opencl)
     source = Source("", args.file) if is_opencl else parser.read(args.file)
     args.target = args.target or (plugin("opencl").DEFAULT if is_opencl else stated_target(source.text) or DEFAULT)
-    needs_lowered = args.check or args.stats or args.trace or args.profile
-    if args.engine is None and not needs_lowered and _TRITON.search(source.text):
-        args.engine = REFERENCE
     if args.via and args.level:
         parser.error("--level is for kernels that are imported as they are, not --via=upstream")
     args.imported = args.via or args.level or args.import_upstream

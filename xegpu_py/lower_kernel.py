@@ -17,7 +17,7 @@ from xegpu_py.deferred import deferred
 from xegpu_py.dialects import visa, xetile
 from xegpu_py.dialects.xegpu.types import UNIT_STRIDES
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
-from xegpu_py.ir.module import Module, argument_names, source_of, walk
+from xegpu_py.ir.module import Module, argument_names, is_program, source_of, walk
 from xegpu_py.ir.passes import ROOT, Runner, collector_paused, parse_pipeline, step
 from xegpu_py.passes.analysis.block_surfaces import multiples_of, products_of, sums_of, surfaces_of, unaligned_arguments
 from xegpu_py.passes.analysis.tile_layout_inference import (
@@ -78,7 +78,7 @@ class ModuleSource(Struct, frozen=True):
         return cache.kept("lowered", key, lambda: self._lowered(kernel, options), read=read, write=write)
 
     def _lowered(self, kernel: str | None, options: Options) -> Executable:
-        module = self.read()
+        module = programs_lowered(self.read(), options.target)
         return lower(module, chosen_kernel(module, kernel), options)
 
     @collector_paused()
@@ -90,7 +90,7 @@ class ModuleSource(Struct, frozen=True):
         """
 
         def levels() -> dict[str, Module]:
-            module = self.read()
+            module = programs_lowered(self.read(), options.target)
             found = levels_of(module, chosen_kernel(module, name), options)
             return {level: at if level == "visa" else at.copy() for level, at in found}
 
@@ -187,6 +187,24 @@ def compile(
 
 
 # The lowering of a kernel.
+
+
+def program_steps(target: str) -> str:
+    """The pipeline that lowers kernels of Triton's IR to XeTile."""
+    return f"{ROOT}({step('tt-to-xetile', target=target)})"
+
+
+def programs_lowered(module: Module, target: str) -> Module:
+    """A module whose kernels of Triton's IR are lowered to XeTile: a copy, or the module itself if it has none.
+
+    Raises:
+        DiagnosticError: if one cannot be lowered.
+    """
+    if not any(map(is_program, visa.kernels(module.outline))):
+        return module
+    lowered = module.copy()
+    Runner(verify_each=False).run(parse_pipeline(program_steps(target)), lowered)
+    return lowered
 
 
 def lower(module: Module, name: str, options: Options) -> Executable:

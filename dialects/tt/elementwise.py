@@ -111,11 +111,8 @@ class FpToFpOp(_Conversion, dialect=Tt, name="fp_to_fp"):
     assembly_format = "$src attr-dict (`,` `rounding` `=` $rounding^)? `:` type($src) `->` type($result)"
 
     def verify_elements(self, src: str, result: str) -> None:
-        narrows = bit_width(result) < bit_width(src)
-        if narrows and self.rounding is None:
+        if bit_width(result) < bit_width(src) and self.rounding is None:
             self.fail(f"requires a rounding mode for {src} to {result}", "write ', rounding = rtne' or rtz")
-        if not narrows and self.rounding is not None:
-            self.fail(f"accepts a rounding mode only for a conversion to fewer bits, but got {src} to {result}")
 
 
 # Arithmetic that arith and math do not have.

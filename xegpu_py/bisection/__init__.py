@@ -20,9 +20,9 @@ from xegpu_py import reference
 from xegpu_py.dialects import visa
 from xegpu_py.engines.operands import Batch
 from xegpu_py.ir.diagnostics import DiagnosticError, position_of
-from xegpu_py.ir.module import Module, argument_names, parse, print_op
+from xegpu_py.ir.module import Module, argument_names, is_program, parse, print_op
 from xegpu_py.ir.passes import Listener, Runner, Step, parse_pipeline
-from xegpu_py.lower_kernel import chosen_kernel, executable_of, mark_unaligned, pipelines
+from xegpu_py.lower_kernel import chosen_kernel, executable_of, mark_unaligned, pipelines, program_steps
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.device_memory import BASE
 from xegpu_py.runtime.executable import Options, beyond, parameters_of
@@ -126,23 +126,30 @@ def bisect(
     name = chosen_kernel(read, kernel)
     launch = _Launch(name, arguments, grid, block, own)
     lowered = read.copy()
-    if pipeline is None:
-        parameters = parameters_of(reference.types_of(reference.kernel_of(read, name)))
-        limits = target_of(own.target).block2d
-        unaligned = tuple(i for i, (p, a) in enumerate(zip(parameters, arguments)) if p.misfits(a, limits))
-        large = beyond(parameters, arguments, grid) is not None
-        texts = pipelines(read, name, structs.replace(own, unaligned=unaligned, large=large))
-        if unaligned:
-            mark_unaligned(lowered, name, unaligned)
-    else:
-        texts = (pipeline,)
+    is_triton = is_program(launch.func(lowered)) and pipeline is None
+    texts = (pipeline,) if pipeline else () if is_triton else _pipelines(lowered, launch)
     watcher = _Watcher(launch, lowered, ulps)
     try:
+        if is_triton:
+            Runner(listeners=[watcher]).run(parse_pipeline(program_steps(own.target)), lowered)
+            texts = _pipelines(lowered, launch)
         for text in texts:
             Runner(listeners=[watcher]).run(parse_pipeline(text), lowered)
     except _Found as found:
         return Bisection(tuple(watcher.steps), tuple(watcher.skipped), **found.facts)
     return Bisection(tuple(watcher.steps), tuple(watcher.skipped))
+
+
+def _pipelines(module: Module, launch: _Launch) -> tuple[str, ...]:
+    """The pipelines that `compile` runs for the arguments of a launch, on a module that is marked for them."""
+    parameters = parameters_of(reference.types_of(reference.kernel_of(module, launch.name)))
+    limits = target_of(launch.options.target).block2d
+    unaligned = tuple(i for i, (p, a) in enumerate(zip(parameters, launch.arguments)) if p.misfits(a, limits))
+    large = beyond(parameters, launch.arguments, launch.grid) is not None
+    texts = pipelines(module, launch.name, structs.replace(launch.options, unaligned=unaligned, large=large))
+    if unaligned:
+        mark_unaligned(module, launch.name, unaligned)
+    return texts
 
 
 class _Found(Exception):

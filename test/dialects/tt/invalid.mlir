@@ -40,14 +40,6 @@ tt.func @f(%x: tensor<4xf32>) {
 
 // -----
 
-tt.func @f(%x: tensor<4xf16>) {
-  // expected-error @below {{accepts a rounding mode only for a conversion to fewer bits, but got f16 to f32}}
-  %0 = tt.fp_to_fp %x, rounding = rtz : tensor<4xf16> -> tensor<4xf32>
-  tt.return
-}
-
-// -----
-
 tt.func @f(%p: tensor<4x!tt.ptr<f32>>, %i: tensor<8xi32>) {
   // expected-error @below {{requires operands and results of one shape}}
   %0 = tt.addptr %p, %i : tensor<4x!tt.ptr<f32>>, tensor<8xi32>

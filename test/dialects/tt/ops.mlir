@@ -9,6 +9,9 @@ tt.func public @k(%p: !tt.ptr<f32>, %q: !tt.ptr<i8, "constant">, %d: !tt.tensord
                   %x: tensor<16x16x2xf32>, %one: tensor<1xi32>) {
   // CHECK: %[[S:.*]]:2 = tt.split %{{.*}} : tensor<16x16x2xf32> -> tensor<16x16xf32>
   %a, %b = tt.split %x : tensor<16x16x2xf32> -> tensor<16x16xf32>
+  // A conversion that loses no bits may say how it rounds.
+  // CHECK: tt.fp_to_fp %{{.*}}, rounding = rtne : tensor<16x16xf32> -> tensor<16x16xf64>
+  %wide = tt.fp_to_fp %a, rounding = rtne : tensor<16x16xf32> -> tensor<16x16xf64>
   // CHECK: tt.approx_divf %[[S]]#0, %[[S]]#1 : tensor<16x16xf32>
   %0 = tt.approx_divf %a, %b : tensor<16x16xf32>
   // CHECK: tt.cat %{{.*}}, %{{.*}} : tensor<16x16xf32> -> tensor<32x16xf32>

@@ -1,0 +1,156 @@
+"""Run Triton's own tests, from a checkout of a repository that has them, on the backend `xegpu`.
+
+`python run.py CHECKOUT --out results.tsv` runs python/test/unit/language and runtime of the checkout on tensors of the
+CPU, and writes a line for each test: its id, its outcome and, where it does not pass, the reason. The tests are not in
+this repository: `intel/intel-xpu-backend-for-triton` has those of Triton 3.8. `results.tsv` beside this file has what
+was found.
+
+pytest imports this file, too, as a plugin: it gives Triton's testing module the names of that fork, and takes the
+sample.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+FOLDERS = ("python/test/unit/language", "python/test/unit/runtime")
+
+REASONS = (
+    ("asks for CUDA, HIP or XPU", r"torch\.cuda|CUDA|Torch not compiled|libcuda|is_hip|pin_memory|torch\.xpu|XPU"),
+    ("reads the IR of another target", r"Unknown key: '(?:ttgir|llir|ptx|cubin|amdgcn|spv)'|ptxas|nvgpu"),
+    ("takes longer than the limit", r"Timeout"),
+    ("accesses memory out of bounds itself", r"(?:reads|writes) \d+ bytes at"),
+    ("needs a package", r"ModuleNotFoundError|ImportError|No module named"),
+    ("needs more registers or shared memory", r"OutOfResources|bytes, but a thread has"),
+    ("expects what Triton 3.8 says", r"FileCheck|DID NOT RAISE"),
+    ("gives other numbers", r"Mismatched|not close|Arrays are not|AssertionError: assert .*(?:tensor|array)"),
+    ("is refused", r"DiagnosticError|CompilationError|does not support|cannot be lowered|error: '"),
+)
+"""The reasons for which tests fail, and how the report of a failure tells them; the first that fits counts."""
+
+
+def reason_of(report: str) -> str:
+    """Why a test failed, from the text of its report, with the last line of it."""
+    lines = [line.removeprefix("E").strip() for line in report.splitlines() if line.startswith("E ")]
+    shown = (lines or report.strip().splitlines() or [""])[0][:160]
+    found = next((reason for reason, pattern in REASONS if re.search(pattern, "\n".join(lines) or report)), "fails")
+    return f"{found}: {shown}"
+
+
+# The plugin of pytest.
+
+
+def pytest_configure(config: Any) -> None:
+    """Give Triton's testing module the predicates of the fork whose tests run."""
+    from triton import _internal_testing
+
+    for name in ("is_xpu_cri", "xpu_has_fp64"):
+        if not hasattr(_internal_testing, name):
+            setattr(_internal_testing, name, lambda: False)
+
+
+def pytest_collection_modifyitems(items: list[Any]) -> None:
+    """Keep a sample of the parameters of each test function."""
+    count, seed = int(os.environ.get("CONFORMANCE_SAMPLE", "0")), os.environ.get("CONFORMANCE_SEED", "0")
+    if not count:
+        return
+    functions: dict[str, list[Any]] = defaultdict(list)
+    for item in items:
+        functions[item.nodeid.partition("[")[0]].append(item)
+    items[:] = [
+        item
+        for name, found in functions.items()
+        for item in random.Random(f"{seed} {name}").sample(found, min(count, len(found)))
+    ]
+
+
+def pytest_runtest_logreport(report: Any) -> None:
+    """Write the outcome of a test that has run, or was skipped or failed before it could."""
+    if report.when != "call" and report.outcome == "passed":
+        return
+    if report.when == "teardown" and report.outcome != "failed":
+        return
+    outcome = "xfail" if hasattr(report, "wasxfail") else report.outcome
+    reason = ""
+    if outcome == "failed":
+        reason = reason_of(str(report.longrepr))
+    elif outcome == "skipped":
+        reason = str(report.longrepr[-1] if isinstance(report.longrepr, tuple) else report.longrepr)[:160]
+    with open(os.environ["CONFORMANCE_OUT"], "a") as out:
+        shown = " ".join(reason.replace(f"{os.getcwd()}/", "").split())
+        out.write(f"{report.nodeid}\t{outcome}\t{shown}\n")
+
+
+# The program.
+
+
+def main() -> int:
+    """Run the tests, and print the outcomes of each file."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("checkout", type=Path, help="a checkout with python/test/unit")
+    parser.add_argument(
+        "--out", type=Path, default=Path("results.tsv"), help="the table of results (default results.tsv)"
+    )
+    parser.add_argument("--sample", type=int, default=0, metavar="N", help="run N parameters of each function only")
+    parser.add_argument("--seed", default="0", help="seed of the sample")
+    parser.add_argument("--timeout", type=int, default=60, metavar="S", help="seconds of a test (default 60)")
+    parser.add_argument("files", nargs="*", help="test files, by default all")
+    args = parser.parse_intermixed_args()
+    root = args.checkout.resolve()
+    files = args.files or [str(root / folder) for folder in FOLDERS if (root / folder).exists()]
+    if not files:
+        parser.error(f"'{root}' has no {FOLDERS[0]}")
+    out = args.out.resolve()
+    out.write_text("")
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(__file__).parent),
+        "CONFORMANCE_OUT": str(out),
+        "CONFORMANCE_SAMPLE": str(args.sample),
+        "CONFORMANCE_SEED": args.seed,
+        "TRITON_DEFAULT_BACKEND": "xegpu",
+        "XEGPU_PY_TRITON_DEVICE": "cpu",
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "run",
+        "-p",
+        "no:xdist",
+        "-p",
+        "no:cacheprovider",
+        "-q",
+        "--no-header",
+    ]
+    command += ["--device", "cpu", f"--timeout={args.timeout}", "--tb=short", "-W", "ignore", *files]
+    with open(out.with_suffix(".log"), "w") as log:
+        subprocess.run(command, cwd=root, env=environment, stdout=log, stderr=subprocess.STDOUT, check=False)
+    print(summary(out))
+    return 0
+
+
+def summary(out: Path) -> str:
+    """The outcomes of each file, and how often each reason occurs."""
+    rows = [line.split("\t") for line in out.read_text().splitlines()]
+    outcomes: dict[str, Counter[str]] = defaultdict(Counter)
+    reasons: Counter[str] = Counter()
+    for name, outcome, reason in rows:
+        outcomes[name.partition("::")[0].rpartition("/")[2]][outcome] += 1
+        if outcome == "failed":
+            reasons[reason.partition(":")[0]] += 1
+    lines = [f"{file:32} {dict(found)}" for file, found in sorted(outcomes.items())]
+    return "\n".join([*lines, *(f"{n:6} {reason}" for reason, n in reasons.most_common())])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
