@@ -70,19 +70,19 @@ def directed(name: str, operands: tuple[Array, ...], fmt: str, direction: Direct
     with np.errstate(all="ignore"):
         if fmt == "df":
             nearest = _NEAREST[name](*arrays)
-            found = stepped(nearest, _side(name, arrays, nearest), TYPES[fmt], direction)
+            error = _side(name, arrays, nearest)
+            found = stepped(nearest, error, TYPES[fmt], direction)
         else:
-            found = narrowed(*_PAIRS[name](*(a.astype(np.float64) for a in arrays)), fmt, direction)
-        return _with_zeros(name, arrays, found, direction)
-
-
-def _with_zeros(name: str, operands: Sequence[Array], found: Array, direction: Direction) -> Array:
-    """A sum of two numbers that is zero has a negative sign if it is rounded down (IEEE 754-2019, 6.3)."""
-    if direction != "down" or name not in ("add", "mad"):
-        return found
-    first = operands[0] if name == "add" else operands[0].astype(np.float64) * operands[1].astype(np.float64)
-    positive = (first == 0) & (operands[-1] == 0) & ~np.signbit(first) & ~np.signbit(operands[-1])
-    return np.where((found == 0) & ~positive, -np.zeros((), found.dtype), found)
+            nearest, error = _PAIRS[name](*(a.astype(np.float64) for a in arrays))
+            found = narrowed(nearest, error, fmt, direction)
+        if direction != "down" or name not in ("add", "mad"):
+            return found
+        # A sum of exactly zero is negative, unless both numbers are +0; others keep the sign (IEEE 754-2019, 6.3).
+        *factors, addend = arrays
+        negative = np.logical_xor.reduce([np.signbit(f) for f in factors])
+        zeros = np.logical_or.reduce([f == 0 for f in factors]) & (addend == 0) & ~negative & ~np.signbit(addend)
+        positive = zeros | (nearest > 0) | ((nearest == 0) & (error > 0))
+        return np.where((found == 0) & ~positive, -np.zeros((), found.dtype), found)
 
 
 def _quotient(a: Array, b: Array) -> tuple[Array, Array]:

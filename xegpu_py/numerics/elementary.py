@@ -138,12 +138,18 @@ def _short_quotients(x: Array, y: Array, form: Format) -> Array:
 
 def minimum_number(a: Array, b: Array) -> Array:
     """The lesser floats; a number is preferred to a NaN, and -0 is less than +0 (IEEE 754-2019, 9.6)."""
-    return np.where((a < b) | ((a == b) & np.signbit(a)) | np.isnan(b), a, b)
+    return _chosen((a < b) | ((a == b) & np.signbit(a)), a, b)
 
 
 def maximum_number(a: Array, b: Array) -> Array:
     """The greater floats; a number is preferred to a NaN, and -0 is less than +0 (IEEE 754-2019, 9.6)."""
-    return np.where((a > b) | ((a == b) & ~np.signbit(a)) | np.isnan(b), a, b)
+    return _chosen((a > b) | ((a == b) & ~np.signbit(a)), a, b)
+
+
+def _chosen(first: Array, a: Array, b: Array) -> Array:
+    """One of two numbers; the canonical NaN for two NaNs."""
+    found = np.where(first | np.isnan(b), a, b)
+    return np.where(np.isnan(a) & np.isnan(b), found.dtype.type(np.nan), found)
 
 
 def _form(fmt: str, names: tuple[str, ...]) -> Format:

@@ -181,10 +181,10 @@ def tanh(x: Number) -> Number:
     """sign(x) (1 - 2 / (exp(2 |x|) + 1)); for |x| < 0.25 the first five terms of Taylor's series."""
     size = abs(x)
     below = 1.0 / (exp(size + size) + 1.0)
-    large = below.of("math.fma", -2.0, 1.0).signed(x)
+    large = below.of("math.fma", -2.0, 1.0)
     square = x * x
     series = square.polynomial((62 / 2835, -17 / 315, 2 / 15, -1 / 3))
-    return (size < 0.25).choose((series * square).of("math.fma", x, x), large)
+    return (size < 0.25).choose((series * square).of("math.fma", size, size), large).signed(x)
 
 
 def erf(x: Number) -> Number:

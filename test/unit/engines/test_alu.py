@@ -254,7 +254,8 @@ def result(inst: Instruction, operands: list[Region | Immediate], patterns: list
         return narrowed(sum_of_bits(cases), name, False)
     if inst.name == "bfe":
         width, start = numbers[0] & 31, numbers[1] & 31
-        field = f"{numbers[2] % 2**32:064b}"[64 - start - width : 64 - start]
+        # Beyond bit 31 of a signed number are its sign's bits, as Intel's BFE.md and IGC's folder say.
+        field = f"{numbers[2] % 2**64:064b}"[64 - start - width : 64 - start]
         return narrowed(int(field or "0", 2) - (2**width if name == "d" and field[:1] == "1" else 0), name, False)
     if inst.name == "bfi":
         width, start = numbers[0] & 31, numbers[1] & 31

@@ -39,7 +39,8 @@ def finite(fmt: str) -> st.SearchStrategy[float]:
     width = TYPES[fmt].bits
     any_bits = st.floats(width=width, allow_nan=False, allow_infinity=False)  # type: ignore[call-overload]
     near_one = st.integers(-(1 << 9), 1 << 9).map(lambda n: n / 64)
-    return st.one_of(any_bits, near_one)
+    least = float(np.finfo(FORMATS[fmt]).smallest_subnormal)
+    return st.one_of(any_bits, near_one, st.sampled_from([0.0, -0.0, least, -least]))
 
 
 def one(value: float, fmt: str) -> Array:
@@ -51,7 +52,8 @@ def one(value: float, fmt: str) -> Array:
 @pytest.mark.parametrize("fmt", FORMATS)
 @given(st.data())
 def test_arithmetic(fmt: str, direction: str, data: st.DataObject) -> None:
-    a, b, c = (data.draw(finite(fmt)) for _ in range(3))
+    a, b = (data.draw(finite(fmt)) for _ in range(2))
+    c = data.draw(st.one_of(finite(fmt), st.sampled_from([0.0, -0.0])))
     x, y, z = map(Fraction, (a, b, c))
     cases = {"add": (x + y, (a, b)), "mul": (x * y, (a, b)), "mad": (x * y + z, (a, b, c))}
     if b:
@@ -60,8 +62,13 @@ def test_arithmetic(fmt: str, direction: str, data: st.DataObject) -> None:
         [found] = directed(name, tuple(one(v, fmt) for v in operands), fmt, direction)
         if exact:
             assert float(found) == rounded(exact, fmt, direction), name
+            assert np.signbit(found) == (exact < 0), name
         else:
             assert found == 0
+            if name in ("add", "mad") and direction == "down":
+                first = operands[0] if name == "add" else np.copysign(1.0, a) * np.copysign(1.0, b)
+                signs = [np.signbit(first), np.signbit(operands[-1])]
+                assert np.signbit(found) == (any(signs) or operands[-1] != 0), name
     if a > 0:
         scale = 1 << 400
         low = Fraction(isqrt(int(x * scale * scale * scale * scale)), scale * scale)
@@ -87,6 +94,19 @@ def test_conversions(dst: str, direction: str, data: st.DataObject) -> None:
     [found] = convert_directed(given_, src, dst, direction)
     wanted = rounded(Fraction(value), dst, direction) if value else 0.0
     assert float(found) == wanted
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+def test_products_below_the_least_number_keep_their_sign(fmt: str) -> None:
+    least = float(np.finfo(FORMATS[fmt]).smallest_subnormal)
+    for a, b, c in ((least, least, 0.0), (least, least, -0.0), (-least, -least, 0.0), (least, -least, 0.0)):
+        operands = tuple(one(x, fmt) for x in (a, b, c))
+        for direction in DIRECTIONS:
+            [found] = directed("mad", operands, fmt, direction)
+            exact = Fraction(a) * Fraction(b)
+            assert float(found) == rounded(exact, fmt, direction) and np.signbit(found) == (exact < 0)
+    [found] = directed("mad", (one(least, fmt), one(1.0, fmt), one(-least, fmt)), fmt, "down")
+    assert found == 0 and np.signbit(found)
 
 
 def test_zeros_nans_and_infinities() -> None:

@@ -486,3 +486,18 @@ def test_shapes_and_arguments() -> None:
 def test_decimals() -> None:
     assert getcontext().prec < DIGITS
     assert str(PI).startswith("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899")
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_the_lesser_and_the_greater_of_two_nans(kind: type[np.floating]) -> None:
+    """NaNs of any bits: the canonical NaN, and a number if there is one."""
+    bits = np.dtype(kind).itemsize * 8
+    rng = np.random.default_rng(bits)
+    a, b = (rng.integers(0, 1 << 63, 2000, np.uint64) << np.uint64(1) >> np.uint64(64 - bits) for _ in range(2))
+    nan = int(np.array(np.inf, kind).view(f"u{bits // 8}"))
+    x, y = ((n.astype(f"u{bits // 8}") | np.array(nan | 1, f"u{bits // 8}")).view(kind) for n in (a, b))
+    assert np.isnan(x).all() and np.isnan(y).all()
+    for function in (numerics.minimum_number, numerics.maximum_number):
+        found = function(x, y).view(f"u{bits // 8}")
+        assert (found == np.array(np.nan, kind).view(f"u{bits // 8}")).all() and not np.signbit(function(x, y)).any()
+        assert (function(x, np.ones_like(y)) == 1).all() and (function(np.ones_like(x), y) == 1).all()

@@ -54,6 +54,14 @@ def test_errors(name):
     assert (np.abs(found[held] - exact[held]) / unit).max() <= bound
 
 
+@pytest.mark.parametrize(
+    "name", ["tanh", "erf", "sinh", "asinh", "atanh", "cbrt", "atan", "asin", "tan", "log1p", "expm1"]
+)
+def test_odd_functions_keep_the_sign_of_zero(name):
+    found = evaluate(f"math.{name}", np.array([0.0, -0.0], np.float32))
+    assert (found == 0).all() and np.signbit(found).tolist() == [False, True]
+
+
 def test_special_values_of_atan2():
     y, x = (v.ravel() for v in np.meshgrid(SPECIAL, SPECIAL))
     found, wanted = evaluate("math.atan2", y, x), np.arctan2(y, x)

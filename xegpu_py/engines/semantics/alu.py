@@ -121,9 +121,10 @@ def bfn(op: AluOp, a: Array, b: Array, c: Array) -> Array:
 
 @ARITHMETIC.of("bfe")
 def bfe(op: AluOp, width: Array, start: Array, a: Array) -> Array:
-    """A field of bits, extended by its sign if the numbers are signed."""
+    """A field of bits, extended by its sign if the numbers are signed; so are the numbers, beyond bit 31."""
     width, start = width & 31, start & 31
-    field = (a.astype(np.int64) & 0xFFFFFFFF) >> start.astype(np.int64) & ((1 << width.astype(np.int64)) - 1)
+    whole = a.astype(np.int64) if op.signs[-1] else a.astype(np.int64) & 0xFFFFFFFF
+    field = whole >> start.astype(np.int64) & ((1 << width.astype(np.int64)) - 1)
     sign = np.where(op.signs[-1] & (width > 0), field >> np.maximum(width.astype(np.int64) - 1, 0) & 1, 0)
     return field - (sign << width.astype(np.int64))
 

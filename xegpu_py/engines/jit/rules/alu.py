@@ -154,11 +154,11 @@ def bfn(op: Alu, a: Value, b: Value, c: Value) -> Value:
 
 @ARITHMETIC.of("bfe")
 def bfe(op: Alu, width: Value, start: Value, a: Value) -> Value:
-    """A field of bits: moved to the top, then back with zeros or its sign."""
+    """A field of bits, those of the number's sign beyond bit 31: moved to the top, then back with zeros or its sign."""
     code = op.code
     width, start = code.mask(width, 31), code.mask(start, 31)
     field = code.and_(
-        code.lshr(code.mask(a, 0xFFFFFFFF), start),
+        code.ashr(a, start) if op.signs[-1] else code.lshr(code.mask(a, 0xFFFFFFFF), start),
         code.sub(code.shl(code.const(1, a.type), width), 1),
     )
     shift_to_top = code.sub(code.const(op.width.bits, a.type), width)
