@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from mlir import ir
 from msgspec import Struct, structs
 
+from xegpu_py.argument_types import checked
 from xegpu_py.cache import Cache, digest, folder_of
 from xegpu_py.deferred import deferred
 from xegpu_py.dialects import visa, xetile
@@ -157,6 +158,7 @@ def compile(
 def compile(module: Module | ModuleSource | str | Path, kernel: str | None = None, **options: Any) -> Kernel: ...
 
 
+@checked
 def compile(
     module: Module | ModuleSource | str | Path, kernel: str | None = None, **options: Any
 ) -> Kernel | evaluate.ReferenceKernel:

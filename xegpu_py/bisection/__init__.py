@@ -17,6 +17,7 @@ from mlir import ir as mlir
 from msgspec import Struct, structs
 
 from xegpu_py import reference
+from xegpu_py.argument_types import checked
 from xegpu_py.dialects import visa
 from xegpu_py.engines.operands import Batch
 from xegpu_py.ir.diagnostics import DiagnosticError, position_of
@@ -93,6 +94,7 @@ class Bisection:
         return "\n".join(lines)
 
 
+@checked
 def bisect(
     module: Module | str | Path,
     kernel: str | None = None,

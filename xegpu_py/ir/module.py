@@ -9,12 +9,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mlir import ir
 from mlir import ir as mlir
 from msgspec import Struct, structs
 
+from xegpu_py.argument_types import checked
 from xegpu_py.deferred import deferred
 from xegpu_py.ir.assembly_format import unknown_attribute
 from xegpu_py.ir.bindings import blocks_in, is_kernel, load_dialects
@@ -34,8 +36,6 @@ from xegpu_py.ir.printer import Printer
 from xegpu_py.ir.reader import Reader, Rewritten, with_cast
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from xegpu_py import highlighting
 else:
     highlighting = deferred("xegpu_py.highlighting")
@@ -213,6 +213,7 @@ def print_op(
     return Printer(op.context.own, print_defaults).rewrite(text)
 
 
+@checked
 def parse(text_or_path: str | Path, *, name: str = "<string>", verify: bool = True) -> Module:
     """Read a module, and verify it.
 
@@ -229,6 +230,7 @@ def parse(text_or_path: str | Path, *, name: str = "<string>", verify: bool = Tr
     return parse_source(source_of(text_or_path, name), verify=verify)
 
 
+@checked
 def source_of(text_or_path: str | Path, name: str = "<string>") -> Source:
     """The source that `parse` reads.
 
@@ -238,6 +240,8 @@ def source_of(text_or_path: str | Path, name: str = "<string>") -> Source:
     """
     if isinstance(text_or_path, str) and not _is_path(text_or_path):
         return decode_utf8(text_or_path.encode("utf-8", "surrogateescape"), name)
+    if "\0" in os.fspath(text_or_path):
+        raise ValueError(f"the path of a file must not contain the character 0, but got {os.fspath(text_or_path)!r}")
     with open(text_or_path, "rb") as f:
         return decode(f.read(), str(text_or_path))
 

@@ -20,6 +20,7 @@ from mlir import ir
 from mlir.passmanager import PassManager
 from msgspec import Struct, field, structs
 
+from xegpu_py.argument_types import checked
 from xegpu_py.ir.codecs import Cursor, SyntaxFault
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source, collecting, emit_error, enter, position_of
 from xegpu_py.ir.module import Module, PendingFunctions, from_diagnostic, problems
@@ -110,6 +111,7 @@ _MODULES: dict[str, str] = {}
 P = TypeVar("P", bound=type[Registered])
 
 
+@checked
 def register_pass(name: str, *aliases: str) -> Callable[[P], P]:
     """Register a pass class under the name that pipelines and command lines give it, and names it has had before."""
 
@@ -321,6 +323,7 @@ def _option(cls: type[Registered], name: str, field: dataclasses.Field[Any], val
         raise ValueError(f"invalid value '{value}' for option '{name}' of pass '{cls.name}'") from None
 
 
+@checked
 def run_pipeline(module: Module, pipeline: str, *, verify_each: bool = True) -> None:
     """Run a textual pipeline such as `builtin.module(cse,xegpu-dce)` on a module, in place.
 

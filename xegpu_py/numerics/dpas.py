@@ -190,7 +190,16 @@ def multiply_steps(
     Args:
         ops: elements of K of a stage.
         dst, src0: types of result and accumulator.
+
+    Raises:
+        ValueError: if the shapes do not match.
     """
+    sizes = [np.shape(matrix) for matrix in (a, b)]
+    if not (len(sizes[0]) == len(sizes[1]) == 2 and sizes[0][1] == sizes[1][0]):
+        raise ValueError(f"'a' and 'b' must be [M, K] and [K, N], but got {list(sizes[0])} and {list(sizes[1])}")
+    wanted = (sizes[0][0], sizes[1][1])
+    if acc is not None and np.shape(acc) != wanted:
+        raise ValueError(f"'acc' must be {list(wanted)}, but got {list(np.shape(acc))}")
     # Fill the last stage with zeros.
     missing = -a.shape[-1] % ops
     x, y = np.pad(a, ((0, 0), (0, missing))), np.pad(b, ((0, missing), (0, 0)))
@@ -203,9 +212,6 @@ def multiply_steps(
 
 
 def _check(W: str, A: str, SD: int, RC: int, exec_size: int, dst_type: str, src0_type: str, model: Model) -> None:
-    for name, precision in (("W", W), ("A", A)):
-        if precision not in PRECISIONS:
-            raise ValueError(f"'{name}' must be one of {', '.join(PRECISIONS)}, but got {precision!r}")
     for name, given, legal in (
         ("SD", SD, SYSTOLIC_DEPTHS),
         ("RC", RC, range(1, 9)),
@@ -240,6 +246,9 @@ def types_problem(
         src0_type: type of the accumulator.
         float_types: the types of result and accumulator by the float precision of src1.
     """
+    for name, precision in (("W", W), ("A", A)):
+        if precision not in PRECISIONS:
+            return f"'{name}' must be one of {', '.join(PRECISIONS)}, but got {precision!r}"
     w, a = PRECISIONS[W], PRECISIONS[A]
     if w.is_float != a.is_float or (w.is_float and W != A and not {W, A} <= _MIXED):
         return f"precisions W = {W} and A = {A} cannot be multiplied"

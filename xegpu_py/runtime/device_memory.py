@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
+from xegpu_py.argument_types import checked
 from xegpu_py.engines.faults import AccessFault, aligned
 from xegpu_py.numerics.formats import Array
 
@@ -19,6 +20,7 @@ PAGE = 4096
 """Alignment of allocations, and least distance between them."""
 
 
+@checked
 def zeros_aligned(shape: int | Sequence[int], dtype: Any = float) -> np.ndarray[Any, Any]:
     """An array like that of `numpy.zeros`, aligned to 128 bytes.
 

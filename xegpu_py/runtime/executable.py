@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from mlir import ir as mlir
 from msgspec import Struct, structs
 
+from xegpu_py.argument_types import Range, check_fields, checked
 from xegpu_py.ir.diagnostics import Diagnostic, Position, Source
 from xegpu_py.numerics import integers
 from xegpu_py.numerics.dpas import MODELS, Model
@@ -35,6 +37,10 @@ CHECKS = ("memory", "uninit", "races", "bounds")
 `uninit` finds reads of registers that were never written. `races` finds unordered accesses of one byte by two threads.
 `bounds` finds loads and stores of 2D blocks that are not within their surface, whose other elements read as zero.
 """
+
+
+MOST_THREADS = max(1024, os.cpu_count() or 1)
+"""The largest number of operating system threads of a launch."""
 
 
 class Options(Struct, frozen=True):
@@ -79,24 +85,25 @@ class Options(Struct, frozen=True):
     target: str = DEFAULT
     registers: int | None = None
     optimize: bool = True
-    prefetch: int = 0
+    prefetch: Annotated[int, Range(0, FARTHEST_PREFETCH)] = 0
     load_ahead: bool = False
     subgroups: int | None = None
-    unaligned: tuple[int, ...] = ()
+    unaligned: tuple[Annotated[int, Range(0)], ...] = ()
     large: bool | None = None
     strided: tuple[int, ...] = ()
     aliased: bool = False
     model: Model = "fma"
     dpas_denormals: Literal["keep", "flush"] = "keep"
     check: tuple[str, ...] = ()
-    schedules: int = 0
+    schedules: Annotated[int, Range(0)] = 0
     strict_grf: bool = False
     engine: Engine | Literal["reference"] | None = None
-    threads: int | None = None
+    threads: Annotated[int, Range(1, MOST_THREADS)] | None = None
     cache: str | PathLike[str] | None = None
     progress: bool = True
 
     def __post_init__(self) -> None:
+        check_fields(self, leave_out=("model", "engine", "dpas_denormals"))
         gpu = target_of(self.target)
         if self.model not in MODELS and not isinstance(self.model, Systolic):
             raise ValueError(f"'model' must be one of {', '.join(MODELS)}, but got {self.model!r}")
@@ -111,8 +118,6 @@ class Options(Struct, frozen=True):
         _refuse_unknown_checks(self.check)
         if self.schedules < 0 or (self.schedules and "races" not in self.check):
             raise ValueError(f"'schedules' must be a number of orders for the check races, but got {self.schedules!r}")
-        if not 0 <= self.prefetch <= FARTHEST_PREFETCH:
-            raise ValueError(f"'prefetch' must be 0 to {FARTHEST_PREFETCH}, but got {self.prefetch}")
         if self.engine == REFERENCE:
             refuse_checks(REFERENCE, self.check)
             return
@@ -120,13 +125,12 @@ class Options(Struct, frozen=True):
             raise ValueError(f"'engine' must be one of {', '.join(ENGINES)}, but got {self.engine!r}")
         if self.subgroups is not None and not 0 <= self.subgroups <= gpu.threads:
             raise ValueError(f"'subgroups', or num_warps, must be at most {gpu.threads}, but got {self.subgroups}")
-        if self.threads is not None and self.threads < 1:
-            raise ValueError(f"'threads' must be positive, but got {self.threads}")
         if self.registers is not None and self.registers not in gpu.grf_counts:
             counts = " or ".join(map(str, gpu.grf_counts))
             raise ValueError(f"target {self.target} has {counts} registers, not {self.registers}")
 
     @classmethod
+    @checked
     def from_keywords(
         cls, *, check: str | Sequence[str] = (), unaligned: Sequence[int] | None = None, **others: Any
     ) -> Options:

@@ -6,11 +6,12 @@ import enum
 import functools
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from mlir.dialects import arith, gpu, vector
 
+from xegpu_py.argument_types import Range, check
 from xegpu_py.dialects.xetile import WgMap
 from xegpu_py.tiles import element_types
 from xegpu_py.tiles.arrays import Array, Pointers, shared
@@ -35,7 +36,17 @@ from xegpu_py.tiles.value_base import (
 
 
 def cdiv(a: Any, b: Any) -> Any:
-    """The quotient rounded up, of numbers and of values."""
+    """The quotient rounded up, of numbers and of values.
+
+    Raises:
+        TypeError: if it is of anything else.
+        ValueError: if a number is divided by the number 0.
+    """
+    for name, value in (("a", a), ("b", b)):
+        if not isinstance(value, Value):
+            check(name, value, int | float)
+    if not isinstance(a, Value) and not isinstance(b, Value) and b == 0:
+        raise ValueError("'b' must not be 0")
     return -(-a // b) if not isinstance(a, Value) else (a + (b - 1)) // b
 
 
@@ -44,8 +55,10 @@ def next_power_of_2(n: int) -> int:
 
     Raises:
         TypeError: if it is known only at run time, or no integer.
+        ValueError: if it is negative.
     """
     count = static_extent(n, "the number of next_power_of_2")
+    check("n", count, Annotated[int, Range(0)])
     return 1 << max(count - 1, 0).bit_length()
 
 

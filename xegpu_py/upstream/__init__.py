@@ -10,6 +10,7 @@ import contextlib
 from pathlib import Path
 from typing import Literal
 
+from xegpu_py.argument_types import checked
 from xegpu_py.dialects.xegpu.spelling import Spelling, has_rfc_syntax, spelling_of
 from xegpu_py.dialects.xegpu.upstream_types import UpstreamXeGPU
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
@@ -21,6 +22,7 @@ from xegpu_py.upstream.importer import convert, lower_by_upstream, rebuild
 from xegpu_py.upstream.xevm import is_xevm_text
 
 
+@checked
 def import_upstream(
     text_or_path: str | Path | Source,
     *,

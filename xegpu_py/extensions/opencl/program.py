@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from msgspec import Struct
 
+from xegpu_py.argument_types import Range, checked
 from xegpu_py.extensions.opencl import abi
 from xegpu_py.extensions.opencl.abi import BUFFER_BYTES, FIRST_RECORD, printed
 from xegpu_py.extensions.opencl.compiler import DEFAULT, DEVICES, Compiled, compiled, failed, relocated
@@ -59,11 +60,13 @@ class LocalMemory(Struct, frozen=True):
     bytes: int
 
 
-def local(nbytes: int) -> LocalMemory:
+@checked
+def local(nbytes: Annotated[int, Range(1)]) -> LocalMemory:
     """The argument for a `__local` pointer: the bytes that it points to, which each workgroup has for itself."""
     return LocalMemory(nbytes)
 
 
+@checked
 def compile(source: str | Path, target: str = DEFAULT, options: str = "", **others: Any) -> Program:
     """Compile OpenCL C or SPIR-V for a GPU by IGC, for the engines here.
 
@@ -84,6 +87,7 @@ def compile(source: str | Path, target: str = DEFAULT, options: str = "", **othe
     return Program(compiled(source, target, options), kept)
 
 
+@checked
 def load(path: str | Path, **options: Any) -> Program:
     """Read a program that `Program.save` wrote; this needs no compiler.
 

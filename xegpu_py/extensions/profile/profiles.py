@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
+from xegpu_py.argument_types import checked
 from xegpu_py.extensions.profile.caches import reuse_of
 from xegpu_py.extensions.profile.counts import SUMMED, Row, Traffic, by_line
 from xegpu_py.extensions.profile.gpus import GPUS, USUAL, gpu
@@ -113,6 +114,7 @@ class Profile(Struct, dict=True):
         return f"<table><caption>{escape(self.kernel)}</caption><tr>{head}</tr>{''.join(rows)}</table>"
 
 
+@checked
 def profile(
     kernel: Kernel, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] | None = None
 ) -> Profile:

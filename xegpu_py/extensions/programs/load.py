@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, Literal, TextIO
 import numpy as np
 from mlir import ir
 
+from xegpu_py.argument_types import checked
 from xegpu_py.child_process import module_command
 from xegpu_py.dialects import visa
 from xegpu_py.extensions.programs.host_lowering import own_module
@@ -115,6 +116,7 @@ class Program:
         return None if not results else results[0] if len(results) == 1 else tuple(results)
 
 
+@checked
 def load_program(
     program: Module | str | Path,
     *,

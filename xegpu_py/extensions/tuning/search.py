@@ -13,11 +13,12 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import numpy as np
 from msgspec import Struct, field, structs
 
+from xegpu_py.argument_types import Range, checked
 from xegpu_py.cache import digest
 from xegpu_py.extensions.tuning.cluster import LIMIT, Cluster, Limits, Report, needing, packed
 from xegpu_py.extensions.tuning.evaluation import (
@@ -277,21 +278,22 @@ _FRUITLESS = 25
 """How many configurations in a row a sampler may propose that were tried or are excluded; then one is drawn."""
 
 
+@checked
 def tune(
     make_kernel: Any,
     space: Space | Mapping[str, Any] | str | Path,
     arguments: Sequence[Any],
-    objective: Objective | ObjectiveName | Sequence[Objective | ObjectiveName] = "model",
-    budget: int = 100,
+    objective: ObjectiveName | Objective | Sequence[ObjectiveName | Objective] = "model",
+    budget: Annotated[int, Range(1)] = 100,
     scheduler: Client | str | None = None,
     *,
     grid: Any = None,
     sampler: Sampler | None = None,
     seed: int = 0,
     journal: str | Path | None = None,
-    workers: int | None = None,
-    limit: float = LIMIT,
-    memory: int | None = None,
+    workers: Annotated[int, Range(1)] | None = None,
+    limit: Annotated[float, Range(0)] = LIMIT,
+    memory: Annotated[int, Range(1)] | None = None,
     expected: Sequence[np.ndarray[Any, Any]] | None = None,
     tolerance: float | None = None,
     spills: bool = False,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from xegpu_py.argument_types import checked
 from xegpu_py.cache import digest
 from xegpu_py.ir.diagnostics import Position, error_at
 
@@ -228,6 +229,7 @@ class Space:
         constraints: the conditions that configurations fulfil.
     """
 
+    @checked
     def __init__(
         self,
         parameters: Mapping[str, Any],

@@ -1,0 +1,167 @@
+"""The types of arguments of public functions, checked at the door by the functions' annotations."""
+
+from __future__ import annotations
+
+import collections.abc
+import contextlib
+import functools
+import inspect
+import numbers
+import sys
+import types
+import typing
+from collections.abc import Callable, Collection
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar
+
+from msgspec import Struct
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Range(Struct, frozen=True):
+    """The values of a number, both ends included: `Annotated[int, Range(1, 64)]`."""
+
+    low: float
+    high: float = float("inf")
+
+    def __str__(self) -> str:
+        return f"{self.low} to {self.high}" if self.high < float("inf") else f"at least {self.low}"
+
+
+_SCALARS: dict[Any, tuple[tuple[type, ...], str]] = {
+    bool: ((bool,), "True or False"),
+    int: ((numbers.Integral,), "an integer"),
+    float: ((numbers.Real,), "a number"),
+    str: ((str,), "a string"),
+    types.NoneType: ((types.NoneType,), "None"),
+}
+"""The classes of the values of a type, and its name. True is no number."""
+
+_LISTS = (collections.abc.Sequence, collections.abc.Iterable, collections.abc.Collection, list, tuple)
+
+
+def _is_union(hint: Any) -> bool:
+    return typing.get_origin(hint) in (typing.Union, types.UnionType)
+
+
+def _is_of_numpy(value: object, *names: str) -> bool:
+    """Whether a value is of one of numpy's classes; numpy is not imported for this."""
+    return type(value).__module__ == "numpy" and type(value).__name__ in names
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of a type. Types that say nothing here, such as variables of types, fit all."""
+    if hint is Any:
+        return True
+    if _is_union(hint):
+        return any(_fits(value, member) for member in typing.get_args(hint))
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        return _fits(value, arguments[0])
+    if origin is Literal:
+        return any(type(value) is type(choice) and value == choice for choice in arguments)
+    if hint is None or hint in _SCALARS:
+        if isinstance(value, bool) or _is_of_numpy(value, "bool", "bool_"):
+            return hint is bool
+        return isinstance(value, _SCALARS[hint or types.NoneType][0])
+    if origin in _LISTS and isinstance(origin, type):
+        items: Any = value
+        if isinstance(value, (str, bytes)) or not isinstance(value, origin):
+            return _is_of_numpy(value, "ndarray") and origin is not tuple
+        if origin is tuple and Ellipsis not in arguments:
+            return len(items) == len(arguments) and all(map(_fits, items, arguments))
+        # An iterable without a length is iterated by the function itself, once.
+        return not hasattr(items, "__len__") or all(_fits(item, arguments[0]) for item in items)
+    found = origin or hint
+    return not isinstance(found, type) or isinstance(value, found)
+
+
+def _has_names(hint: Any) -> bool:
+    """Whether some strings are of a type."""
+    members = typing.get_args(hint) if _is_union(hint) else (hint,)
+    return any(typing.get_origin(member) is Literal for member in members)
+
+
+def _described(hint: Any) -> str:
+    """A type in a message."""
+    if _is_union(hint):
+        members = list(dict.fromkeys(_described(member) for member in typing.get_args(hint)))
+        return " or ".join([", ".join(members[:-1]), members[-1]] if members[1:] else members)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        return _described(arguments[0])
+    if origin is Literal:
+        return f"one of {', '.join(map(str, arguments))}"
+    if hint is None or hint in _SCALARS:
+        return _SCALARS[hint or types.NoneType][1]
+    if origin in _LISTS:
+        return "a list" + (f" of which each element is {_described(arguments[0])}" if arguments else "")
+    name = {"PathLike": "Path", "Callable": "function"}.get(
+        getattr(origin or hint, "__name__", str(hint)), getattr(origin or hint, "__name__", str(hint))
+    )
+    return f"a{'n' * (name[0] in 'AEIOU')} {name}"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 and "\n" not in text else f"a {type(value).__name__}"
+
+
+def check(name: str, value: Any, hint: Any) -> None:
+    """Check that an argument has the type of its annotation, and is in its `Range`.
+
+    Raises:
+        TypeError: if it is of another type.
+        ValueError: if it is out of range, or no name of a `Literal`.
+    """
+    if not _fits(value, hint):
+        is_name = isinstance(value, str) and _has_names(hint)
+        raise (ValueError if is_name else TypeError)(f"'{name}' must be {_described(hint)}, but got {_shown(value)}")
+    for member in typing.get_args(hint) if _is_union(hint) else (hint,):
+        for limits in getattr(member, "__metadata__", ()):
+            if isinstance(limits, Range) and value is not None and not limits.low <= value <= limits.high:
+                raise ValueError(f"'{name}' must be {limits}, but got {_shown(value)}")
+
+
+def check_fields(record: Struct, leave_out: Collection[str] = ()) -> None:
+    """Check all fields of a record but some; see `check`."""
+    for name, hint in _hints(type(record)).items():
+        if name not in leave_out:
+            check(name, getattr(record, name), hint)
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorates a public function: its arguments must have the types of their annotations; see `check`."""
+    parameters = inspect.signature(function).parameters
+    names = [n for n, p in parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    others = {n for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY}
+    rest = next((n for n, p in parameters.items() if p.kind is p.VAR_POSITIONAL), None)
+
+    @functools.wraps(function)
+    def call(*arguments: P.args, **keywords: P.kwargs) -> R:
+        hints = _hints(function)
+        for name, value in zip(names, arguments):
+            if name in hints:
+                check(name, value, hints[name])
+        if rest in hints:
+            for number, value in enumerate(arguments[len(names) :], len(names)):
+                check(f"argument {number}", value, hints[rest])
+        for name, value in keywords.items():
+            if name in hints and (name in names or name in others):
+                check(name, value, hints[name])
+        return function(*arguments, **keywords)
+
+    return call
+
+
+@functools.cache
+def _hints(annotated: Any) -> dict[str, Any]:
+    """The types of a function's parameters or a class's fields, but those of names that only type checkers import."""
+    names: dict[str, Any] = vars(sys.modules[annotated.__module__])
+    found = {}
+    for name, text in annotated.__annotations__.items():
+        with contextlib.suppress(NameError):
+            found[name] = eval(text, {**names}) if isinstance(text, str) else text
+    found.pop("return", None)
+    return found
