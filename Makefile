@@ -51,7 +51,7 @@ fuzz: $(VENV)/.installed
 	cd test && PYTHONPATH=unit:. $(CURDIR)/$(BIN)/python -m generators.fuzz --seconds $(SECONDS) --out $(CURDIR)/build/fuzz $(if $(SCHEDULER),--scheduler $(SCHEDULER))
 
 bench: $(VENV)/.bench
-	for b in benchmarks/*.py; do echo "== $$b"; $(BIN)/python $$b || exit 1; done
+	$(BIN)/python benchmarks/support/run_all.py
 
 docs: $(VENV)/.installed
 	$(BIN)/python -m xegpu_py.ir.reference_pages docs/dialects

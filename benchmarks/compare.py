@@ -103,7 +103,7 @@ def main() -> None:
     parser.add_argument("--only", choices=("times", "sizes", "table"))
     args = parser.parse_args()
     if args.before is None:
-        parser.print_usage()
+        print(f"{parser.prog}: skipped: needs arguments: {' '.join(parser.format_usage().split())}")
         return
     with tempfile.TemporaryDirectory() as folder:
         before, after = (installed(c, Path(folder) / side) for side, c in (("0", args.before), ("1", args.after)))

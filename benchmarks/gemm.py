@@ -188,7 +188,7 @@ def plot(path: str, size: int, times: int, threads: int | None) -> None:
     try:
         import matplotlib
     except ImportError:
-        raise missing("plot", "matplotlib") from None
+        raise missing("matplotlib", extra="plot") from None
 
     matplotlib.use("svg")
     # Small, and the same bytes for the same figures.

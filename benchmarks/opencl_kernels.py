@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from support.processes import need_ocloc
 
 from xegpu_py import external_tools, opencl
 from xegpu_py.ir.diagnostics import DiagnosticError
@@ -153,6 +154,7 @@ def in_oclgrind(name: str, options: list[str]) -> float:
 
 def main(names: list[str]) -> None:
     """Measure the named kernels, or all."""
+    need_ocloc()
     ratios = []
     for name in names or CASES:
         on_cpu(name)

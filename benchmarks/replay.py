@@ -510,7 +510,7 @@ def main() -> int:
     parser.add_argument("--most", type=int, default=60, help="how many changes are listed by name")
     args = parser.parse_args()
     if args.action is None or args.file is None:
-        parser.print_usage()
+        print(f"{parser.prog}: skipped: needs arguments: {' '.join(parser.format_usage().split())}")
         return 0
     before = json.loads(args.file.read_text()) if args.action == "COMPARE" else {}
     parts = args.only.split(",") if args.only else [p for p in PARTS if p in before] or list(PARTS)

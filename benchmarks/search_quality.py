@@ -14,9 +14,16 @@ import time
 
 import ml_dtypes
 import numpy as np
+from support.processes import missing
 
 import xegpu_py
 import xegpu_py.language as xl
+
+try:
+    import distributed  # noqa: F401
+    import optuna  # noqa: F401
+except ImportError:
+    raise missing("optuna", extra="tune") from None
 
 M, N, K = 128, 128, 128
 

@@ -22,15 +22,20 @@ import statistics
 import time
 from pathlib import Path
 
-import dask.config
 import ml_dtypes
 import numpy as np
-from distributed import Client, LocalCluster
+from support.processes import missing
 
 import xegpu_py
 import xegpu_py.language as xl
 from xegpu_py.extensions.tuning import cluster
 from xegpu_py.extensions.tuning.evaluation import OBJECTIVES, Outcome, Trials
+
+try:
+    import dask.config
+    from distributed import Client, LocalCluster
+except ImportError:
+    raise missing("distributed", extra="tune") from None
 
 MEASURED = (1, 2, 4)
 SIMULATED = (8, 16, 32, 64)

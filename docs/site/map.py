@@ -51,4 +51,6 @@ def page() -> str:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(print("map.py: skipped: needs the folder of the pages: python docs/site/map.py docs"))
     (Path(sys.argv[1]) / "map.md").write_text(page())

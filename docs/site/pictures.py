@@ -65,6 +65,8 @@ def pictures() -> dict[str, str]:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(print("pictures.py: skipped: needs the folder of the pages: python docs/site/pictures.py docs"))
     for path, svg in pictures().items():
         target = Path(sys.argv[1], path)
         target.parent.mkdir(parents=True, exist_ok=True)

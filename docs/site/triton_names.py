@@ -98,5 +98,9 @@ def table() -> str:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(
+            print("triton_names.py: skipped: needs the folder of the pages: python docs/site/triton_names.py docs")
+        )
     page = Path(sys.argv[1]) / "tile-language.md"
     page.write_text(re.sub(r"^\| Triton \| here \| \|\n(\|.*\n)*", lambda _: table(), page.read_text(), flags=re.M))

@@ -65,4 +65,8 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(
+            print("grammars.py: skipped: needs a folder: python editors/vscode/grammars.py editors/vscode/syntaxes")
+        )
     main(Path(sys.argv[1]))
