@@ -47,7 +47,7 @@ def _is_union(hint: Any) -> bool:
 
 def _is_of_numpy(value: object, *names: str) -> bool:
     """Whether a value is of one of numpy's classes; numpy is not imported for this."""
-    return type(value).__module__ == "numpy" and type(value).__name__ in names
+    return any(kind.__module__ == "numpy" and kind.__name__ in names for kind in type(value).__mro__)
 
 
 def _fits(value: Any, hint: Any) -> bool:
