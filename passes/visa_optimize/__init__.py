@@ -79,7 +79,7 @@ class VisaOptimize(BodyPass):
         """Return the optimized kernel."""
         modes = leading_modes(program)
         if modes is None:
-            # What an instruction gives depends on the modes at its place.
+            # The result of an instruction depends on the modes at its place.
             return program
         rest = program.with_instructions(program.instructions[modes:])
         found = _optimized(rest, target, self, dependence(program.instructions[:modes], target))

@@ -1,4 +1,4 @@
-"""Instructions that move: to their destination, out of loops, ahead of their uses."""
+"""Code motion: result forwarding, loop-invariant code motion, and scheduling of loads before their uses."""
 
 from __future__ import annotations
 
@@ -54,19 +54,19 @@ def _only_moved(program: Program, target: Target) -> dict[Variable, _Moved]:
     """The variables that only copies read."""
     inputs = {i.var.root[0] for i in program.inputs}
     reads: Counter[Variable] = Counter()
-    found: dict[Variable, _Moved] = {}
+    candidates: dict[Variable, _Moved] = {}
     for at, inst in enumerate(program.instructions):
-        known = effects(inst, target)
-        reads.update(access.var for access in known.reads)
-        for access in known.writes:
-            found.setdefault(access.var, _Moved([], [])).writers.append(at)
+        accesses = effects(inst, target)
+        reads.update(access.var for access in accesses.reads)
+        for access in accesses.writes:
+            candidates.setdefault(access.var, _Moved([], [])).writers.append(at)
         if is_copy(inst):
-            found.setdefault(inst["src0"].var.root[0], _Moved([], [])).copies.append(at)
-    return {v: m for v, m in found.items() if m.copies and reads[v] == len(m.copies) and v not in inputs}
+            candidates.setdefault(inst["src0"].var.root[0], _Moved([], [])).copies.append(at)
+    return {v: m for v, m in candidates.items() if m.copies and reads[v] == len(m.copies) and v not in inputs}
 
 
 def _forward_whole(program: Program, target: Target) -> Program:
-    """The program without copies that take all of a variable to one place, in the block that writes it."""
+    """The program without copies of whole variables to one destination, in the block that writes them."""
     # A single copy of a single result is forwarded as it is met, also where lanes work in place.
     moved = [m for m in _only_moved(program, target).values() if m.writers and len(m.writers) + len(m.copies) > 2]
     if not moved:
@@ -116,9 +116,11 @@ class _Whole:
         if destination is None or destination[2] != written:
             return
         to, delta, _ = destination
-        there = written << delta if delta >= 0 else written >> -delta
-        accessed, own = self._accesses[to], {*moved.copies}
-        if any(bits & there for at, bits in accessed.items() if first <= at < last and at not in own):
+        destination_bytes = written << delta if delta >= 0 else written >> -delta
+        accessed, copy_positions = self._accesses[to], {*moved.copies}
+        if any(
+            bits & destination_bytes for at, bits in accessed.items() if first <= at < last and at not in copy_positions
+        ):
             return
         changed = {at: self._at(at, to, delta) for at in moved.writers}
         if any(new is None or instruction_problem(new, self._target) for new in changed.values()):
@@ -133,7 +135,7 @@ class _Whole:
 
     def _written(self, writers: Sequence[int]) -> int:
         """The bytes that instructions write, as a mask; 0 if one may leave some of them."""
-        found = 0
+        written = 0
         for at in writers:
             inst = self.kept[at]
             if inst is None or not isinstance(inst.values.get("dst"), (Raw, Destination)):
@@ -141,26 +143,26 @@ class _Whole:
             writes = effects(inst, self._target).writes
             if len(writes) > 1 or not writes[0].whole or not self._flow.certain(inst):
                 return 0
-            found |= span_bits(writes[0])
-        return found
+            written |= span_bits(writes[0])
+        return written
 
     def _destination(self, copies: Sequence[int]) -> tuple[Variable, int, int] | None:
         """Where copies take bytes: the variable, the distance, and the bytes as a mask; None for several distances."""
-        taken, found = 0, set()
+        destination_bytes, targets = 0, set()
         for at in copies:
             inst = self.kept[at]
             if inst is None or not self._flow.certain(inst):
                 return None
             source, places = bytes_of(inst["src0"], inst.exec_size, self._target)
-            to, there = bytes_of(inst["dst"], inst.exec_size, self._target)
-            found |= {(to, t - p) for p, t in zip(places, there)}
-            if len(places) != len(there) or source == to or len(found) > 1:
+            to, target_bytes = bytes_of(inst["dst"], inst.exec_size, self._target)
+            targets |= {(to, t - p) for p, t in zip(places, target_bytes)}
+            if len(places) != len(target_bytes) or source == to or len(targets) > 1:
                 return None
             element = (1 << inst["dst"].var.format.bytes) - 1
             for place in places:
-                taken |= element << place
-        ((to, delta),) = found
-        return to, delta, taken
+                destination_bytes |= element << place
+        ((to, delta),) = targets
+        return to, delta, destination_bytes
 
     def _at(self, at: int, to: Variable, delta: int) -> Instruction | None:
         """An instruction that writes to another variable, this far from where it writes now; None if it cannot."""
@@ -195,25 +197,25 @@ class _Forward:
 
     def block(self, instructions: Sequence[Instruction]) -> list[Instruction]:
         """A block's instructions, with results written to the destinations of moves."""
-        kept: list[Instruction | None] = []
+        rewritten: list[Instruction | None] = []
         results: dict[Variable, _Result] = {}
         accessed: dict[Variable, int] = {}
         for at, inst in enumerate(instructions):
-            moved = self._moved(inst, results, accessed, kept)
+            moved = self._moved(inst, results, accessed, rewritten)
             if moved:
                 result, new = moved
-                kept[result] = new
-                kept.append(None)
+                rewritten[result] = new
+                rewritten.append(None)
                 at, inst = result, new
             else:
-                kept.append(inst)
-            known = effects(inst, self.target)
-            for access in (*known.reads, *known.writes):
+                rewritten.append(inst)
+            accesses = effects(inst, self.target)
+            for access in (*accesses.reads, *accesses.writes):
                 accessed[access.var] = max(at, accessed.get(access.var, -1))
             dst = inst.values.get("dst")
             if isinstance(dst, Destination) and self._is_plain(inst) and dst.var.root[0] in self.only_moved:
                 results[dst.var.root[0]] = _Result(at, bytes_of(dst, inst.exec_size, self.target)[1])
-        return [inst for inst in kept if inst]
+        return [inst for inst in rewritten if inst]
 
     def _is_plain(self, inst: Instruction) -> bool:
         plain = INSTRUCTIONS[inst.name].category in ("alu", "math") and len(effects(inst, self.target).written) == 1
@@ -224,7 +226,7 @@ class _Forward:
         inst: Instruction,
         results: dict[Variable, _Result],
         accessed: dict[Variable, int],
-        kept: Sequence[Instruction | None],
+        rewritten: Sequence[Instruction | None],
     ) -> tuple[int, Instruction] | None:
         """For a move of a result: the position of its definition, and the definition with the move's destination."""
         if not is_copy(inst) or not self.flow.certain(inst):
@@ -233,14 +235,16 @@ class _Forward:
         result = results.get(root)
         if result is None or places != result.places:
             return None
-        maker = kept[result.at]
-        to, there = bytes_of(inst["dst"], inst.exec_size, self.target)
+        maker = rewritten[result.at]
+        to, target_bytes = bytes_of(inst["dst"], inst.exec_size, self.target)
         if maker is None or maker.exec_size != inst.exec_size or accessed.get(to, -1) > result.at:
             return None
-        if accessed.get(to) == result.at and not self._reads_in_place(maker, to, there):
+        if accessed.get(to) == result.at and not self._reads_in_place(maker, to, target_bytes):
             return None
         size = maker["dst"].var.format.bytes
-        dst = self.places.destination(to, maker["dst"].var.type, there[0], there[-1] + size, inst["dst"].stride)
+        dst = self.places.destination(
+            to, maker["dst"].var.type, target_bytes[0], target_bytes[-1] + size, inst["dst"].stride
+        )
         if dst is None:
             return None
         new = maker.replaced(values={**maker.values, "dst": dst})
@@ -296,8 +300,8 @@ def _loops(flow: Flow) -> list[_Loop]:
             # A back edge of divergent lanes forms no loop of the whole thread.
             if 0 < successor <= number and number in flow.spans and flow.blocks[number]:
                 last[successor] = max(last.get(successor, 0), number)
-    found = [_Loop(first, end) for first, end in last.items() if _is_closed(flow, first, end)]
-    return sorted(found, key=lambda loop: (loop.last - loop.first, loop.first))
+    loops = [_Loop(first, end) for first, end in last.items() if _is_closed(flow, first, end)]
+    return sorted(loops, key=lambda loop: (loop.last - loop.first, loop.first))
 
 
 def _is_closed(flow: Flow, first: int, last: int) -> bool:
@@ -346,34 +350,34 @@ class _Hoist:
                     changing[root] = changing.get(root, 0) + 1
         out = self.before.setdefault(loop.first, [])
         for block in self._inside(loop):
-            kept = []
+            remaining = []
             for inst in block:
                 if self._is_invariant(inst, loop, changing):
                     out.append(inst)
                     self._leave(inst, changing)
                 else:
-                    kept.append(inst)
-            block[:] = kept
+                    remaining.append(inst)
+            block[:] = remaining
 
     def _leave(self, inst: Instruction, changing: dict[Root, int]) -> None:
-        known = effects(inst, self.target)
-        for root in known.written:
+        accesses = effects(inst, self.target)
+        for root in accesses.written:
             changing[root] -= 1
-        self.budget -= sum(access.end - access.start for access in known.writes)
+        self.budget -= sum(access.end - access.start for access in accesses.writes)
 
     def _is_invariant(self, inst: Instruction, loop: _Loop, changing: dict[Root, int]) -> bool:
         if INSTRUCTIONS[inst.name].category not in ("alu", "math") or not self.flow.certain(inst):
             return False
-        known = effects(inst, self.target)
-        if known.sets:
+        accesses = effects(inst, self.target)
+        if accesses.sets:
             # A longer live range of one of the few predicates costs more than it saves.
             return False
-        results = [a.var for a in known.writes]
+        results = [a.var for a in accesses.writes]
         if any(root in self.rewritten or self.liveness.enters(loop.first, root) for root in results):
             return False
-        if sum(a.end - a.start for a in known.writes) > self.budget:
+        if sum(a.end - a.start for a in accesses.writes) > self.budget:
             return False
-        return all(self._is_fixed(root, loop, changing) for root in known.read)
+        return all(self._is_fixed(root, loop, changing) for root in accesses.read)
 
     def _is_fixed(self, root: Root, loop: _Loop, changing: dict[Root, int]) -> bool:
         """Whether a variable is defined before a loop and unchanged in it."""
@@ -430,17 +434,17 @@ def _schedule_block(instructions: Sequence[Instruction], live: _Live, target: Ta
             inside = []
         else:
             inside.append(inst)
-    found: list[Instruction] = []
+    reversed_order: list[Instruction] = []
     # Liveness is known at the end of the block, so pieces are scheduled from the last one.
     for piece, fence in reversed([*pieces, (inside, None)]):
         if fence:
-            found.append(fence)
+            reversed_order.append(fence)
             live.add(_read(fence, target))
         order = _Piece(piece, live, target, budget).order() if any(map(_is_load, piece)) else piece
-        found += reversed(order)
+        reversed_order += reversed(order)
         for inst in piece:
             live.add(_read(inst, target))
-    return found[::-1]
+    return reversed_order[::-1]
 
 
 class _Live:
@@ -485,27 +489,27 @@ class _Piece:
         self._depend()
 
     def _depend(self) -> None:
-        places: dict[tuple[Root, int], _Places] = {}
+        locations: dict[tuple[Root, int], _Places] = {}
         message = -1
         for at, inst in enumerate(self.instructions[: self.count]):
-            known = effects(inst, self.target)
-            reads: list[tuple[Root, int]] = [(a.var, c) for a in known.reads for c in chunks_of(a.start, a.end)]
-            writes: list[tuple[Root, int]] = [(a.var, c) for a in known.writes for c in chunks_of(a.start, a.end)]
-            reads += [(p, 0) for p in known.tests]
-            writes += [(known.sets, 0)] if known.sets else []
+            accesses = effects(inst, self.target)
+            reads: list[tuple[Root, int]] = [(a.var, c) for a in accesses.reads for c in chunks_of(a.start, a.end)]
+            writes: list[tuple[Root, int]] = [(a.var, c) for a in accesses.writes for c in chunks_of(a.start, a.end)]
+            reads += [(p, 0) for p in accesses.tests]
+            writes += [(accesses.sets, 0)] if accesses.sets else []
             for key in (*reads, *writes):
-                if key not in places:
-                    places[key] = _Places()
+                if key not in locations:
+                    locations[key] = _Places()
             for key in reads:
-                place = places[key]
-                self._edge(place.writer, at)
-                place.readers.append(at)
+                location = locations[key]
+                self._edge(location.writer, at)
+                location.readers.append(at)
             for key in writes:
-                place = places[key]
-                self._edge(place.writer, at)
-                for reader in place.readers:
+                location = locations[key]
+                self._edge(location.writer, at)
+                for reader in location.readers:
                     self._edge(reader, at)
-                places[key] = _Places(at)
+                locations[key] = _Places(at)
             if INSTRUCTIONS[inst.name].category in MESSAGES:
                 self._edge(message, at)
                 message = at
@@ -518,11 +522,11 @@ class _Piece:
     def _urgency(self) -> list[int]:
         """For each instruction the first load that depends on it; the number of instructions if none does."""
         none = self.count
-        found = [none] * none
+        first_loads = [none] * none
         for at in reversed(range(none)):
-            own = at if _is_load(self.instructions[at]) else none
-            found[at] = min([own, *(found[n] for n in self.next[at])])
-        return found
+            own_load = at if _is_load(self.instructions[at]) else none
+            first_loads[at] = min([own_load, *(first_loads[n] for n in self.next[at])])
+        return first_loads
 
     def order(self) -> list[Instruction]:
         """The order with loads, and the instructions they depend on, as early as the registers allow."""
@@ -531,7 +535,7 @@ class _Piece:
         early: list[tuple[int, int]] = []
         plain: list[int] = []
         waits = list(self.waits)
-        done = [False] * count
+        scheduled = [False] * count
         ahead = _Ahead(self.instructions, _profile(self.instructions, self.after, self.target), self.target)
 
         def ready(at: int) -> None:
@@ -544,14 +548,14 @@ class _Piece:
                 ready(at)
         found: list[Instruction] = []
         while len(found) < count:
-            while early and done[early[0][1]]:
+            while early and scheduled[early[0][1]]:
                 heapq.heappop(early)
-            while done[plain[0]]:
+            while scheduled[plain[0]]:
                 heapq.heappop(plain)
             at = plain[0]
             if early and ahead.with_early(early[0][1]) <= self.budget:
                 at = early[0][1]
-            done[at] = True
+            scheduled[at] = True
             found.append(self.instructions[at])
             ahead.run(at)
             for successor in self.next[at]:

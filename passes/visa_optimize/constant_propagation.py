@@ -1,4 +1,4 @@
-"""What is known of registers at a point of a program, and the constants that follow."""
+"""Constant propagation: constants, copies and sums in registers at each point of a program, and constant folding."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _WIDEST = 8
 
 
 class Source(NamedTuple):
-    """An element's value is that of another one plus a constant, modulo its width.
+    """The value of an element as another element plus a constant, modulo its width.
 
     Attributes:
         root, at: the variable and first byte of the other element.
@@ -68,14 +68,14 @@ class _Table(Struct, Generic[F]):
 
     def forget(self, root: Root, first: int, end: int) -> None:
         """Drop the facts about elements that overlap these bytes."""
-        known = self.here.get(root)
-        if not known:
+        facts = self.here.get(root)
+        if not facts:
             return
         near = range(first - _WIDEST + 1, end)
-        for at in near if len(near) < len(known) else list(known):
-            found = known.get(at)
-            if found and at < end and first < at + found[0]:
-                del known[at]
+        for at in near if len(near) < len(facts) else list(facts):
+            fact = facts.get(at)
+            if fact and at < end and first < at + fact[0]:
+                del facts[at]
 
 
 class Facts:
@@ -112,11 +112,11 @@ class Facts:
         self._keep(self._sums, block)
 
     def _keep(self, table: _Table[F], block: int) -> None:
-        for root, known in table.here.items():
-            if not known or not self.is_settled(root):
+        for root, facts in table.here.items():
+            if not facts or not self.is_settled(root):
                 continue
             lasting = table.lasting.setdefault(root, {})
-            for at, (size, fact) in known.items():
+            for at, (size, fact) in facts.items():
                 if not isinstance(fact, Source) or self._is_kept(fact.root, fact.at, fact.at + size, fact.stamp):
                     lasting[at] = (size, fact, block)
 
@@ -140,7 +140,7 @@ class Facts:
 
     def write(self, inst: Instruction) -> None:
         """Drop the facts about everything that an instruction may write."""
-        done = self._path[-1][1]
+        writes_in_block = self._path[-1][1]
         for root, first, end, _ in writes(inst, self.flow, self._target):
             for table in (self._constants, self._copies, self._sums):
                 table.forget(root, first, end)
@@ -151,23 +151,23 @@ class Facts:
                 for chunk in chunks_of(first, end):
                     versions[chunk] = versions.get(chunk, 0) + 1
             self._done[root] = self._done.get(root, 0) + 1
-            done[root] = done.get(root, 0) + 1
+            writes_in_block[root] = writes_in_block.get(root, 0) + 1
 
     def constant(self, root: Root, at: int, size: int) -> int | None:
         """The bits of an element; None if they are unknown."""
         return self._find(self._constants, root, at, size)
 
-    def constants(self, root: Root, places: Sequence[int], size: int) -> tuple[int, ...] | None:
+    def constants(self, root: Root, offsets: Sequence[int], size: int) -> tuple[int, ...] | None:
         """The bits of elements; None if any are unknown."""
         if not self._constants.here.get(root) and not self._constants.lasting.get(root):
             return None
-        found = []
-        for at in places:
+        values = []
+        for at in offsets:
             bits = self.constant(root, at, size)
             if bits is None:
                 return None
-            found.append(bits)
-        return tuple(found)
+            values.append(bits)
+        return tuple(values)
 
     def copied(self, root: Root, at: int, size: int) -> Source | None:
         """The element that an element is a copy of."""
@@ -183,27 +183,27 @@ class Facts:
 
     def copy_size(self, root: Root, at: int) -> int:
         """The width of the copied element that begins at a byte; 0 if none does."""
-        for known in (self._copies.here.get(root), self._copies.lasting.get(root)):
-            if known and at in known:
-                return known[at][0]
+        for facts in (self._copies.here.get(root), self._copies.lasting.get(root)):
+            if facts and at in facts:
+                return facts[at][0]
         return 0
 
     def _find(self, table: _Table[F], root: Root, at: int, size: int) -> F | None:
-        known = table.here.get(root)
-        if known:
-            found = known.get(at)
-            if found:
-                return found[1] if found[0] == size else None
+        facts = table.here.get(root)
+        if facts:
+            fact = facts.get(at)
+            if fact:
+                return fact[1] if fact[0] == size else None
         lasting = table.lasting.get(root)
         if lasting:
-            kept = lasting.get(at)
-            if kept and kept[0] == size and self.flow.dominates(kept[2], self._path[-1][0]):
-                return kept[1]
+            lasting_fact = lasting.get(at)
+            if lasting_fact and lasting_fact[0] == size and self.flow.dominates(lasting_fact[2], self._path[-1][0]):
+                return lasting_fact[1]
         return None
 
     def _current(self, table: _Table[Source], root: Root, at: int, size: int) -> Source | None:
-        found = self._find(table, root, at, size)
-        return found if found and self.stamp(found.root, found.at, found.at + size) == found.stamp else None
+        source = self._find(table, root, at, size)
+        return source if source and self.stamp(source.root, source.at, source.at + size) == source.stamp else None
 
     def note_constant(self, root: Root, at: int, size: int, bits: int) -> None:
         """Record that an element has these bits."""
@@ -220,16 +220,16 @@ class Facts:
 
 def writes(inst: Instruction, flow: Flow, target: Target) -> Iterator[tuple[Root, int, int, bool]]:
     """The writes of an instruction: variable or predicate, first byte, end, and whether all of the range is written."""
-    known = effects(inst, target)
-    for access in known.writes:
+    accesses = effects(inst, target)
+    for access in accesses.writes:
         yield access.var, access.start, access.end, writes_all(inst, access, flow)
-    if known.sets:
-        first, end = known.lanes or (0, known.sets.count)
-        yield known.sets, first, end, known.lanes is not None and flow.certain(inst)
+    if accesses.sets:
+        first, end = accesses.lanes or (0, accesses.sets.count)
+        yield accesses.sets, first, end, accesses.lanes is not None and flow.certain(inst)
 
 
 def write_sites(program: Program, flow: Flow, target: Target) -> tuple[dict[Root, list[int]], set[Root]]:
-    """The block of each write of a variable, and the variables of which bytes are or may be written several times."""
+    """The block of each write of a variable, and the variables with bytes that may be written several times."""
     sites: dict[Root, list[int]] = {}
     written: dict[Root, int] = {}
     rewritten: set[Root] = {i.var.root[0] for i in program.inputs}
@@ -237,10 +237,10 @@ def write_sites(program: Program, flow: Flow, target: Target) -> tuple[dict[Root
         for inst in program.instructions[block.start : block.stop]:
             for root, first, end, certain in writes(inst, flow, target):
                 sites.setdefault(root, []).append(number)
-                places = (1 << end) - (1 << first)
-                if not certain or written.get(root, 0) & places:
+                byte_mask = (1 << end) - (1 << first)
+                if not certain or written.get(root, 0) & byte_mask:
                     rewritten.add(root)
-                written[root] = written.get(root, 0) | places
+                written[root] = written.get(root, 0) | byte_mask
     return sites, rewritten
 
 
@@ -317,16 +317,16 @@ class Places:
         self.added.append(var)
         return var
 
-    def region(self, root: Variable, type_name: str, places: Sequence[int], modifier: str) -> Region | None:
+    def region(self, root: Variable, type_name: str, offsets: Sequence[int], modifier: str) -> Region | None:
         """A source whose lanes read elements at these first bytes; None if no region describes them."""
         size = TYPES[type_name].bytes
-        low, high = min(places), max(places) + size
+        low, high = min(offsets), max(offsets) + size
         var = self.variable(root, type_name, low, high)
-        strides = strides_of([(p - places[0]) // size for p in places]) if low == places[0] else None
-        if var is None or strides is None or any((p - low) % size for p in places):
+        strides = strides_of([(p - offsets[0]) // size for p in offsets]) if low == offsets[0] else None
+        if var is None or strides is None or any((p - low) % size for p in offsets):
             return None
         inner = low - var.root[1]
-        if len(places) > 1 and (low % self._grf + high - low) > _MOST_REGISTERS * self._grf:
+        if len(offsets) > 1 and (low % self._grf + high - low) > _MOST_REGISTERS * self._grf:
             return None
         return Region(var, inner // self._grf, inner % self._grf // size, *strides, modifier)
 
@@ -440,8 +440,8 @@ class Constants:
         return evaluate(inst, sources, self._target)
 
     def _known(self, value: Region, lanes: int) -> tuple[int, ...] | None:
-        root, places = bytes_of(value, lanes, self._target)
-        bits = self._facts.constants(root, places, value.var.format.bytes)
+        root, offsets = bytes_of(value, lanes, self._target)
+        bits = self._facts.constants(root, offsets, value.var.format.bytes)
         return bits * lanes if bits and len(bits) == 1 else bits
 
     def _decided(self, inst: Instruction) -> bool | None:
@@ -476,17 +476,17 @@ class Constants:
         changed = self._with_immediate(inst, "src1")
         if changed is inst and INSTRUCTIONS[inst.name].commutes and isinstance(inst["src1"], Region):
             swapped = {**inst.values, "src0": inst["src1"], "src1": inst["src0"]}
-            other = inst.replaced(values=swapped)
-            changed = self._with_immediate(other, "src1")
-            changed = inst if changed is other else changed
+            swapped_inst = inst.replaced(values=swapped)
+            changed = self._with_immediate(swapped_inst, "src1")
+            changed = inst if changed is swapped_inst else changed
         return changed
 
     def _with_immediate(self, inst: Instruction, *names: str) -> Instruction:
         """The instruction with immediates in place of sources, if all are known."""
-        found = {name: self._immediate(inst, name) for name in names}
-        if None in found.values():
+        immediates = {name: self._immediate(inst, name) for name in names}
+        if None in immediates.values():
             return inst
-        changed = inst.replaced(values={**inst.values, **found})
+        changed = inst.replaced(values={**inst.values, **immediates})
         return inst if instruction_problem(changed, self._target) else changed
 
     def _immediate(self, inst: Instruction, name: str) -> Immediate | None:
@@ -528,15 +528,15 @@ class Constants:
 
     def _without_effect(self, inst: Instruction) -> Instruction:
         """The move that replaces an integer operation whose result is one of its operands, or zero."""
-        source, other = inst.values.get("src0"), inst.values.get("src1")
-        if not isinstance(source, Region) or not is_number(other) or source.modifier:
+        source, operand = inst.values.get("src0"), inst.values.get("src1")
+        if not isinstance(source, Region) or not is_number(operand) or source.modifier:
             return inst
         dst = inst["dst"]
-        if isinstance(dst, Flag) or any(TYPES[t].is_float for t in (source.var.type, other.type, dst.var.type)):
+        if isinstance(dst, Flag) or any(TYPES[t].is_float for t in (source.var.type, operand.type, dst.var.type)):
             return inst
-        if inst.saturate and not source.var.type == other.type == dst.var.type:
+        if inst.saturate and not source.var.type == operand.type == dst.var.type:
             return inst
-        spec, constant = INSTRUCTIONS[inst.name], converted(other, dst.var.format)
+        spec, constant = INSTRUCTIONS[inst.name], converted(operand, dst.var.format)
         if constant == 0 and spec.zero:
             return self._moved(inst, Immediate(0, dst.var.type)) or inst
         if spec.identity is None or constant != spec.identity[0] % (1 << dst.var.format.bits):

@@ -1,4 +1,4 @@
-"""Copies, address sums and results that are not needed."""
+"""Copy propagation, address strength reduction and dead code elimination."""
 
 from __future__ import annotations
 
@@ -97,13 +97,13 @@ class _Walk:
     def block(self, number: int, instructions: Sequence[Instruction]) -> list[Instruction]:
         """A block's instructions, rewritten."""
         self.facts.enter(number)
-        found = []
+        rewritten = []
         for inst in instructions:
             new = self._rewrite(inst)
             if new is not None and self._note(new):
-                found.append(new)
+                rewritten.append(new)
         self.facts.leave()
-        return found
+        return rewritten
 
     def _rewrite(self, inst: Instruction) -> Instruction | None:
         if "copies" in self.steps:
@@ -121,19 +121,19 @@ class _Walk:
         if not isinstance(dst, (Destination, Flag)) or not self.flow.certain(inst):
             self.facts.write(inst)
             return True
-        root, places, size = self._result(inst)
+        root, offsets, size = self._result(inst)
         constants = self.constants.results(inst) if "fold" in self.steps else None
         copies = copied_elements(inst, self.facts, self.target) if is_copy(inst) and "copies" in self.steps else []
         sums = self.addresses.sums(inst) if "addresses" in self.steps else []
-        if copies and all((s.root, s.at) == (root, place) for place, s in copies):
+        if copies and all((s.root, s.at) == (root, offset) for offset, s in copies):
             return False
         self.facts.write(inst)
-        for place, bits in zip(places, constants or ()):
-            self.facts.note_constant(root, place, size, bits)
-        for place, source in copies:
-            self.facts.note_copy(root, place, size, source)
-        for place, source in sums:
-            self.facts.note_sum(root, place, size, source)
+        for offset, bits in zip(offsets, constants or ()):
+            self.facts.note_constant(root, offset, size, bits)
+        for offset, source in copies:
+            self.facts.note_copy(root, offset, size, source)
+        for offset, source in sums:
+            self.facts.note_sum(root, offset, size, source)
         return True
 
     def _result(self, inst: Instruction) -> tuple[Root, list[int], int]:
@@ -141,8 +141,8 @@ class _Walk:
         dst = inst["dst"]
         if isinstance(dst, Flag):
             return dst.var, list(range(inst.first_lane, inst.first_lane + inst.exec_size)), 1
-        root, places = bytes_of(dst, inst.exec_size, self.target)
-        return root, places, dst.var.format.bytes
+        root, offsets = bytes_of(dst, inst.exec_size, self.target)
+        return root, offsets, dst.var.format.bytes
 
 
 # Copy propagation: operands read the source of a copy instead of its destination.
@@ -163,9 +163,9 @@ class Copies:
         guard = inst.guard
         if guard and self._facts.has_copies(guard.var):
             bits = tested_bits(inst, guard)
-            other = self._predicate(guard, bits)
-            if other and (not guard.control or other.count == guard.var.count):
-                inst = self._accept(inst, inst.replaced(guard=replace_struct(guard, var=other)))
+            predicate = self._predicate(guard, bits)
+            if predicate and (not guard.control or predicate.count == guard.var.count):
+                inst = self._accept(inst, inst.replaced(guard=replace_struct(guard, var=predicate)))
         return inst
 
     def _rewrite_slot(self, inst: Instruction, slot: OperandSpec) -> Instruction:
@@ -176,9 +176,9 @@ class Copies:
         new: Any = None
         if isinstance(value, Flag):
             lanes = var.count if inst.name == "mov" else inst.first_lane + inst.exec_size
-            other = self._predicate(value, range(0 if inst.name == "mov" else inst.first_lane, lanes))
-            if other and (inst.name != "mov" or other.count == var.count):
-                new = Flag(other)
+            predicate = self._predicate(value, range(0 if inst.name == "mov" else inst.first_lane, lanes))
+            if predicate and (inst.name != "mov" or predicate.count == var.count):
+                new = Flag(predicate)
         elif isinstance(value, Region):
             new = self._region(inst, slot, value)
         elif isinstance(value, (Raw, Vector, Address)) and slot.bytes:
@@ -200,44 +200,44 @@ class Copies:
 
     def _predicate(self, value: Flag | Guard, bits: range) -> Any:
         """The predicate that all these bits are copied from, at the same bit positions."""
-        found: set[Root] = set()
+        predicates: set[Root] = set()
         for bit in bits:
             source = self._facts.copied(value.var, bit, 1)
             if source is None or source.at != bit:
                 return None
-            found.add(source.root)
-        return found.pop() if len(found) == 1 else None
+            predicates.add(source.root)
+        return predicates.pop() if len(predicates) == 1 else None
 
-    def _sources(self, root: Root, places: list[int], size: int) -> list[Source] | None:
+    def _sources(self, root: Root, offsets: list[int], size: int) -> list[Source] | None:
         """The bytes that these elements are copies of; None if these are not all in one variable."""
-        found: list[Source] = []
-        for at in places:
+        sources: list[Source] = []
+        for at in offsets:
             source = self._facts.copied(root, at, size)
-            if source is None or (found and source.root != found[0].root):
+            if source is None or (sources and source.root != sources[0].root):
                 return None
-            found.append(source)
-        return found
+            sources.append(source)
+        return sources
 
     def _region(self, inst: Instruction, slot: OperandSpec, value: Region) -> Region | None:
-        root, places = bytes_of(value, 1 if slot.kind == "scalar" else inst.exec_size, self._target)
+        root, offsets = bytes_of(value, 1 if slot.kind == "scalar" else inst.exec_size, self._target)
         size = value.var.format.bytes
-        sources = self._sources(root, places, size)
+        sources = self._sources(root, offsets, size)
         if sources is None:
             return None
         source = sources[0].root
         assert isinstance(source, Variable)
         at = [s.at for s in sources]
-        found = self._places.region(source, value.var.type, at, value.modifier)
-        if found is None and source in BUILTINS.values() and self._wraps(inst, slot, value):
+        region = self._places.region(source, value.var.type, at, value.modifier)
+        if region is None and source in BUILTINS.values() and self._wraps(inst, slot, value):
             # A built-in variable has no aliases; its own type works where the sign does not matter.
-            found = self._places.region(source, source.type, at, value.modifier)
-        if found is None or slot.kind == "scalar" or found.is_scalar:
-            return found
+            region = self._places.region(source, source.type, at, value.modifier)
+        if region is None or slot.kind == "scalar" or region.is_scalar:
+            return region
         plain = (value.vstride, value.width, value.hstride)
-        strides = (found.vstride, found.width, found.hstride)
-        repeats = found.hstride == 0 or (found.vstride == 0 and found.hstride == 1)
+        strides = (region.vstride, region.width, region.hstride)
+        repeats = region.hstride == 0 or (region.vstride == 0 and region.hstride == 1)
         # The finalizer may insert a copy for a region of rows: for a move no more than it replaces.
-        return found if strides == plain or strides == (1, 1, 0) or repeats or inst.name == "mov" else None
+        return region if strides == plain or strides == (1, 1, 0) or repeats or inst.name == "mov" else None
 
     def _wraps(self, inst: Instruction, slot: OperandSpec, value: Region) -> bool:
         dst = inst.values.get("dst")
@@ -255,12 +255,12 @@ class Copies:
         at, source, first = start, None, 0
         while at < start + size:
             width = self._facts.copy_size(root, at)
-            found = self._facts.copied(root, at, width) if width else None
-            if found is None:
+            copied = self._facts.copied(root, at, width) if width else None
+            if copied is None:
                 return None
             if source is None:
-                source, first = found.root, found.at
-            elif found.root != source or found.at - first != at - start:
+                source, first = copied.root, copied.at
+            elif copied.root != source or copied.at - first != at - start:
                 return None
             at += width
         if at != start + size or not isinstance(source, Variable):
@@ -289,10 +289,10 @@ def is_copy(inst: Instruction) -> bool:
 def copied_elements(inst: Instruction, facts: Facts, target: Target) -> list[tuple[int, Source]]:
     """For each element that a copy writes its first byte, and the location of its source."""
     _, to = bytes_of(inst["dst"], inst.exec_size, target)
-    root, places = bytes_of(inst["src0"], inst.exec_size, target)
+    root, offsets = bytes_of(inst["src0"], inst.exec_size, target)
     size = inst["dst"].var.format.bytes
-    at = places * len(to) if len(places) == 1 else places
-    return [(place, Source(root, a, facts.stamp(root, a, a + size))) for place, a in zip(to, at)]
+    at = offsets * len(to) if len(offsets) == 1 else offsets
+    return [(offset, Source(root, a, facts.stamp(root, a, a + size))) for offset, a in zip(to, at)]
 
 
 # Address strength reduction: products become shifts, and constants become offsets of messages.
@@ -341,9 +341,9 @@ class Addresses:
         first = sums[0]
         if first is None or not isinstance(first.root, Variable):
             return inst
-        for i, found in zip(lanes, sums):
-            place = (found.root, found.at - size * i, found.plus) if found else None
-            if place != (first.root, first.at, first.plus):
+        for i, address_sum in zip(lanes, sums):
+            location = (address_sum.root, address_sum.at - size * i, address_sum.plus) if address_sum else None
+            if location != (first.root, first.at, first.plus):
                 return inst
         plus = operand.plus + first.plus
         plus -= (1 << 8 * size) if plus >= 1 << (8 * size - 1) else 0
@@ -369,16 +369,16 @@ class Addresses:
             return []
         plus, size = converted(constant, types[2]), types[2].bytes
         _, to = bytes_of(dst, inst.exec_size, self._target)
-        root, places = bytes_of(source, inst.exec_size, self._target)
-        at = places * len(to) if len(places) == 1 else places
+        root, offsets = bytes_of(source, inst.exec_size, self._target)
+        at = offsets * len(to) if len(offsets) == 1 else offsets
         found = []
-        for place, a in zip(to, at):
+        for offset, a in zip(to, at):
             inner = self._facts.sum_of(root, a, size)
             if inner:
                 total = (inner.plus + plus) % (1 << 8 * size)
-                found.append((place, Source(inner.root, inner.at, inner.stamp, total)))
+                found.append((offset, Source(inner.root, inner.at, inner.stamp, total)))
             else:
-                found.append((place, Source(root, a, self._facts.stamp(root, a, a + size), plus)))
+                found.append((offset, Source(root, a, self._facts.stamp(root, a, a + size), plus)))
         return found
 
 
@@ -407,20 +407,20 @@ def is_removable(inst: Instruction) -> bool:
 def _remove_unreachable(program: Program) -> Program:
     flow = flow_of(program)
     reached = set(flow.order)
-    kept = [program.instructions[b.start : b.stop] for n, b in enumerate(flow.blocks) if n in reached]
-    return program.with_instructions([i for block in kept for i in block])
+    reachable = [program.instructions[b.start : b.stop] for n, b in enumerate(flow.blocks) if n in reached]
+    return program.with_instructions([i for block in reachable for i in block])
 
 
 def _remove_idle_jumps(program: Program) -> Program:
     """Remove jumps to the next instruction, and labels that no jump names."""
     instructions = program.instructions
-    kept = []
+    remaining = []
     for at, inst in enumerate(instructions):
         if not INSTRUCTIONS[inst.name].uniform or not _is_next(instructions, at, inst["label"]):
-            kept.append(inst)
-    named = {i["label"] for i in kept if INSTRUCTIONS[i.name].jumps}
-    kept = [i for i in kept if i.name != "label" or i["label"] in named]
-    return program.with_instructions(kept)
+            remaining.append(inst)
+    named = {i["label"] for i in remaining if INSTRUCTIONS[i.name].jumps}
+    remaining = [i for i in remaining if i.name != "label" or i["label"] in named]
+    return program.with_instructions(remaining)
 
 
 def _is_next(instructions: tuple[Instruction, ...], at: int, label: str) -> bool:
@@ -437,29 +437,33 @@ def _remove_unread(program: Program, target: Target) -> Program:
     # By variable and chunk; a predicate has one chunk.
     writers: dict[Root, dict[int, list[int]]] = {}
     instructions = program.instructions
-    needed = []
+    worklist = []
     for at, inst in enumerate(instructions):
         if is_removable(inst):
-            known = effects(inst, target)
-            for access in known.writes:
+            accesses = effects(inst, target)
+            for access in accesses.writes:
                 chunks = writers.setdefault(access.var, {})
                 for chunk in chunks_of(access.start, access.end):
                     chunks.setdefault(chunk, []).append(at)
-            if known.sets:
-                writers.setdefault(known.sets, {}).setdefault(0, []).append(at)
+            if accesses.sets:
+                writers.setdefault(accesses.sets, {}).setdefault(0, []).append(at)
         else:
-            needed.append(at)
-    live = set(needed)
-    while needed:
-        known = effects(instructions[needed.pop()], target)
+            worklist.append(at)
+    live = set(worklist)
+    while worklist:
+        accesses = effects(instructions[worklist.pop()], target)
         read = [
-            by.pop(c) for a in known.reads if (by := writers.get(a.var)) for c in chunks_of(a.start, a.end) if c in by
+            by.pop(c)
+            for a in accesses.reads
+            if (by := writers.get(a.var))
+            for c in chunks_of(a.start, a.end)
+            if c in by
         ]
-        read += [by.pop(0) for p in known.tests if (by := writers.get(p))]
+        read += [by.pop(0) for p in accesses.tests if (by := writers.get(p))]
         # All writers of a needed location are needed.
         new = {at for found in read for at in found} - live
         live |= new
-        needed += new
+        worklist += new
     return program.with_instructions([i for at, i in enumerate(instructions) if at in live])
 
 
@@ -467,14 +471,14 @@ def _remove_overwritten(program: Program, target: Target) -> Program:
     """Remove writes that are overwritten before they are read."""
     flow = flow_of(program)
     liveness = liveness_of(program, target)
-    kept: list[Instruction] = []
+    remaining: list[Instruction] = []
     for number in reversed(range(len(flow.blocks))):
         block = flow.blocks[number]
         live = _Live(liveness, number)
         for inst in reversed(program.instructions[block.start : block.stop]):
             if _step_back(inst, live, flow, target):
-                kept.append(inst)
-    return program.with_instructions(kept[::-1])
+                remaining.append(inst)
+    return program.with_instructions(remaining[::-1])
 
 
 class _Live:
@@ -485,12 +489,12 @@ class _Live:
         self._masks: dict[Variable | Predicate, int] = {}
 
     def __getitem__(self, var: Variable | Predicate) -> int:
-        found = self._masks.get(var)
-        if found is None:
+        mask = self._masks.get(var)
+        if mask is None:
             # At the end of a block a variable is live as a whole or not at all.
-            found = _every(var) if self._liveness.leaves(self._block, var) else 0
-            self._masks[var] = found
-        return found
+            mask = _every(var) if self._liveness.leaves(self._block, var) else 0
+            self._masks[var] = mask
+        return mask
 
     def __setitem__(self, var: Variable | Predicate, mask: int) -> None:
         self._masks[var] = mask
@@ -502,20 +506,20 @@ def _every(var: Variable | Predicate) -> int:
 
 def _step_back(inst: Instruction, live: _Live, flow: Flow, target: Target) -> bool:
     """Update the live set from after an instruction to before it; False if the instruction is dead."""
-    known = effects(inst, target)
+    accesses = effects(inst, target)
     if is_removable(inst):
-        needed = any(live[a.var] & span_bits(a) for a in known.writes)
-        if not needed and not (known.sets and live[known.sets]):
+        needed = any(live[a.var] & span_bits(a) for a in accesses.writes)
+        if not needed and not (accesses.sets and live[accesses.sets]):
             return False
-    for access in known.writes:
+    for access in accesses.writes:
         if writes_all(inst, access, flow) and live[access.var]:
             live[access.var] &= ~span_bits(access)
-    if known.sets and known.lanes and flow.certain(inst):
-        first, end = known.lanes
-        live[known.sets] &= ~((1 << end) - (1 << first))
-    for access in known.reads:
+    if accesses.sets and accesses.lanes and flow.certain(inst):
+        first, end = accesses.lanes
+        live[accesses.sets] &= ~((1 << end) - (1 << first))
+    for access in accesses.reads:
         live[access.var] |= span_bits(access)
-    for predicate in known.tests:
+    for predicate in accesses.tests:
         live[predicate] = _every(predicate)
     return True
 
