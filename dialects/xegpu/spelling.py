@@ -18,13 +18,14 @@ class Spelling(str, Enum):
         return "the RFC" if self == Spelling.RFC else "upstream MLIR"
 
 
+# Each repetition in a line is bounded, so that the search takes time in proportion to the text.
 _UPSTREAM_MARKS = re.compile(
     r"#xegpu\.(?:layout|slice|block_tdesc_attr|scatter_tdesc_attr|mem_layout|range)\b|!xegpu\.mem_desc\b"
     r"|\bxegpu\.(?:(?:load_nd|prefetch_nd|load|atomic_rmw\s+\w+)|(?:store_nd|store)\s+%[\w#]+\s*,)\s+%[\w#]+\s*\["
-    r"|\bxegpu\.create_nd_tdesc\s+%[\w#]+\s*(?::|(?:\[[^\]\n]*\]\s*)?,\s*shape\b)"
+    r"|\bxegpu\.create_nd_tdesc\s+%[\w#]+\s*(?::|(?:\[[^\]\n]{0,400}\]\s*)?,\s*shape\b)"
     r"|\bxegpu\.(?:fence\s+memory_kind|convert_layout|create_mem_desc|load_matrix|store_matrix)\b"
-    r"|\bxegpu\.\w+ [^\n:]*<\{|\bVectorComputeFunctionINTEL\b"
-    r'|"xegpu\.\w+"\([^\n:]*<\{'
+    r"|\bxegpu\.\w+ [^\n:]{0,400}<\{|\bVectorComputeFunctionINTEL\b"
+    r'|"xegpu\.\w+"\([^\n:]{0,400}<\{'
 )
 
 _RFC_MARKS = re.compile(r"\bxetile\.|\bmode\s*=\s*(?:vc|simt)\b|#xegpu\.(?:tdesc_attr|sg_map)\b|\bvnni_axis\b")
@@ -35,8 +36,11 @@ _RFC_WORDS = ("xetile.", "mode", "tdesc_attr", "sg_map", "vnni_axis")
 
 def _first(marks: re.Pattern[str], text: str) -> re.Match[str] | None:
     """The first mark that is not in a comment."""
-    starts = ((m, text.rfind("\n", 0, m.start()) + 1) for m in marks.finditer(text))
-    return next((m for m, start in starts if "//" not in text[start : m.start()]), None)
+    mark = marks.search(text)
+    while mark and "//" in text[text.rfind("\n", 0, mark.start()) + 1 : mark.start()]:
+        end = text.find("\n", mark.start())
+        mark = marks.search(text, end) if end >= 0 else None
+    return mark
 
 
 def has_rfc_syntax(text: str) -> bool:

@@ -1,5 +1,7 @@
 """What a module is: the spelling of its text, and the dialect and level of its kernels."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -89,6 +91,22 @@ def test_comments_have_no_spelling(comment):
     assert spelling_of(text) == Spelling.RFC
     marked = text.replace("%c =", "xegpu.fence memory_kind = global, fence_scope = gpu\n%c =")
     assert spelling_of(marked) == Spelling.UPSTREAM
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "xegpu.load_nd %a " * 30000,
+        '"xegpu.load_nd"(%a ' * 30000,
+        "xegpu.create_nd_tdesc %a[" * 30000,
+        "//" + DIVIDED * 30000,
+    ],
+)
+def test_a_long_line_takes_time_in_proportion_to_its_length(text):
+    """It took minutes."""
+    start = time.process_time()
+    assert spelling_of(f"xegpu. {text}") == Spelling.RFC
+    assert time.process_time() - start < 5
 
 
 def test_a_module_in_memory_is_compiled():
