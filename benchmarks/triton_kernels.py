@@ -16,9 +16,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import torch
-import triton
-import triton.language as tl
+from support.processes import missing
+
+try:
+    import torch
+    import triton
+    import triton.language as tl
+except ImportError as lacking:
+    raise missing(lacking.name or "triton", how="pip install torch triton") from None
 
 
 @triton.jit
