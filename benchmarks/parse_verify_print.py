@@ -34,13 +34,13 @@ def steps(text: str) -> dict[str, float]:
     source = Source(text, "gemm.mlir")
     with Context() as context:
         timed("check nesting", source.check_nesting)
-        rewritten = timed("rewrite", Reader(source, context.own).rewrite)
+        rewritten = timed("rewrite", Reader(source, context.irdl_dialects).rewrite)
         module = timed("MLIR parse", lambda: ir.Module.parse(rewritten.text))
         timed("relocate", lambda: modules._relocate(module.operation, rewritten))
         timed("MLIR verify", module.operation.verify)
         assert not timed("our verify", lambda: verify(module.operation))
         printed = timed("MLIR print", lambda: module.operation.get_asm(assume_verified=True))
-        timed("print in dialect syntax", lambda: Printer(context.own).rewrite(printed))
+        timed("print in dialect syntax", lambda: Printer(context.irdl_dialects).rewrite(printed))
     return taken
 
 

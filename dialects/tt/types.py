@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from mlir import ir
 
-from xegpu_py.ir.builtin import Emitter, TypeConstraint, bit_width, is_integer
+from xegpu_py.ir.builtin import ConstraintEmitter, TypeConstraint, bit_width, is_integer
 from xegpu_py.ir.codecs import AttributeCodec, Cursor, IntArrayCodec, IntCodec, Scope, TypeText, WordCodec
 from xegpu_py.ir.definition import Attr, Dialect, Type
 
@@ -112,7 +112,7 @@ class Int32EnumCodec(AttributeCodec):
         except (KeyError, ValueError):
             raise ValueError(f"expected {self.summary}, but got {value!r}") from None
 
-    def irdl(self, emitter: Emitter) -> str:
+    def irdl(self, emitter: ConstraintEmitter) -> str:
         return emitter.any_of([emitter.constraint(f"irdl.is {self.encode(c)}") for c in self.cases])
 
 

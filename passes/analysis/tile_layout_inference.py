@@ -32,7 +32,7 @@ from xegpu_py.dialects.xetile.ops import (
 from xegpu_py.dialects.xetile.types import TileAccess, TileLoad, TileStore
 from xegpu_py.ir import element_movement
 from xegpu_py.ir.bindings import blocks_in
-from xegpu_py.ir.builtin import CombiningKind, is_intrinsic, recalled
+from xegpu_py.ir.builtin import CombiningKind, call_with_types, is_intrinsic
 from xegpu_py.ir.control_flow import STRUCTURED, UnionFind, carried, forwarded
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.element_movement import WHOLE, has_one_shape, permutation_of
@@ -459,7 +459,7 @@ def clone_with_shape(op: ir.Operation, operands: Sequence[ir.Value], shape: Sequ
     """An elementwise op on vectors of another shape."""
     results = [with_shape(r.type, shape) if is_vector(r) else r.type for r in op.results]
     if is_intrinsic(op):
-        return [recalled(op, list(operands), results[0])]
+        return [call_with_types(op, list(operands), results[0])]
     attributes = {name: value for name, value in attributes_of(op).items() if name != "map"}
     return list(create(op.name, results, operands, attributes).results)
 

@@ -11,7 +11,7 @@ from mlir import ir
 
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.fragments import Order, Placements
-from xegpu_py.ir.builtin import PRINT, TEXT, CombiningKind, called, check_format, enum_attribute, enumerator
+from xegpu_py.ir.builtin import PRINT, TEXT, CombiningKind, call_external, check_format, enum_attribute, enumerator
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
@@ -371,7 +371,7 @@ def printf(w: Widener, op: ir.Operation) -> None:
         check_format(ir.StringAttr(text).value, [str(v.type) for v in op.operands])
     except ValueError as e:
         w.fail(str(e))
-    called(PRINT, None, w.active(), *(w.wide(v) for v in op.operands), attributes={TEXT: text})
+    call_external(PRINT, None, w.active(), *(w.wide(v) for v in op.operands), attributes={TEXT: text})
     w.erase(op)
 
 

@@ -101,17 +101,17 @@ class OperandElement:
     field: ValueField
 
     def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
-        found = parsed.operands.setdefault(self.field.name, [])
-        many = self.field.arity == "variadic"
+        operands = parsed.operands.setdefault(self.field.name, [])
+        is_variadic = self.field.arity == "variadic"
         while True:
             if not r.cursor.at("%"):
-                if self.field.arity == "single" or found:
+                if self.field.arity == "single" or operands:
                     raise r.cursor.expected(f"operand '{self.field.name}'")
                 return
-            found.extend(read_operands(r))
-            if len(found) > 1 and not many:
+            operands.extend(read_operands(r))
+            if len(operands) > 1 and not is_variadic:
                 raise r.cursor.fault(f"operand '{self.field.name}' must be a single value")
-            if not many or not r.cursor.accept(","):
+            if not is_variadic or not r.cursor.accept(","):
                 return
 
     def starts(self, cursor: Cursor) -> bool:
@@ -179,7 +179,6 @@ class AttributeElement(Struct, frozen=True):
 
     @property
     def _is_unit(self) -> bool:
-        """Whether it has no text of its own: the words around a unit attribute say that it is there."""
         return isinstance(self.codec, UnitCodec)
 
     def starts(self, cursor: Cursor) -> bool:
@@ -222,15 +221,15 @@ class TypeElement(Struct, frozen=True):
 
     def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:
         name = self.field.name
-        expected = len(parsed.operands[name]) if name in parsed.operands else None
+        operand_count = len(parsed.operands[name]) if name in parsed.operands else None
         parsed.type_offsets[name] = r.cursor.skip()
         types = parsed.types[name] = []
-        if self.field.arity != "single" and (expected == 0 or not self.starts(r.cursor)):
+        if self.field.arity != "single" and (operand_count == 0 or not self.starts(r.cursor)):
             return
         while True:
-            # What an alias means must be known to infer further types from it.
+            # The type of an alias is needed to infer further types from it.
             types.append(r.scope.resolve(r.scope.read_type(r.cursor)))
-            if self.field.arity != "variadic" or len(types) == expected or not r.cursor.accept(","):
+            if self.field.arity != "variadic" or len(types) == operand_count or not r.cursor.accept(","):
                 return
 
     def starts(self, cursor: Cursor) -> bool:
@@ -347,8 +346,8 @@ class AttrDict(Struct, frozen=True):
         name = key if key in op.spec.attributes else op.dialect_class.attribute_spellings.get(lower, lower)
         attribute = op.spec.attributes.get(name)
         if attribute is None or name in self.elsewhere:
-            known = "." in key or key in op.also_attributes or key == SEGMENTS["operand"]
-            if not known and not op.dialect_class.any_attributes:
+            is_declared = "." in key or key in op.also_attributes or key == SEGMENTS["operand"]
+            if not is_declared and not op.dialect_class.any_attributes:
                 raise cursor.fault(*unknown_attribute(key, op, self.elsewhere), start)
             parsed.extra.append((key, r.scope.read_attribute(cursor) if cursor.accept("=") else None))
             return
@@ -403,17 +402,17 @@ class Group(Struct, frozen=True):
 
     def starts(self, cursor: Cursor) -> bool:
         # All leading literals, so that groups which begin with the same one can follow each other.
-        ahead = Cursor(cursor.text, cursor.pos)
+        lookahead = Cursor(cursor.text, cursor.pos)
         for element in self.elements:
-            if not element.starts(ahead):
+            if not element.starts(lookahead):
                 return False
             if not isinstance(element, Literal):
                 break
-            element.accept(ahead)
+            element.accept(lookahead)
         return True
 
     def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
-        return _written(self.elements, op, parsed, print_defaults) if self.present(parsed) else []
+        return _tokens_of(self.elements, op, parsed, print_defaults) if self.present(parsed) else []
 
     def present(self, parsed: ParsedOp) -> bool:
         return self.anchor is not None and self.anchor.present(parsed)
@@ -434,12 +433,12 @@ class Format:
         self.elements = self._compile(tokens, op.spec)
 
     def _compile(self, tokens: list[re.Match[str]], spec: OpSpec) -> tuple[Element, ...]:
-        named = {token[5] for token in tokens} & spec.attributes.keys()
-        elsewhere = frozenset(named | {STATIC + name for name in spec.index_lists})
-        split = any(token[4] == "prop-dict" for token in tokens)
+        named_attributes = {token[5] for token in tokens} & spec.attributes.keys()
+        elsewhere = frozenset(named_attributes | {STATIC + name for name in spec.index_lists})
+        has_prop_dict = any(token[4] == "prop-dict" for token in tokens)
         dictionaries = {
             "prop-dict": AttrDict(elsewhere, own=True),
-            "attr-dict": AttrDict(elsewhere, frozenset(spec.attributes) if split else frozenset()),
+            "attr-dict": AttrDict(elsewhere, frozenset(spec.attributes) if has_prop_dict else frozenset()),
         }
         fields = {f.name: f for f in (*spec.operands, *spec.results)}
         regions = {f.name for f in spec.regions}
@@ -482,18 +481,18 @@ class Format:
 
     def write(self, op: type[Operation], parsed: ParsedOp, print_defaults: bool = False) -> str:
         text, glue = "", False
-        for piece in _written(self.elements, op, parsed, print_defaults):
-            if not piece:
+        for token_text in _tokens_of(self.elements, op, parsed, print_defaults):
+            if not token_text:
                 glue = True
                 continue
-            tight = glue or piece in _TIGHT_BEFORE or text[-1:] in _TIGHT_AFTER
-            text += piece if glue or (tight and text) else " " + piece
+            tight = glue or token_text in _TIGHT_BEFORE or text[-1:] in _TIGHT_AFTER
+            text += token_text if glue or (tight and text) else " " + token_text
             glue = False
         return text
 
 
-def _written(elements: Sequence[Element], op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
-    return [piece for element in elements for piece in element.write(op, parsed, print_defaults)]
+def _tokens_of(elements: Sequence[Element], op: type[Operation], parsed: ParsedOp, print_defaults: bool) -> list[str]:
+    return [token_text for element in elements for token_text in element.write(op, parsed, print_defaults)]
 
 
 def _tokens(text: str, op_name: str) -> Iterator[re.Match[str]]:
@@ -508,9 +507,15 @@ def _tokens(text: str, op_name: str) -> Iterator[re.Match[str]]:
 
 def unknown_attribute(key: str, op: type[Operation], hidden: frozenset[str] = frozenset()) -> tuple[str]:
     """The message for an attribute that the op does not have."""
-    known = [n for n in op.spec.attributes if n not in hidden]
-    near = difflib.get_close_matches(key, known, 1)
-    hint = f"; did you mean '{near[0]}'?" if near else f"; it has {', '.join(known)}" if known else ""
+    attribute_names = [n for n in op.spec.attributes if n not in hidden]
+    similar = difflib.get_close_matches(key, attribute_names, 1)
+    hint = (
+        f"; did you mean '{similar[0]}'?"
+        if similar
+        else f"; it has {', '.join(attribute_names)}"
+        if attribute_names
+        else ""
+    )
     return (f"'{op.OPERATION_NAME}' has no attribute '{key}'{hint}",)
 
 
@@ -520,13 +525,13 @@ def read_operands(r: Reading) -> list[str]:
     if name is None:
         raise r.cursor.expected("an SSA value")
     pack = _PACK.match(r.cursor.text, r.cursor.pos)
-    marked = r.operand(name)
+    operand_text = r.operand(name)
     if not pack:
-        return [marked]
+        return [operand_text]
     if int(pack[1]) > 64:
         raise r.cursor.fault("a pack must not have more than 64 values", r.cursor.pos)
     r.cursor.pos = pack.end()
-    return [f"{marked}#{i}" for i in range(int(pack[1]))]
+    return [f"{operand_text}#{i}" for i in range(int(pack[1]))]
 
 
 _FORMATS: dict[type[Operation], tuple[Syntax, ...]] = {}
@@ -534,11 +539,11 @@ _FORMATS: dict[type[Operation], tuple[Syntax, ...]] = {}
 
 def formats_of(op: type[Operation]) -> tuple[Syntax, ...]:
     """The syntaxes of an op, the printed one first."""
-    found = _FORMATS.get(op)
-    if found is None:
+    formats = _FORMATS.get(op)
+    if formats is None:
         declared = (op.assembly_format, *op.also_reads)
-        found = _FORMATS[op] = tuple(Format(f, op) if isinstance(f, str) else f for f in declared)
-    return found
+        formats = _FORMATS[op] = tuple(Format(f, op) if isinstance(f, str) else f for f in declared)
+    return formats
 
 
 def read_op(op: type[Operation], cursor: Cursor, scope: Scope, operand: Callable[[], ReadOperand]) -> ParsedOp:
@@ -553,7 +558,7 @@ def read_op(op: type[Operation], cursor: Cursor, scope: Scope, operand: Callable
     """
     start = cursor.pos
     worst: SyntaxFault | None = None
-    meant: SyntaxFault | None = None
+    first_fault: SyntaxFault | None = None
     for fmt in formats_of(op):
         cursor.pos = start
         try:
@@ -572,8 +577,8 @@ def read_op(op: type[Operation], cursor: Cursor, scope: Scope, operand: Callable
             _complete(op, parsed, start)
             return parsed
         except SyntaxFault as fault:
-            meant = meant or fault
-    raise meant or worst or cursor.expected(op.OPERATION_NAME)
+            first_fault = first_fault or fault
+    raise first_fault or worst or cursor.expected(op.OPERATION_NAME)
 
 
 def _complete(op: type[Operation], parsed: ParsedOp, start: int) -> None:
@@ -622,11 +627,11 @@ def encode(op: type[Operation], parsed: ParsedOp) -> tuple[str, str]:
         for name, attribute in spec.attributes.items()
         if name in parsed.attributes
     ]
-    for which in SEGMENTS:
-        if spec.needs_segments(which):
-            groups = spec.groups(which)
+    for segment in SEGMENTS:
+        if spec.needs_segments(segment):
+            groups = spec.groups(segment)
             sizes = ", ".join(map(str, expanded(groups, [len(parsed.types[g.name]) for g in groups])))
-            entries.append(f"{SEGMENTS[which]} = array<i32: {sizes}>")
+            entries.append(f"{SEGMENTS[segment]} = array<i32: {sizes}>")
     entries += [n if text is None else f"{n} = {text}" for n, text in parsed.extra]
     attributes = f" {{{', '.join(entries)}}}" if entries else ""
     operand_types = ", ".join(t for g in spec.operands for t in parsed.types[g.name])
@@ -634,7 +639,7 @@ def encode(op: type[Operation], parsed: ParsedOp) -> tuple[str, str]:
     return (f'"{op.OPERATION_NAME}"({", ".join(operands)})', f"{attributes} : ({operand_types}) -> ({result_types})")
 
 
-def decode(op: type[Operation], rest: str, write: Callable[[str], str]) -> tuple[ParsedOp, str]:
+def decode(op: type[Operation], generic_text: str, write: Callable[[str], str]) -> tuple[ParsedOp, str]:
     """The `ParsedOp` of its generic form after operands and regions, `{...} : (...) -> ...`; what follows.
 
     Operands are named by markers (`operand_marker`) in their order.
@@ -646,7 +651,7 @@ def decode(op: type[Operation], rest: str, write: Callable[[str], str]) -> tuple
         ValueError: if the text is not that of a valid op.
     """
     spec = op.spec
-    cursor = Cursor(rest)
+    cursor = Cursor(generic_text)
     parsed = ParsedOp()
     segments: dict[str, list[int]] = {}
     if cursor.at("{"):
@@ -662,12 +667,12 @@ def decode(op: type[Operation], rest: str, write: Callable[[str], str]) -> tuple
                     parsed.attributes[name] = decoded
             else:
                 parsed.extra.append((name, write(value) if value else None))
-    operand_types, results, tail = _signature(rest[cursor.pos :])
-    for which, types in (("operand", operand_types), ("result", results)):
+    operand_types, results, tail = _signature(generic_text[cursor.pos :])
+    for segment, types in (("operand", operand_types), ("result", results)):
         start = 0
-        for group, size in zip(spec.groups(which), spec.sizes(which, len(types), segments.get(SEGMENTS[which]))):
+        for group, size in zip(spec.groups(segment), spec.sizes(segment, len(types), segments.get(SEGMENTS[segment]))):
             parsed.types[group.name] = [write(t) for t in types[start : start + size]]
-            if which == "operand":
+            if segment == "operand":
                 parsed.operands[group.name] = [operand_marker(i) for i in range(start, start + size)]
             start += size
     for attribute in spec.attributes.values():
@@ -690,18 +695,18 @@ def _signature(text: str) -> tuple[list[str], list[str], str]:
     return operands, results, text[cursor.pos :]
 
 
-def mark_numbers(op: type[Operation], parsed: ParsedOp, first: int) -> list[str]:
-    """Put markers (`operand_marker`), from this number on, in place of the constants in index lists; the constants."""
+def mark_numbers(op: type[Operation], parsed: ParsedOp, marker: int) -> list[str]:
+    """Replace the constants in index lists by markers (`operand_marker`), from this number on. Return the constants."""
     numbers: list[str] = []
     for name in [n for n in parsed.attributes if n.removeprefix(STATIC) in op.spec.index_lists]:
-        marked: list[int | str] = []
+        entries: list[int | str] = []
         for value in parsed.attributes[name]:
             if value == DYNAMIC:
-                marked.append(value)
+                entries.append(value)
             else:
-                marked.append(operand_marker(first + len(numbers)))
+                entries.append(operand_marker(marker + len(numbers)))
                 numbers.append(str(value))
-        parsed.attributes[name] = tuple(marked)
+        parsed.attributes[name] = tuple(entries)
     return numbers
 
 

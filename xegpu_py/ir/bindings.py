@@ -68,10 +68,10 @@ def _is_location(location: ir.Location, name: str) -> bool:
 
 def _add_questions() -> None:
     """Give locations LLVM 22's methods that tell their kind, in place of which later releases have the classes."""
-    kinds = {"file": "FileLineColLoc", "name": "NameLoc", "callsite": "CallSiteLoc", "fused": "FusedLoc"}
-    for kind, name in kinds.items():
-        if not hasattr(ir.Location, f"is_a_{kind}"):
-            setattr(ir.Location, f"is_a_{kind}", functools.partialmethod(_is_location, name))
+    location_classes = {"file": "FileLineColLoc", "name": "NameLoc", "callsite": "CallSiteLoc", "fused": "FusedLoc"}
+    for method, name in location_classes.items():
+        if not hasattr(ir.Location, f"is_a_{method}"):
+            setattr(ir.Location, f"is_a_{method}", functools.partialmethod(_is_location, name))
 
 
 _add_questions()

@@ -57,11 +57,11 @@ def is_float(element: str) -> bool:
 def keeps_bits(a: ir.Type, b: ir.Type) -> bool:
     """Whether types, of numbers, vectors or memrefs, have integers of one width, whatever their signs."""
     of = (ir.VectorType, ir.MemRefType)
-    pair = [kind.element_type if isinstance(kind, of) else kind for kind in (a, b)]
+    element_types = [type_.element_type if isinstance(type_, of) else type_ for type_ in (a, b)]
     return (
         isinstance(a, ir.MemRefType) == isinstance(b, ir.MemRefType)
-        and all(isinstance(e, ir.IntegerType) for e in pair)
-        and pair[0].width == pair[1].width
+        and all(isinstance(e, ir.IntegerType) for e in element_types)
+        and element_types[0].width == element_types[1].width
     )
 
 
@@ -89,9 +89,9 @@ def bit_width(element: str) -> int:
     raise ValueError(f"expected an integer or floating-point type, but got {element}")
 
 
-def by(parts: Sequence[object]) -> str:
+def by(sizes: Sequence[object]) -> str:
     """Dimensions as in `8x16`."""
-    return "x".join(map(str, parts))
+    return "x".join(map(str, sizes))
 
 
 def enumerator(attribute: object) -> str:
@@ -99,10 +99,10 @@ def enumerator(attribute: object) -> str:
     return str(attribute).rstrip(">").replace("<", " ").split()[-1]
 
 
-def enum_attribute(name: str, case: str) -> ir.Attribute:
+def enum_attribute(name: str, enumerator: str) -> ir.Attribute:
     """Upstream's attribute of an enumerator: that of `gpu.dim` and `x` is `#gpu<dim x>`."""
-    dialect, _, kind = name.partition(".")
-    return ir.Attribute.parse(f"#{dialect}<{kind} {case}>")
+    dialect, _, mnemonic = name.partition(".")
+    return ir.Attribute.parse(f"#{dialect}<{mnemonic} {enumerator}>")
 
 
 def element_type(name: str) -> ir.Type:
@@ -129,10 +129,10 @@ NEAREST = 0
 _MODES = ("to nearest even", "downward", "upward", "toward zero", "to nearest, ties away from zero")
 
 
-def number_attribute(kind: ir.Type, number: float) -> ir.Attribute:
+def number_attribute(type_: ir.Type, number: float) -> ir.Attribute:
     """A number as one of this type, rounded to nearest even; infinities and NaN are numbers of floating-point types."""
-    shaped = isinstance(kind, ir.ShapedType)
-    element = ir.ShapedType(kind).element_type if shaped else kind
+    shaped = isinstance(type_, ir.ShapedType)
+    element = ir.ShapedType(type_).element_type if shaped else type_
     scalar: ir.Attribute
     if isinstance(element, ir.FloatType):
         scalar = ir.FloatAttr.get(element, number)
@@ -142,7 +142,7 @@ def number_attribute(kind: ir.Type, number: float) -> ir.Attribute:
         # Sums of constants wrap around, as those of numbers of the run do.
         wrapped = (int(number) + (1 << 63)) % (1 << 64) - (1 << 63)
         scalar = ir.IntegerAttr.get(element, -(int(number) & 1) if single else wrapped)
-    return ir.DenseElementsAttr.get_splat(kind, scalar) if shaped else scalar
+    return ir.DenseElementsAttr.get_splat(type_, scalar) if shaped else scalar
 
 
 def number_of(text: str) -> float:
@@ -152,10 +152,12 @@ def number_of(text: str) -> float:
         ValueError: if the text is no such attribute.
     """
     try:
-        found = ir.Attribute.parse(text)
+        attribute = ir.Attribute.parse(text)
     except ir.MLIRError as e:
         raise ValueError(f"'{text}' is not a number") from e
-    return float(ir.FloatAttr(found).value) if isinstance(found, ir.FloatAttr) else ir.IntegerAttr(found).value
+    return (
+        float(ir.FloatAttr(attribute).value) if isinstance(attribute, ir.FloatAttr) else ir.IntegerAttr(attribute).value
+    )
 
 
 def rounding_mode(op: ir.Operation) -> int:
@@ -193,8 +195,8 @@ def integer_elements(attribute: ir.DenseIntElementsAttr) -> list[int]:
 
 def dense_elements(attribute: ir.DenseElementsAttr) -> list[ir.Attribute]:
     """The elements of a dense constant in row-major order, each with all its bits, those of a NaN too."""
-    kind = ir.ShapedType(attribute.type)
-    element, count = kind.element_type, math.prod(kind.shape)
+    shaped_type = ir.ShapedType(attribute.type)
+    element, count = shaped_type.element_type, math.prod(shaped_type.shape)
     if attribute.is_splat:
         return [attribute.get_splat_value()] * count
     if isinstance(element, ir.IndexType) or (isinstance(element, ir.IntegerType) and element.width in _READ_WIDTHS):
@@ -206,9 +208,9 @@ def dense_elements(attribute: ir.DenseElementsAttr) -> list[ir.Attribute]:
         numbers = [f"0x{int(b):0{2 * bits.itemsize}X}" for b in bits.view(f"u{bits.itemsize}")]
     else:
         text = str(attribute)
-        found = _HEX.match(text)
-        if found:
-            data = bytes.fromhex(found[1])
+        match = _HEX.match(text)
+        if match:
+            data = bytes.fromhex(match[1])
             size = len(data) // count
             numbers = [f"0x{data[i : i + size][::-1].hex()}" for i in range(0, len(data), size)]
         else:
@@ -235,19 +237,19 @@ class Decoded(dict[Any, T], Generic[T]):
         """Start without memoised results.
 
         Args:
-            decode: what to do with an `ir.Type` or `ir.Attribute`. What it raises is not kept.
+            decode: the function of an `ir.Type` or `ir.Attribute`. Its exceptions are not cached.
         """
         super().__init__()
         self._decode = decode
         self._context: Any = None
 
     def __missing__(self, key: Any) -> T:
-        found = self._decode(key)
+        decoded = self._decode(key)
         if key.context != self._context:
             self.clear()
             self._context = key.context
-        self[key] = found
-        return found
+        self[key] = decoded
+        return decoded
 
 
 _SHAPES: Decoded[tuple[int, ...]] = Decoded(lambda kind: tuple(kind.shape) if isinstance(kind, ir.VectorType) else ())
@@ -275,11 +277,11 @@ def integers(attribute: ir.Attribute) -> list[int]:
     return list(attribute)
 
 
-# How reductions and atomic updates combine two elements.
+# Combining functions of reductions and atomic updates.
 
 
 class CombiningKind(str, Enum):
-    """How a reduction combines elements. Values are the names of `#vector.kind`."""
+    """The combining function of a reduction. Values are the names of `#vector.kind`."""
 
     ADD = "add"
     MUL = "mul"
@@ -301,9 +303,9 @@ class CombiningKind(str, Enum):
         return cls(enumerator(op.attributes[name]))
 
     @classmethod
-    def of_atomic(cls, kind: str) -> CombiningKind:
+    def of_atomic(cls, kind_name: str) -> CombiningKind:
         """The kind by the name of one of arith's `AtomicRMWKind` other than `assign`, or of an op of arith."""
-        return _ATOMIC.get(kind) or cls(kind)
+        return _ATOMIC.get(kind_name) or cls(kind_name)
 
     @property
     def attribute(self) -> ir.Attribute:
@@ -325,8 +327,8 @@ class CombiningKind(str, Enum):
         For minnumf and maxnumf, which prefer numbers, it is NaN, so that a reduction of only NaN is NaN.
         """
         if isinstance(element, ir.FloatType):
-            most = FLOATS[str(element)].greatest
-            values = {"add": -0.0, "mul": 1.0, "minimumf": most, "maximumf": -most}
+            greatest = FLOATS[str(element)].greatest
+            values = {"add": -0.0, "mul": 1.0, "minimumf": greatest, "maximumf": -greatest}
             return ir.FloatAttr.get(element, values.get(self.value, math.nan))
         bits = 64 if isinstance(element, ir.IndexType) else ir.IntegerType(element).width
         top = 1 << (bits - 1)
@@ -342,8 +344,8 @@ class CombiningKind(str, Enum):
 
     def reduce(self, vector: ir.Value) -> ir.Value:
         """Reduce the elements of a vector of one dimension."""
-        kind = {"kind": self.attribute}
-        return ir.Operation.create("vector.reduction", [vector.type.element_type], [vector], kind).results[0]
+        keywords = {"kind": self.attribute}
+        return ir.Operation.create("vector.reduction", [vector.type.element_type], [vector], keywords).results[0]
 
 
 _ATOMIC = {
@@ -382,8 +384,8 @@ def check_format(text: str, elements: Sequence[str]) -> None:
         raise ValueError(f"the format has {len(conversions)} conversions, but there are {len(elements)} operands")
     for m, element in zip(conversions, elements):
         if is_float(element) != (m["kind"] in _FLOATS):
-            wanted = "a floating-point number" if m["kind"] in _FLOATS else "an integer"
-            raise ValueError(f"'{m[0]}' requires {wanted}, but got {element}")
+            expected_type = "a floating-point number" if m["kind"] in _FLOATS else "an integer"
+            raise ValueError(f"'{m[0]}' requires {expected_type}, but got {element}")
 
 
 def formatted(text: str, elements: Sequence[str], values: Sequence[int | float]) -> str:
@@ -394,35 +396,38 @@ def formatted(text: str, elements: Sequence[str], values: Sequence[int | float])
         elements: MLIR's types of the numbers; integers of 64 bits for `index`.
         values: the numbers; integers may have any sign.
     """
-    given = iter(zip(elements, values))
-    return _CONVERSION.sub(lambda m: "%" if m["kind"] == "%" else _one(m, given), text)
+    arguments = iter(zip(elements, values))
+    return _CONVERSION.sub(lambda m: "%" if m["kind"] == "%" else _convert(m, arguments), text)
 
 
-def _one(match: re.Match[str], given: Iterator[tuple[str, int | float]]) -> str:
-    element, value = next(given)
-    flags, kind = match["flags"], match["kind"]
-    if kind in _FLOATS and not math.isfinite(value):
+def _convert(match: re.Match[str], arguments: Iterator[tuple[str, int | float]]) -> str:
+    element, value = next(arguments)
+    flags, conversion = match["flags"], match["kind"]
+    if conversion in _FLOATS and not math.isfinite(value):
         # Unlike Python, C pads infinities and NaNs with spaces.
         flags = flags.replace("0", "")
     form = f"%{flags}{match['width']}{match['precision'] or ''}"
-    if kind in _FLOATS:
+    if conversion in _FLOATS:
         number = float(value)
-        if kind in "aA":
+        if conversion in "aA":
             text = number.hex()
-            return f"%{flags.replace('0', '')}{match['width']}s" % (text.upper() if kind == "A" else text)
-        return (form + kind) % number
+            return f"%{flags.replace('0', '')}{match['width']}s" % (text.upper() if conversion == "A" else text)
+        return (form + conversion) % number
     bits = 64 if element == "index" else bit_width(element)
     unsigned = int(value) & ((1 << bits) - 1)
-    if kind == "c":
+    if conversion == "c":
         return f"%{flags}{match['width']}s" % chr(unsigned & 0xFF)
-    if kind == "p":
+    if conversion == "p":
         return f"%{flags}{match['width']}s" % f"{unsigned:#x}"
     signed = unsigned - ((unsigned >> (bits - 1)) << bits) if bits > 1 else unsigned
-    if kind in "di":
+    if conversion in "di":
         return (form + "d") % signed
     # Python signs these too.
     unsigned_flags = flags.replace("+", "").replace(" ", "")
-    return f"%{unsigned_flags}{match['width']}{match['precision'] or ''}{'d' if kind == 'u' else kind}" % unsigned
+    return (
+        f"%{unsigned_flags}{match['width']}{match['precision'] or ''}{'d' if conversion == 'u' else conversion}"
+        % unsigned
+    )
 
 
 # Calls of functions without a body, which stand for single instructions.
@@ -450,7 +455,7 @@ def is_print(op: ir.Operation) -> bool:
     return bool(op.name == "func.call" and ir.FlatSymbolRefAttr(op.attributes["callee"]).value.startswith(PRINT))
 
 
-def called(
+def call_external(
     name: str, result: ir.Type | None, *operands: ir.Value, attributes: Mapping[str, ir.Attribute] | None = None
 ) -> Any:
     """A call of a function without a body, which is declared for these types if it is not.
@@ -458,15 +463,15 @@ def called(
     Args:
         name: the function's name, to which a suffix for the types is added.
         result: the type of what it gives; None if it gives nothing.
-        operands: what it takes.
+        operands: the arguments.
         attributes: further attributes of the call.
     """
     # The module registers the classes of its ops, which takes 0.6 ms.
     from mlir.dialects import func
 
-    kinds = [v.type for v in operands]
+    operand_types = [v.type for v in operands]
     results = [] if result is None else [result]
-    symbol = f"{name}.{_suffix(*results, *kinds)}"
+    symbol = f"{name}.{_suffix(*results, *operand_types)}"
     table = _table()
     with ir.Location.unknown():
         for op in table.operations:
@@ -474,23 +479,23 @@ def called(
                 break
         else:
             with ir.InsertionPoint.at_block_begin(table):
-                func.FuncOp(symbol, (kinds, results), visibility="private")
-    made = func.CallOp(results, symbol, list(operands))
+                func.FuncOp(symbol, (operand_types, results), visibility="private")
+    call = func.CallOp(results, symbol, list(operands))
     for key, attribute in (attributes or {}).items():
-        made.operation.attributes[key] = attribute
-    return made.results[0] if results else None
+        call.operation.attributes[key] = attribute
+    return call.results[0] if results else None
 
 
-def recalled(op: ir.Operation, operands: list[ir.Value], result: ir.Type) -> ir.Value:
+def call_with_types(op: ir.Operation, operands: list[ir.Value], result: ir.Type) -> ir.Value:
     """The call of the same function with operands of other types."""
     symbol: str = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
     suffix = _suffix(op.results[0].type, *(v.type for v in op.operands))
-    kept = {n: op.attributes[n] for n in op.attributes if n not in ("callee", "map")}
-    return called(symbol.removesuffix(f".{suffix}"), result, *operands, attributes=kept)
+    kept_attributes = {n: op.attributes[n] for n in op.attributes if n not in ("callee", "map")}
+    return call_external(symbol.removesuffix(f".{suffix}"), result, *operands, attributes=kept_attributes)
 
 
-def _suffix(*kinds: ir.Type) -> str:
-    return "_".join("".join(c for c in str(kind) if c.isalnum()) for kind in kinds)
+def _suffix(*types: ir.Type) -> str:
+    return "_".join("".join(c for c in str(type_) if c.isalnum()) for type_ in types)
 
 
 def _table() -> ir.Block:
@@ -504,7 +509,7 @@ def _table() -> ir.Block:
 # Constraints on the types of operands and results.
 
 
-class Emitter(Protocol):
+class ConstraintEmitter(Protocol):
     """Collects IRDL constraint operations."""
 
     def constraint(self, text: str) -> str:
@@ -518,7 +523,7 @@ class TypeConstraint:
     """A set of types; this one is the set of all types.
 
     Attributes:
-        summary: what to call a type of the set, for diagnostics and reference pages.
+        summary: the name of a type of the set in diagnostics and reference pages.
         fixed: the one type of the set in MLIR's own spelling, where there is just one.
     """
 
@@ -533,7 +538,7 @@ class TypeConstraint:
         return re.fullmatch(cls._pattern, text, re.DOTALL) is not None
 
     @classmethod
-    def irdl(cls, emitter: Emitter) -> str:
+    def irdl(cls, emitter: ConstraintEmitter) -> str:
         """Emit an IRDL constraint that holds the set, or the smallest larger set that IRDL can express."""
         return emitter.constraint(cls._irdl)
 
@@ -548,7 +553,7 @@ class OneOf(TypeConstraint):
         return text in cls.names
 
     @classmethod
-    def irdl(cls, emitter: Emitter) -> str:
+    def irdl(cls, emitter: ConstraintEmitter) -> str:
         return emitter.any_of([emitter.constraint(f"irdl.is {name}") for name in cls.names])
 
 
@@ -606,8 +611,8 @@ def alternatives(annotation: Any) -> tuple[type[TypeConstraint], ...]:
         TypeError: if something else than constraints stands there.
     """
     members = get_args(annotation) if get_origin(annotation) in (UnionType, Union) else (annotation,)
-    found = tuple(TypeConstraint if m is Any else m for m in members)
-    for m in found:
+    constraints = tuple(TypeConstraint if m is Any else m for m in members)
+    for m in constraints:
         if not (isinstance(m, type) and issubclass(m, TypeConstraint)):
             raise TypeError(f"{m!r} is not a type constraint")
-    return found
+    return constraints

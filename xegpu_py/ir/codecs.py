@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Protocol, Union, get_args, get_orig
 
 from mlir import ir
 
-from xegpu_py.ir.builtin import Emitter
+from xegpu_py.ir.builtin import ConstraintEmitter
 
 # Attribute codecs: how a value of an attribute stands in Python, in MLIR's own spelling, and in dialect syntax.
 #
@@ -86,16 +86,16 @@ class AttributeCodec:
         """
         return value
 
-    def irdl(self, emitter: Emitter) -> str:
+    def irdl(self, emitter: ConstraintEmitter) -> str:
         """Emit the constraint that holds such attributes."""
         return emitter.constraint("irdl.any")
 
     def _refuse(self, raw: object) -> ValueError:
         return ValueError(f"expected {self.summary}, but got '{raw}'")
 
-    def _checked(self, value: Any, kind: type) -> Any:
+    def _checked(self, value: Any, class_: type) -> Any:
         """A builder's argument, if it is of a type."""
-        if not isinstance(value, kind):
+        if not isinstance(value, class_):
             raise TypeError(f"expected {self.summary}, but got {value!r}")
         return value
 
@@ -134,7 +134,7 @@ class IntCodec(AttributeCodec):
             raise TypeError(f"expected {self.summary}, but got {value!r}")
         return int(value.__index__())
 
-    def irdl(self, emitter: Emitter) -> str:
+    def irdl(self, emitter: ConstraintEmitter) -> str:
         return emitter.constraint('irdl.base "#builtin.integer"')
 
 
@@ -145,8 +145,8 @@ class BoolCodec(AttributeCodec):
     _VALUES = ("false", "true")
 
     def read(self, cursor: Cursor, scope: Scope) -> bool:
-        for i, word in enumerate(self._VALUES):
-            if cursor.accept(word):
+        for i, literal in enumerate(self._VALUES):
+            if cursor.accept(literal):
                 return bool(i)
         raise cursor.expected(self.summary)
 
@@ -161,7 +161,7 @@ class BoolCodec(AttributeCodec):
     def coerce(self, value: Any) -> Any:
         return self._checked(value, bool)
 
-    def irdl(self, emitter: Emitter) -> str:
+    def irdl(self, emitter: ConstraintEmitter) -> str:
         return emitter.any_of([emitter.constraint(f"irdl.is {v}") for v in self._VALUES])
 
 
@@ -204,8 +204,8 @@ class StringCodec(AttributeCodec):
         return self._unescape(value)
 
     def _unescape(self, text: str) -> str:
-        meant = self._ESCAPE.sub(lambda m: self._NAMED.get(m[1]) or bytes([int(m[1], 16)]), text.encode())
-        return meant.decode("utf-8", "replace")
+        unescaped = self._ESCAPE.sub(lambda m: self._NAMED.get(m[1]) or bytes([int(m[1], 16)]), text.encode())
+        return unescaped.decode("utf-8", "replace")
 
     def decode(self, raw: str) -> str:
         if not (len(raw) > 1 and raw[0] == raw[-1] == '"'):
@@ -224,7 +224,7 @@ class StringCodec(AttributeCodec):
     def coerce(self, value: Any) -> Any:
         return self._checked(value, str)
 
-    def irdl(self, emitter: Emitter) -> str:
+    def irdl(self, emitter: ConstraintEmitter) -> str:
         return emitter.constraint('irdl.base "#builtin.string"')
 
 
@@ -242,12 +242,12 @@ class _OneOf(AttributeCodec):
         return value
 
     def coerce(self, value: Any) -> Any:
-        found = super().coerce(value)
-        if found not in self.values:
+        coerced = super().coerce(value)
+        if coerced not in self.values:
             raise ValueError(f"expected {self.summary}, but got {value!r}")
-        return found
+        return coerced
 
-    def irdl(self, emitter: Emitter) -> str:
+    def irdl(self, emitter: ConstraintEmitter) -> str:
         return emitter.any_of([emitter.constraint(f"irdl.is {self.encode(v)}") for v in self.values])
 
 
@@ -260,11 +260,11 @@ class WordCodec(_OneOf, StringCodec):
 
     def read(self, cursor: Cursor, scope: Scope) -> Any:
         start = cursor.skip()
-        word = cursor.string() or cursor.word()
-        if word not in self.values:
+        keyword = cursor.string() or cursor.word()
+        if keyword not in self.values:
             cursor.pos = start
             raise cursor.expected(self.summary)
-        return word
+        return keyword
 
     def write(self, value: str) -> str:
         return value
@@ -313,7 +313,7 @@ class IntArrayCodec(AttributeCodec):
         except TypeError:
             raise TypeError(f"expected {self.summary}, but got {value!r}") from None
 
-    def irdl(self, emitter: Emitter) -> str:
+    def irdl(self, emitter: ConstraintEmitter) -> str:
         return emitter.constraint('irdl.base "#builtin.dense_array"')
 
 
@@ -332,9 +332,9 @@ class TypeCodec(AttributeCodec):
 class IntEnumCodec(IntCodec):
     """A case of an upstream enum that MLIR holds as a 64-bit integer."""
 
-    def __init__(self, cases: type[Enum]) -> None:
-        self.cases = cases
-        self.summary = f"one of {', '.join(sorted(c.name for c in cases))}"
+    def __init__(self, enum_class: type[Enum]) -> None:
+        self.cases = enum_class
+        self.summary = f"one of {', '.join(sorted(c.name for c in enum_class))}"
 
     def starts(self, cursor: Cursor) -> bool:
         return AttributeCodec.starts(self, cursor)
@@ -346,15 +346,15 @@ class IntEnumCodec(IntCodec):
             if cursor.accept(":"):
                 cursor.type_text()
             return self._case(lambda: self.cases(number), number, cursor, start)
-        word = cursor.string() or cursor.word()
-        return self._case(lambda: self.cases[word or ""], word, cursor, start)
+        keyword = cursor.string() or cursor.word()
+        return self._case(lambda: self.cases[keyword or ""], keyword, cursor, start)
 
-    def _case(self, find: Callable[[], Any], found: object, cursor: Cursor, offset: int) -> Any:
+    def _case(self, find: Callable[[], Any], case_value: object, cursor: Cursor, offset: int) -> Any:
         try:
             return find()
         except (KeyError, ValueError):
-            what = cursor.peek_token() if found is None else f"'{found}'"
-            raise cursor.fault(f"expected {self.summary}, but got {what}", offset) from None
+            token_text = cursor.peek_token() if case_value is None else f"'{case_value}'"
+            raise cursor.fault(f"expected {self.summary}, but got {token_text}", offset) from None
 
     def decode(self, raw: str) -> Any:
         number = super().decode(raw)
@@ -410,14 +410,14 @@ def _codec_of_class(cls: Any, optional: bool) -> AttributeCodec:
     return cls.codec(optional)
 
 
-def register_codec(cases: type[Enum], codec: AttributeCodec) -> None:
+def register_codec(enum_class: type[Enum], codec: AttributeCodec) -> None:
     """Let an enum stand for its cases in annotations."""
-    _CODECS[cases] = codec
+    _CODECS[enum_class] = codec
 
 
-def register_int_enum(cases: type[Enum]) -> None:
+def register_int_enum(enum_class: type[Enum]) -> None:
     """Let an upstream enum, which MLIR holds as an integer, be an attribute of ops."""
-    register_codec(cases, IntEnumCodec(cases))
+    register_codec(enum_class, IntEnumCodec(enum_class))
 
 
 # A reading position in MLIR text, and the tokens that dialect syntax is made of.
@@ -504,9 +504,11 @@ class Cursor:
         start = self.skip()
         if not self.text.startswith(literal, start):
             return False
-        end = start + len(literal)
-        word = literal[-1].isalnum() or literal[-1] == "_"
-        return not (word and end < len(self.text) and (self.text[end].isalnum() or self.text[end] in "_$"))
+        token_end = start + len(literal)
+        is_word = literal[-1].isalnum() or literal[-1] == "_"
+        return not (
+            is_word and token_end < len(self.text) and (self.text[token_end].isalnum() or self.text[token_end] in "_$")
+        )
 
     def accept(self, literal: str) -> bool:
         """Consume `literal` if it is the next token."""
@@ -552,12 +554,12 @@ class Cursor:
         Raises:
             SyntaxFault: if an extent is `?`.
         """
-        found = []
+        sizes = []
         while m := self.match(_DIMENSION):
             if m[1] == "?":
                 raise self.fault(f"the shape of {of} must be static", m.start())
-            found.append(int(m[1]))
-        return tuple(found)
+            sizes.append(int(m[1]))
+        return tuple(sizes)
 
     def string(self) -> str | None:
         """The contents of a string literal."""
@@ -604,11 +606,11 @@ class Cursor:
             raise self.expected("a type")
         return self.symbol_text("a type")
 
-    def symbol_text(self, what: str = "an attribute") -> str:
+    def symbol_text(self, symbol_kind: str = "an attribute") -> str:
         """The text of a name, of an alias, or of a `name<...>`."""
         start = self.skip()
         if not self.match(_SYMBOL):
-            raise self.expected(what)
+            raise self.expected(symbol_kind)
         if self.text.startswith("<", self.pos):
             self.balanced()
         return _plain(self.text[start : self.pos])
@@ -643,7 +645,7 @@ def _plain(text: str) -> str:
 
 def split_list(text: str) -> list[str]:
     """The parts of a list that commas outside brackets and strings divide; no parts in an empty list."""
-    parts, start, opened = [], 0, 0
+    items, start, opened = [], 0, 0
     for m in _NESTED.finditer(text):
         token = m[0]
         if token in _CLOSING:
@@ -651,7 +653,7 @@ def split_list(text: str) -> list[str]:
         elif token in (")", "]", "}", ">"):
             opened -= 1
         elif token == "," and not opened:
-            parts.append(text[start : m.start()].strip())
+            items.append(text[start : m.start()].strip())
             start = m.end()
-    last = text[start:].strip()
-    return [*parts, last] if parts or last else []
+    last_item = text[start:].strip()
+    return [*items, last_item] if items or last_item else []

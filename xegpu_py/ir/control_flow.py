@@ -1,4 +1,4 @@
-"""Which values control flow forwards: operands and yielded values become block arguments and results."""
+"""Values that control flow forwards: operands and yielded values become block arguments and results."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def yielded(block: ir.Block) -> list[ir.Value]:
 
 def masked_op(op: ir.Operation) -> ir.Operation | None:
     """The op inside a `vector.mask`; None if it is empty."""
-    inner = [o.operation for o in op.regions[0].blocks[0] if o.operation.name != "vector.yield"]
-    return inner[0] if inner else None
+    masked_ops = [o.operation for o in op.regions[0].blocks[0] if o.operation.name != "vector.yield"]
+    return masked_ops[0] if masked_ops else None
 
 
 def successor_operands(op: ir.Operation) -> list[tuple[ir.Block, range]]:
-    """For each successor of a terminator of `cf`, the numbers of the operands that become its arguments."""
+    """Return, for each successor of a terminator of `cf`, the numbers of the operands that become its arguments."""
     successors = list(op.successors)
     if not successors:
         return []
@@ -48,11 +48,11 @@ def successor_operands(op: ir.Operation) -> list[tuple[ir.Block, range]]:
     elif op.name == "cf.switch":
         default = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])[1]
         sizes = [default, *ir.DenseI32ArrayAttr(op.attributes["case_operand_segments"])]
-    found, first = [], len(op.operands) - sum(sizes)
+    operand_ranges, first_operand = [], len(op.operands) - sum(sizes)
     for block, size in zip(successors, sizes, strict=True):
-        found.append((block, range(first, first + size)))
-        first += size
-    return found
+        operand_ranges.append((block, range(first_operand, first_operand + size)))
+        first_operand += size
+    return operand_ranges
 
 
 def forwarded(op: ir.Operation) -> Iterator[tuple[list[Use], list[ir.Value]]]:
@@ -65,21 +65,21 @@ def forwarded(op: ir.Operation) -> Iterator[tuple[list[Use], list[ir.Value]]]:
     name = op.name
     if name == "scf.for":
         block = op.regions[0].blocks[0]
-        arguments, end = list(block.arguments)[1:], terminator(block)
+        arguments, yield_op = list(block.arguments)[1:], terminator(block)
         for i, (argument, result) in enumerate(zip(arguments, op.results, strict=True)):
-            yield [(op, 3 + i), (end, i)], [argument, result]
+            yield [(op, 3 + i), (yield_op, i)], [argument, result]
     elif name == "scf.while":
-        before, after = (r.blocks[0] for r in op.regions)
-        ends = terminator(before), terminator(after)
-        for i, argument in enumerate(before.arguments):
-            yield [(op, i), (ends[1], i)], [argument]
-        for i, (argument, result) in enumerate(zip(after.arguments, op.results, strict=True)):
-            yield [(ends[0], 1 + i)], [argument, result]
+        before_block, after_block = (r.blocks[0] for r in op.regions)
+        terminators = terminator(before_block), terminator(after_block)
+        for i, argument in enumerate(before_block.arguments):
+            yield [(op, i), (terminators[1], i)], [argument]
+        for i, (argument, result) in enumerate(zip(after_block.arguments, op.results, strict=True)):
+            yield [(terminators[0], 1 + i)], [argument, result]
     elif name in STRUCTURED:
-        last = [terminator(block) for block in blocks_in(op)]
-        last = [end for end in last if end.name == "scf.yield"]
+        terminators = [terminator(block) for block in blocks_in(op)]
+        terminators = [yield_op for yield_op in terminators if yield_op.name == "scf.yield"]
         for i, result in enumerate(op.results):
-            yield [(end, i) for end in last], [result]
+            yield [(yield_op, i) for yield_op in terminators], [result]
     elif name.startswith("cf."):
         for block, numbers in successor_operands(op):
             for argument, number in zip(block.arguments, numbers, strict=True):
@@ -105,8 +105,14 @@ def sources(value: ir.Value) -> list[ir.Value] | None:
             return None
         op = parent.operation
         if len(op.regions) and len(op.regions[0].blocks) > 1 and owner != op.regions[0].blocks[0]:
-            ends = [terminator(b) for b in op.regions[0].blocks]
-            return [u.operands[n] for end in ends for uses, to in forwarded(end) if value in to for u, n in uses]
+            terminators = [terminator(b) for b in op.regions[0].blocks]
+            return [
+                u.operands[n]
+                for yield_op in terminators
+                for uses, to in forwarded(yield_op)
+                if value in to
+                for u, n in uses
+            ]
     else:
         op = owner.operation
     if op.name not in STRUCTURED:
@@ -127,9 +133,9 @@ def ancestor_in(op: ir.Operation, block: ir.Block) -> ir.Operation | None:
     return None
 
 
-def dominates(op: ir.Operation, other: ir.Operation) -> bool:
+def dominates(op: ir.Operation, later: ir.Operation) -> bool:
     """Whether an op is before another op, or before an ancestor of it, in the same block."""
-    at = ancestor_in(other, op.block)
+    at = ancestor_in(later, op.block)
     return at is not None and bool(op.is_before_in_block(at))
 
 
@@ -148,8 +154,8 @@ class UnionFind(Generic[T]):
         """The representative of an item's set."""
         parent = self._parent
         root, hops = item, 0
-        while (above := parent.get(root)) is not None:
-            root, hops = above, hops + 1
+        while (parent_item := parent.get(root)) is not None:
+            root, hops = parent_item, hops + 1
         # Items whose parent is not the representative get it as their parent.
         for _ in range(hops - 1):
             parent[item], item = root, parent[item]
@@ -157,9 +163,9 @@ class UnionFind(Generic[T]):
 
     def join(self, items: Iterable[T]) -> None:
         """Join the sets of these items; the representative is that of the first item."""
-        first, *others = items
-        root = self.find(first)
-        for item in others:
+        first_item, *other_items = items
+        root = self.find(first_item)
+        for item in other_items:
             other = self.find(item)
             if other != root:
                 self._parent[other] = root

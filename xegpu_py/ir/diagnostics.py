@@ -46,7 +46,7 @@ _ALIAS = re.compile(r"^[ \t]*([#!][A-Za-z_][\w$.-]*)[ \t]*=", re.MULTILINE)
 _ALIAS_USE = re.compile(r"[#!][A-Za-z_][\w$.-]*")
 
 SEPARATOR = "// -----"
-"""What a line between two pieces of a file begins with, unless another marker is given."""
+"""The default marker: the beginning of a line between two pieces of a file."""
 
 _DEPTH_STEP = np.zeros(256, np.int8)
 
@@ -88,8 +88,8 @@ class Source(Struct, frozen=True, dict=True):
         if not 0 <= index < len(self.line_starts):
             return None
         start = self.line_starts[index]
-        end = self.text.find("\n", start)
-        return self.text[start : end if end >= 0 else len(self.text)]
+        line_end = self.text.find("\n", start)
+        return self.text[start : line_end if line_end >= 0 else len(self.text)]
 
     def error(self, offset: int, message: str, *notes: str) -> DiagnosticError:
         """A located error, to be raised by the caller."""
@@ -105,8 +105,8 @@ class Source(Struct, frozen=True, dict=True):
             start = m.end()
         yield self._piece(start, len(self.text))
 
-    def _piece(self, start: int, end: int) -> Source:
-        return Source(self.text[start:end], self.name, self.first_line + self.text.count("\n", 0, start))
+    def _piece(self, start: int, line_end: int) -> Source:
+        return Source(self.text[start:line_end], self.name, self.first_line + self.text.count("\n", 0, start))
 
     def check_nesting(self) -> None:
         """Refuse text nested deeper than `MAX_NESTING`.
@@ -131,9 +131,9 @@ class Source(Struct, frozen=True, dict=True):
         """
         if "0" * (MAX_DIGITS + 1) not in self.text.translate(_ZEROS):
             return
-        found = _LONG_NUMBER.search(self._bare)
-        if found:
-            raise self.error(found.start(), f"number must not have more than {MAX_DIGITS} digits")
+        match = _LONG_NUMBER.search(self._bare)
+        if match:
+            raise self.error(match.start(), f"number must not have more than {MAX_DIGITS} digits")
 
     def check_arrays(self) -> None:
         """Refuse `array<index: 1>`, on which MLIR 22 ends the process, and aliases as types of such elements.
@@ -141,10 +141,10 @@ class Source(Struct, frozen=True, dict=True):
         Raises:
             DiagnosticError: at the first one.
         """
-        found = "array" in self.text and _ARRAY_OF_INDICES.search(self._bare)
-        if found:
+        match = "array" in self.text and _ARRAY_OF_INDICES.search(self._bare)
+        if match:
             note = "write array<i64: ...>, or another type out, not as an alias"
-            raise self.error(found.start(), "elements of 'array' must be integers or floats of known width", note)
+            raise self.error(match.start(), "elements of 'array' must be integers or floats of known width", note)
 
     def check_dialects(self) -> None:
         """Refuse MLIR's dialect `transform`: it loads upstream's C++ `xegpu`, whose name ours has, and MLIR aborts.
@@ -160,10 +160,10 @@ class Source(Struct, frozen=True, dict=True):
             is_op = is_op and not self.text.startswith("@", m.start() - 1)
             return m[0] if is_op else " " * len(m[0])
 
-        found = _TRANSFORM.search(_OPAQUE.sub(shown, self.text))
-        if found:
+        match = _TRANSFORM.search(_OPAQUE.sub(shown, self.text))
+        if match:
             note = "apply its sequences first: mlir-opt --transform-interpreter"
-            raise self.error(found.start(), "dialect 'transform' cannot be read beside 'xegpu'", note)
+            raise self.error(match.start(), "dialect 'transform' cannot be read beside 'xegpu'", note)
 
     def check_aliases(self) -> None:
         """Refuse aliases that are longer than `MAX_ALIAS` with all aliases in them written out.
@@ -173,21 +173,20 @@ class Source(Struct, frozen=True, dict=True):
         """
         sizes: dict[str, int] = {}
         for m in _ALIAS.finditer(self.text):
-            end, depth = m.end(), 0
-            while end < len(self.text):
-                start, end = end, (self.text.find("\n", end) + 1 or len(self.text))
-                line = self.text[start:end].replace("->", "")
+            alias_end, depth = m.end(), 0
+            while alias_end < len(self.text):
+                start, alias_end = alias_end, (self.text.find("\n", alias_end) + 1 or len(self.text))
+                line = self.text[start:alias_end].replace("->", "")
                 depth += sum(map(line.count, "([{<")) - sum(map(line.count, ")]}>"))
                 if depth <= 0:
                     break
-            body = self.text[m.end() : end]
+            body = self.text[m.end() : alias_end]
             sizes[m[1]] = len(body) + sum(sizes.get(name, 0) for name in _ALIAS_USE.findall(body))
             if sizes[m[1]] > MAX_ALIAS:
                 raise self.error(m.start(1), f"alias '{m[1]}' has more than {MAX_ALIAS} characters when written out")
 
     @property
     def _bare(self) -> str:
-        """The text with blanks for comments and strings."""
         return _OPAQUE.sub(lambda m: " " * len(m[0]), self.text)
 
 
@@ -208,8 +207,8 @@ def decode_utf8(data: bytes, name: str) -> Source:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as e:
-        before = Source(data[: e.start].decode("utf-8"), name)
-        raise before.error(len(before.text), f"byte 0x{data[e.start]:02x} is not valid UTF-8") from None
+        prefix = Source(data[: e.start].decode("utf-8"), name)
+        raise prefix.error(len(prefix.text), f"byte 0x{data[e.start]:02x} is not valid UTF-8") from None
     source = Source(text, name)
     nul = text.find("\0")
     if nul >= 0:
@@ -250,10 +249,10 @@ def watch_steps() -> mmap.mmap:
     return _step
 
 
-def enter(what: str, where: Position) -> None:
-    """Note what MLIR is about to do; see `watch_steps`."""
+def enter(step: str, where: Position) -> None:
+    """Note the next step of MLIR; see `watch_steps`."""
     if _step is not None:
-        text = f"{where}: error: {what} ended the process".encode()[: len(_step)]
+        text = f"{where}: error: {step} ended the process".encode()[: len(_step)]
         _step[:] = text.ljust(len(_step), b"\0")
 
 
@@ -314,8 +313,8 @@ class Diagnostic(Struct, frozen=True):
             out.append(f"{paint(f'{d.position}:', _BOLD)} {paint(f'{d.severity}:', _COLORS[d.severity])} {message}")
             line = _find_line(d.position, sources)
             if line is not None:
-                shown, caret = _excerpt(line, d.position.column)
-                out += [shown, caret[:-1] + paint(caret[-1], _CARET)] if d.position.column else [shown]
+                excerpt, caret = _excerpt(line, d.position.column)
+                out += [excerpt, caret[:-1] + paint(caret[-1], _CARET)] if d.position.column else [excerpt]
         return "\n".join(out)
 
 
@@ -331,11 +330,11 @@ def _find_line(position: Position, sources: Sequence[Lines]) -> str | None:
 def _excerpt(line: str, column: int) -> tuple[str, str]:
     start = max(0, column - _SHOWN_COLUMNS // 2) if len(line) > _SHOWN_COLUMNS else 0
     # Control characters would change the state of a terminal.
-    shown = "".join(
+    excerpt = "".join(
         c if c == "\t" or c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line[start : start + _SHOWN_COLUMNS]
     )
-    before = "".join(c if c == "\t" else " " for c in shown[: column - 1 - start])
-    return shown, before + "^"
+    indent = "".join(c if c == "\t" else " " for c in excerpt[: column - 1 - start])
+    return excerpt, indent + "^"
 
 
 class DiagnosticError(Exception):
@@ -356,7 +355,7 @@ class DiagnosticError(Exception):
 
 
 def position_of(location: ir.Location) -> Position:
-    """Where in a file an MLIR location points: through names, call sites and fusions to the first file position."""
+    """Return the file position of an MLIR location: through names, call sites and fusions to the first one."""
     pending = [location]
     while pending:
         loc = narrowed(pending.pop())
@@ -410,9 +409,9 @@ def remark(op: ir.Operation, message: str, *notes: str) -> None:
     remarks = _REMARKS.get()
     if remarks is None:
         return
-    found = replace(op_error(op, message, *notes), severity="remark")
-    if found not in remarks:
-        remarks.append(found)
+    diagnostic = replace(op_error(op, message, *notes), severity="remark")
+    if diagnostic not in remarks:
+        remarks.append(diagnostic)
 
 
 # `-verify-diagnostics`: diagnostics that a source's comments expect, against those that arose.
@@ -444,9 +443,9 @@ def mismatches(source: Source, arose: Sequence[Diagnostic]) -> list[Diagnostic]:
     pending = _expectations(source)
     out = []
     for d in (flat for diagnostic in arose for flat in diagnostic.flat()):
-        met = next((e for e in pending if e.meets(d)), None)
-        if met:
-            pending.remove(met)
+        expectation = next((e for e in pending if e.meets(d)), None)
+        if expectation:
+            pending.remove(expectation)
         elif d.severity != "note":
             out.append(Diagnostic("error", f"unexpected {d.severity}: {d.message}", d.position))
     out += [Diagnostic("error", f'expected {e.severity} "{e.text}" was not produced', e.position) for e in pending]
@@ -494,5 +493,5 @@ def _target(where: str | None, line: int, is_expectation: list[bool]) -> int | N
 def _pattern(text: str, regex: bool) -> re.Pattern[str]:
     if not regex:
         return re.compile(re.escape(text))
-    parts = re.split(r"\{\{(.*?)\}\}", text)
-    return re.compile("".join(f"(?:{p})" if i % 2 else re.escape(p) for i, p in enumerate(parts)))
+    segments = re.split(r"\{\{(.*?)\}\}", text)
+    return re.compile("".join(f"(?:{p})" if i % 2 else re.escape(p) for i, p in enumerate(segments)))

@@ -26,7 +26,7 @@ Shape = tuple[int, ...]
 
 
 class Reading(Protocol):
-    """What a rule reads of an op."""
+    """The properties of an op that a rule reads."""
 
     @property
     def shape(self) -> Shape:
@@ -53,49 +53,58 @@ class View(Struct, frozen=True):
     @property
     def order(self) -> list[int]:
         """The operand's dimensions that are not fixed, counted among each other, in the order of the result's."""
-        kept = [d for d in self.dims if d >= 0]
-        return sorted(range(len(kept)), key=kept.__getitem__)
+        free_dims = [d for d in self.dims if d >= 0]
+        return sorted(range(len(free_dims)), key=free_dims.__getitem__)
 
     def of(self, a: Array) -> Array:
         """The elements of an array of the operand's shape."""
-        part = a[tuple(f if d < 0 else slice(f, f + self.shape[d]) for d, f in zip(self.dims, self.first))]
+        selected = a[tuple(f if d < 0 else slice(f, f + self.shape[d]) for d, f in zip(self.dims, self.first))]
         unit = [n if d in self.dims else 1 for d, n in enumerate(self.shape)]
-        return np.broadcast_to(np.transpose(part, self.order).reshape(unit), self.shape)
+        return np.broadcast_to(np.transpose(selected, self.order).reshape(unit), self.shape)
 
     def box(self, box: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
         """The part of the operand that a part of the result has: (first, count) along each dimension."""
         return tuple((f, 1) if d < 0 else (f + box[d][0], box[d][1]) for d, f in zip(self.dims, self.first))
 
-    def around(self, *inner: int) -> View:
+    def around(self, *inner_sizes: int) -> View:
         """The view of vectors that have more dimensions of these sizes, the innermost ones."""
-        more = range(len(self.shape), len(self.shape) + len(inner))
-        return View((*self.shape, *inner), (*self.dims, *more), (*self.first, *[0] * len(inner)))
+        inner_dims = range(len(self.shape), len(self.shape) + len(inner_sizes))
+        return View((*self.shape, *inner_sizes), (*self.dims, *inner_dims), (*self.first, *[0] * len(inner_sizes)))
 
-    def grouped(self, each: int) -> View | None:
+    def grouped(self, group_size: int) -> View | None:
         """The view of rows in groups of so many elements; None if it divides groups."""
-        last = len(self.shape) - 1
-        if not self.dims or self.dims[-1] != last or self.shape[last] % each or self.first[-1] % each:
+        last_dim = len(self.shape) - 1
+        if (
+            not self.dims
+            or self.dims[-1] != last_dim
+            or self.shape[last_dim] % group_size
+            or self.first[-1] % group_size
+        ):
             return None
-        return View((*self.shape[:-1], self.shape[-1] // each), self.dims, (*self.first[:-1], self.first[-1] // each))
+        return View(
+            (*self.shape[:-1], self.shape[-1] // group_size),
+            self.dims,
+            (*self.first[:-1], self.first[-1] // group_size),
+        )
 
 
 # Views, given the shape of the operand.
 
 
-def _broadcast(op: Reading, given: Shape) -> View:
+def _broadcast(op: Reading, shape: Shape) -> View:
     """Elements repeated along new outer dimensions, and along those of size 1."""
-    lead = len(op.shape) - len(given)
-    dims = tuple(lead + i if n == op.shape[lead + i] else -1 for i, n in enumerate(given))
-    return View(op.shape, dims, (0,) * len(given))
+    lead = len(op.shape) - len(shape)
+    dims = tuple(lead + i if n == op.shape[lead + i] else -1 for i, n in enumerate(shape))
+    return View(op.shape, dims, (0,) * len(shape))
 
 
-def _transpose(op: Reading, given: Shape) -> View:
+def _transpose(op: Reading, shape: Shape) -> View:
     """Dimensions in another order."""
     order = list(op.attribute("permutation"))
-    return View(op.shape, tuple(map(order.index, range(len(given)))), (0,) * len(given))
+    return View(op.shape, tuple(map(order.index, range(len(shape)))), (0,) * len(shape))
 
 
-def _extract(op: Reading, given: Shape) -> View | None:
+def _extract(op: Reading, shape: Shape) -> View | None:
     """The element, or the elements of the inner dimensions, at a position; None if it is given by operands."""
     at = op.attribute("static_position")
     return None if DYNAMIC in at else _inner(op.shape, at)
@@ -105,10 +114,9 @@ def _inner(shape: Shape, at: Sequence[int]) -> View:
     return View(shape, (*[-1] * len(at), *range(len(shape))), (*at, *[0] * len(shape)))
 
 
-def _slice(op: Reading, given: Shape) -> View:
-    """A part."""
+def _slice(op: Reading, shape: Shape) -> View:
     offsets = op.attribute("offsets")
-    return View(op.shape, tuple(range(len(given))), (*offsets, *[0] * (len(given) - len(offsets))))
+    return View(op.shape, tuple(range(len(shape))), (*offsets, *[0] * (len(shape) - len(offsets))))
 
 
 VIEWS: dict[str, Callable[[Reading, Shape], View | None]] = {
@@ -147,7 +155,9 @@ def view_of(op: ir.Operation) -> View | None:
 
 
 def permutation_of(op: ir.Operation | None) -> tuple[int, ...] | None:
-    """For an op that reorders dimensions, the operand's dimension that each dimension of the result is; else None."""
+    """Return the operand's dimension of each dimension of the result of an op that reorders dimensions; None for other
+    ops.
+    """
     return None if op is None or op.name != "vector.transpose" else tuple(_Op(op).attribute("permutation"))
 
 
@@ -158,22 +168,22 @@ def groups(a: Shape, b: Shape) -> list[tuple[range, range]] | None:
     """
     if math.prod(a) != math.prod(b):
         return None
-    found = []
+    dim_groups = []
     i = j = 0
     while i < len(a) or j < len(b):
         first_i, first_j = i, j
-        left = a[i] if i < len(a) else 1
-        right = b[j] if j < len(b) else 1
+        a_size = a[i] if i < len(a) else 1
+        b_size = b[j] if j < len(b) else 1
         i, j = min(i + 1, len(a)), min(j + 1, len(b))
-        while left != right:
-            if left < right:
-                left *= a[i]
+        while a_size != b_size:
+            if a_size < b_size:
+                a_size *= a[i]
                 i += 1
             else:
-                right *= b[j]
+                b_size *= b[j]
                 j += 1
-        found.append((range(first_i, i), range(first_j, j)))
-    return found
+        dim_groups.append((range(first_i, i), range(first_j, j)))
+    return dim_groups
 
 
 # Arrays.
@@ -184,9 +194,9 @@ Move = Callable[..., Any]
 
 def _viewed(rule: Callable[[Reading, Shape], View | None]) -> Move:
     def move(op: Reading, a: Array) -> Array:
-        found = rule(op, np.shape(a))
-        assert found is not None
-        return found.of(np.asarray(a))
+        view = rule(op, np.shape(a))
+        assert view is not None
+        return view.of(np.asarray(a))
 
     return move
 
@@ -194,8 +204,8 @@ def _viewed(rule: Callable[[Reading, Shape], View | None]) -> Move:
 def _position(op: Reading, dynamic: Iterable[Any], shape: Shape) -> tuple[int, ...] | None:
     """A position in a vector; None if it is outside, where the result is poison."""
     waiting = iter(dynamic)
-    found = tuple(int(next(waiting)) if n == DYNAMIC else n for n in op.attribute("static_position"))
-    return found if all(0 <= p < n for p, n in zip(found, shape)) else None
+    indices = tuple(int(next(waiting)) if n == DYNAMIC else n for n in op.attribute("static_position"))
+    return indices if all(0 <= p < n for p, n in zip(indices, shape)) else None
 
 
 def _extracted(op: Reading, a: Array, *dynamic: Any) -> Array:
@@ -206,34 +216,30 @@ def _extracted(op: Reading, a: Array, *dynamic: Any) -> Array:
 
 def _insert(op: Reading, value: Array, a: Array, *dynamic: Any) -> Array:
     """A vector with an element, or all elements of the inner dimensions, replaced."""
-    at, made = _position(op, dynamic, op.shape), np.array(a)
+    at, result = _position(op, dynamic, op.shape), np.array(a)
     if at is not None:
-        made[at] = value
-    return made
+        result[at] = value
+    return result
 
 
 def _insert_slice(op: Reading, value: Array, a: Array) -> Array:
-    """A vector with a part replaced."""
-    made, sizes = np.array(a), (*[1] * (a.ndim - value.ndim), *value.shape)
-    made[tuple(slice(o, o + n) for o, n in zip(op.attribute("offsets"), sizes))] = value
-    return made
+    result, sizes = np.array(a), (*[1] * (a.ndim - value.ndim), *value.shape)
+    result[tuple(slice(o, o + n) for o, n in zip(op.attribute("offsets"), sizes))] = value
+    return result
 
 
 def _shuffle(op: Reading, a: Array, b: Array) -> Array:
-    """Selected rows of two vectors."""
     rows = np.concatenate([np.atleast_1d(a), np.atleast_1d(b)])
     return rows[[max(i, 0) for i in op.attribute("mask")]]
 
 
 def _deinterleave(op: Reading, a: Array) -> tuple[Array, Array]:
-    """Even and odd elements."""
     return a[..., 0::2], a[..., 1::2]
 
 
 def _to_elements(op: Reading, a: Array) -> Any:
-    """The elements as single ones."""
-    found = tuple(np.asarray(v) for v in a.reshape(-1))
-    return found if len(found) > 1 else found[0]
+    elements = tuple(np.asarray(v) for v in a.reshape(-1))
+    return elements if len(elements) > 1 else elements[0]
 
 
 MOVES: dict[str, Move] = {
@@ -252,17 +258,17 @@ MOVES: dict[str, Move] = {
 
 
 def positions(op: ir.Operation) -> Any:
-    """For each result of an op, the positions of its elements: int64, of its shape.
+    """Return, for each result of an op, the source positions of its elements: int64, of its shape.
 
     The elements of all operands are counted in row-major order, those of the first operand first. Positions of parts
     must be constants.
     """
-    count, places = 0, []
+    count, sources = 0, []
     for value in op.operands:
         shape = shape_of(value)
-        places.append(np.arange(count, count + math.prod(shape)).reshape(shape))
+        sources.append(np.arange(count, count + math.prod(shape)).reshape(shape))
         count += math.prod(shape)
-    return MOVES[op.name](_Op(op), *places)
+    return MOVES[op.name](_Op(op), *sources)
 
 
 # Ops that move no elements.
@@ -275,5 +281,5 @@ def has_one_shape(op: ir.Operation) -> bool:
 
 def is_elementwise(op: ir.Operation) -> bool:
     """Whether an upstream op computes each element from elements at the same position and scalars."""
-    named = op.name.startswith(("arith.", "math.")) or op.name == "vector.fma"
-    return named and op.name != "arith.constant" and has_one_shape(op)
+    by_name = op.name.startswith(("arith.", "math.")) or op.name == "vector.fma"
+    return by_name and op.name != "arith.constant" and has_one_shape(op)

@@ -205,12 +205,12 @@ def print_op(
         enable_debug_info=debuginfo,
         print_generic_op_form=generic,
         use_local_scope=local_scope,
-        use_name_loc_as_prefix=names and any(dialect.names_from_locations for dialect in op.context.own),
+        use_name_loc_as_prefix=names and any(dialect.names_from_locations for dialect in op.context.irdl_dialects),
         assume_verified=verified,
     )
     if generic:
         return str(text)
-    return Printer(op.context.own, print_defaults).rewrite(text)
+    return Printer(op.context.irdl_dialects, print_defaults).rewrite(text)
 
 
 @checked
@@ -298,7 +298,7 @@ def parse_source(
     try:
         return _read(source, context, context.dialects_of(source.text) if dialects is None else dialects, verify)
     except DiagnosticError as e:
-        for offset, message in filter(None, (d.doubt(source.text) for d in context.own)):
+        for offset, message in filter(None, (d.doubt(source.text) for d in context.irdl_dialects)):
             note = Diagnostic("note", message, source.position(offset))
             e.diagnostics[0] = structs.replace(e.diagnostics[0], notes=(*e.diagnostics[0].notes, note))
         raise
@@ -372,13 +372,13 @@ def _file_of(location: mlir.Location) -> str:
 
 def from_mlir(error: mlir.MLIRError, context: Context, rewritten: Rewritten | None = None) -> list[Diagnostic]:
     """The diagnostics of an MLIR error, at positions in the user's text and in dialect syntax."""
-    printer = Printer(context.own)
+    printer = Printer(context.irdl_dialects)
     return [_from_mlir(d, printer, rewritten) for d in error.error_diagnostics]
 
 
 def from_diagnostic(info: Any, context: Context) -> Diagnostic:
     """A diagnostic that MLIR reports, in dialect syntax."""
-    return _from_mlir(info, Printer(context.own), None)
+    return _from_mlir(info, Printer(context.irdl_dialects), None)
 
 
 def _from_mlir(info: Any, printer: Printer, rewritten: Rewritten | None) -> Diagnostic:

@@ -1,4 +1,4 @@
-"""How an op is declared and built, and how its fields are read."""
+"""Declaration and builders of ops, and accessors of their fields."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class VerifyError(Exception):
     """An op that breaks a rule of its dialect.
 
     Attributes:
-        message: what is wrong.
+        message: the broken rule.
         notes: the rule, and the fix where there is one.
     """
 
@@ -77,7 +77,7 @@ class Operation(ir.OpView):  # type: ignore[misc]
         also_reads: further forms that are read, tried in this order after `assembly_format`.
         also_attributes: attributes that older text has on the op; `reads_as` takes them from `ParsedOp.extra`.
         flags: words that may stand alone in the attribute dictionary, and the (attribute, value) that they mean.
-        effects: what the op does beside making its results, of "read" and "write" (memory), "sync", "variables" and
+        effects: effects of the op beside its results, of "read" and "write" (memory), "sync", "variables" and
             "control"; None if that is not known.
         same_type: a field whose type need not be given, and the field that has the same one, which is verified.
         quoted: whether the name stands in quotes, as in MLIR's generic form.
@@ -166,43 +166,43 @@ class Operation(ir.OpView):  # type: ignore[misc]
         return results[0] if len(results) == 1 else tuple(results) if results else op
 
 
-def _segments(spec: OpSpec, which: str) -> list[int] | None:
-    if not spec.needs_segments(which):
+def _segments(spec: OpSpec, group_kind: str) -> list[int] | None:
+    if not spec.needs_segments(group_kind):
         return None
     sizes = {"single": [1], "optional": [0], "variadic": [-1], "mixed": [0] * MIXED}
-    return [size for g in spec.groups(which) for size in sizes["mixed" if g.mixed else g.arity]]
+    return [size for g in spec.groups(group_kind) for size in sizes["mixed" if g.mixed else g.arity]]
 
 
 def _accessors(spec: OpSpec) -> dict[str, Callable[[Any], Any]]:
-    made: dict[str, Callable[[Any], Any]] = {}
+    accessors: dict[str, Callable[[Any], Any]] = {}
     for i, operand in enumerate(spec.operands):
-        made[operand.name] = _value_accessor(spec, "operand", i)
+        accessors[operand.name] = _value_accessor(spec, "operand", i)
     for i, result in enumerate(spec.results):
-        made[result.name] = _value_accessor(spec, "result", i)
+        accessors[result.name] = _value_accessor(spec, "result", i)
     for attribute in spec.attributes.values():
-        made[attribute.name] = _attribute_accessor(attribute)
+        accessors[attribute.name] = _attribute_accessor(attribute)
     for name in spec.index_lists:
-        made[name] = _index_list_accessor(made[name], made[STATIC + name])
+        accessors[name] = _index_list_accessor(accessors[name], accessors[STATIC + name])
     for i, region in enumerate(spec.regions):
-        made[region.name] = _region_accessor(i)
-    return made
+        accessors[region.name] = _region_accessor(i)
+    return accessors
 
 
 _SIZES: Decoded[list[int]] = Decoded(list)
 
 
-def group_sizes(op: ir.OpView, which: str) -> list[int]:
+def group_sizes(op: ir.OpView, group_kind: str) -> list[int]:
     """The sizes of an op's operand or result groups."""
     spec, operation = op.spec, op.operation
-    values = operation.operands if which == "operand" else operation.results
-    segments = _SIZES[operation.attributes[SEGMENTS[which]]] if spec.needs_segments(which) else None
-    return spec.sizes(which, len(values), segments)
+    values = operation.operands if group_kind == "operand" else operation.results
+    segments = _SIZES[operation.attributes[SEGMENTS[group_kind]]] if spec.needs_segments(group_kind) else None
+    return spec.sizes(group_kind, len(values), segments)
 
 
-def _value_accessor(spec: OpSpec, which: str, index: int) -> Callable[[Any], Any]:
-    groups = spec.groups(which)
+def _value_accessor(spec: OpSpec, group_kind: str, index: int) -> Callable[[Any], Any]:
+    groups = spec.groups(group_kind)
     arity = groups[index].arity
-    operands, segments = which == "operand", SEGMENTS[which]
+    operands, segments = group_kind == "operand", SEGMENTS[group_kind]
     if all(g.arity == "single" for g in groups[: index + 1]):
         if operands:
             return lambda self: self.operation.operands[index]
@@ -213,21 +213,21 @@ def _value_accessor(spec: OpSpec, which: str, index: int) -> Callable[[Any], Any
         start = sum(sizes[:index])
         return start, start + sizes[index]
 
-    by_segments = Decoded(bounds) if spec.needs_segments(which) else None
+    by_segments = Decoded(bounds) if spec.needs_segments(group_kind) else None
     # Without segments one group has no fixed size: this one, or one before it.
-    after = len(groups) - 1 - index
+    groups_after = len(groups) - 1 - index
 
     def get(self: Any) -> Any:
         operation = self.operation
         values = operation.operands if operands else operation.results
         if by_segments is not None:
-            start, end = by_segments[operation.attributes[segments]]
+            start, stop = by_segments[operation.attributes[segments]]
         else:
-            end = len(values) - after
-            start = end - 1 if arity == "single" else index
+            stop = len(values) - groups_after
+            start = stop - 1 if arity == "single" else index
         if arity == "variadic":
-            return [values[i] for i in range(start, end)]
-        return values[start] if end > start else None
+            return [values[i] for i in range(start, stop)]
+        return values[start] if stop > start else None
 
     return get
 
@@ -238,19 +238,19 @@ _IMPLEMENTED: dict[tuple[str, type], bool] = {}
 def implements(op: ir.Operation, interface: type) -> bool:
     """Whether `op.opview` is of an interface or class. To ask `isinstance` takes five times as long."""
     key = op.name, interface
-    found = _IMPLEMENTED.get(key)
-    if found is None:
-        found = _IMPLEMENTED[key] = isinstance(op.opview, interface)
-    return found
+    result = _IMPLEMENTED.get(key)
+    if result is None:
+        result = _IMPLEMENTED[key] = isinstance(op.opview, interface)
+    return result
 
 
 def _index_list_accessor(operands: Callable[[Any], Any], static: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def get(self: Any) -> list[Any]:
-        found = list(static(self))
-        if d.DYNAMIC in found:
+        entries = list(static(self))
+        if d.DYNAMIC in entries:
             dynamic: Iterator[Any] = iter(operands(self))
-            return [next(dynamic) if v == d.DYNAMIC else v for v in found]
-        return found
+            return [next(dynamic) if v == d.DYNAMIC else v for v in entries]
+        return entries
 
     return get
 
@@ -261,8 +261,8 @@ def _attribute_accessor(attribute: AttributeField) -> Callable[[Any], Any]:
     name, default = attribute.name, attribute.default
 
     def get(self: Any) -> Any:
-        found = self.operation.attributes.get(name)
-        return default if found is None else decoded[found]
+        attribute = self.operation.attributes.get(name)
+        return default if attribute is None else decoded[attribute]
 
     return get
 
@@ -294,13 +294,15 @@ class _Signature:
         for name in required:
             parameters.append(inspect.Parameter(name, positional))
         # For an op without operands, a caller gives only the attributes.
-        alone = not required and not spec.operands
+        attributes_only = not required and not spec.operands
         for name in spec.order:
             if name not in required and not any(r.name == name for r in spec.regions):
                 parameters.append(
                     inspect.Parameter(
                         name,
-                        keyword if name in result_names or (name in spec.attributes and not alone) else positional,
+                        keyword
+                        if name in result_names or (name in spec.attributes and not attributes_only)
+                        else positional,
                         default=None,
                     )
                 )
@@ -323,20 +325,20 @@ def _make_init(cls: type[Operation], signature: _Signature) -> Callable[..., Non
 
     def __init__(*args: Any, **kwargs: Any) -> None:
         parameters, by_position = signature.parameters, signature.by_position
-        given = {**signature.defaults, **dict(zip(by_position, args)), **kwargs}
-        taken = by_position[: len(args)]
+        arguments = {**signature.defaults, **dict(zip(by_position, args)), **kwargs}
+        bound_names = by_position[: len(args)]
         if (
             len(args) > len(by_position)
-            or len(given) != len(signature.parameters)
-            or not kwargs.keys().isdisjoint(taken)
+            or len(arguments) != len(signature.parameters)
+            or not kwargs.keys().isdisjoint(bound_names)
         ):
             # This raises the exception that Python would raise.
             inspect.Signature(parameters).bind(*args, **kwargs)
-        d.met(cls.OPERATION_NAME)
-        operands, attributes = _operands_and_attributes(cls, given)
-        results = _result_types(cls, given, operands, attributes)
+        d.load_dialects_in(cls.OPERATION_NAME)
+        operands, attributes = _operands_and_attributes(cls, arguments)
+        results = _result_types(cls, arguments, operands, attributes)
         ir.OpView.__init__(
-            given["self"],
+            arguments["self"],
             cls.OPERATION_NAME,
             cls._ODS_REGIONS,
             cls._ODS_OPERAND_SEGMENTS,
@@ -344,8 +346,8 @@ def _make_init(cls: type[Operation], signature: _Signature) -> Callable[..., Non
             attributes={name: spec.attributes[name].codec.to_ir(value) for name, value in attributes.items()},
             results=_grouped(cls._ODS_RESULT_SEGMENTS, spec.results, results),
             operands=_grouped(cls._ODS_OPERAND_SEGMENTS, spec.operands, operands),
-            loc=given["loc"],
-            ip=given["ip"],
+            loc=arguments["loc"],
+            ip=arguments["ip"],
         )
 
     __init__.__doc__ = f"Build `{cls.OPERATION_NAME}`."
@@ -383,13 +385,13 @@ def _value(argument: Any, name: str) -> ir.Value:
 
 
 def _operands_and_attributes(
-    cls: type[Operation], given: Mapping[str, Any]
+    cls: type[Operation], arguments: Mapping[str, Any]
 ) -> tuple[dict[str, list[Any]], dict[str, Any]]:
     spec = cls.spec
     operands: dict[str, list[Any]] = {}
     attributes: dict[str, Any] = {}
     for group in spec.operands:
-        argument = given[group.name]
+        argument = arguments[group.name]
         if group.name in spec.index_lists:
             entries = [] if argument is None else list(argument)
             static = tuple(e if isinstance(e, int) else d.DYNAMIC for e in entries)
@@ -403,9 +405,9 @@ def _operands_and_attributes(
             if argument is None and group.arity == "single":
                 raise TypeError(f"'{group.name}' expects an SSA value, got None")
     for attribute in spec.attributes.values():
-        if attribute.name in spec.order and given[attribute.name] is not None:
+        if attribute.name in spec.order and arguments[attribute.name] is not None:
             try:
-                value = attribute.codec.coerce(given[attribute.name])
+                value = attribute.codec.coerce(arguments[attribute.name])
             except (TypeError, ValueError) as e:
                 raise type(e)(f"attribute '{attribute.name}' of '{cls.OPERATION_NAME}': {e}") from None
             if value != attribute.default:
@@ -415,21 +417,21 @@ def _operands_and_attributes(
 
 def _result_types(
     cls: type[Operation],
-    given: Mapping[str, Any],
+    arguments: Mapping[str, Any],
     operands: Mapping[str, list[ir.Value]],
     attributes: Mapping[str, Any],
 ) -> dict[str, list[ir.Type]]:
     types: dict[str, list[ir.Type]] = {}
     inferred: dict[str, str] | None = None
     for group in cls.spec.results:
-        argument = given[group.name]
+        argument = arguments[group.name]
         if argument is None and group.arity == "optional":
             types[group.name] = []
             continue
         if argument is None and group.fixed is None:
             if inferred is None:
-                known = {k: [str(v.type) for v in vs] for k, vs in operands.items()}
-                inferred = cls.infer(ParsedOp(types=known, attributes=dict(attributes)))
+                operand_types = {k: [str(v.type) for v in vs] for k, vs in operands.items()}
+                inferred = cls.infer(ParsedOp(types=operand_types, attributes=dict(attributes)))
             if group.name not in inferred:
                 raise TypeError(f"'{cls.OPERATION_NAME}' requires the result type as the argument '{group.name}'")
         spelled = argument if argument is not None else group.fixed or (inferred or {})[group.name]
@@ -496,9 +498,9 @@ def collapsed(groups: Sequence[ValueField], segments: Sequence[int]) -> list[int
     """The size of each group, from the sizes that MLIR holds, in which one of mixed types has `MIXED` entries."""
     sizes, start = [], 0
     for group in groups:
-        end = start + (MIXED if group.mixed else 1)
-        sizes.append(sum(segments[start:end]))
-        start = end
+        stop = start + (MIXED if group.mixed else 1)
+        sizes.append(sum(segments[start:stop]))
+        start = stop
     return sizes if start == len(segments) else []
 
 
@@ -538,36 +540,36 @@ class OpSpec(Struct, dict=True):
     def __post_init__(self) -> None:
         self._segmented: dict[str, bool] = {}
 
-    def groups(self, which: str) -> list[ValueField]:
+    def groups(self, group_kind: str) -> list[ValueField]:
         """The groups of "operand" or of "result"."""
-        return self.operands if which == "operand" else self.results
+        return self.operands if group_kind == "operand" else self.results
 
-    def needs_segments(self, which: str) -> bool:
+    def needs_segments(self, group_kind: str) -> bool:
         """Whether the sizes of the operand or result groups cannot be told from their sum."""
-        found = self._segmented.get(which)
-        if found is None:
-            groups = self.groups(which)
-            found = sum(g.arity != "single" for g in groups) > 1 or any(g.mixed for g in groups)
-            self._segmented[which] = found
-        return found
+        cached = self._segmented.get(group_kind)
+        if cached is None:
+            groups = self.groups(group_kind)
+            cached = sum(g.arity != "single" for g in groups) > 1 or any(g.mixed for g in groups)
+            self._segmented[group_kind] = cached
+        return cached
 
-    def sizes(self, which: str, total: int, segments: Sequence[int] | None) -> list[int]:
+    def sizes(self, group_kind: str, total: int, segments: Sequence[int] | None) -> list[int]:
         """The size of each operand or result group.
 
         Raises:
             ValueError: if `total` values cannot be divided so.
         """
-        groups = self.groups(which)
-        if self.needs_segments(which):
+        groups = self.groups(group_kind)
+        if self.needs_segments(group_kind):
             sizes = collapsed(groups, segments or ())
             if len(sizes) != len(groups) or sum(sizes) != total:
                 raise ValueError("segment sizes do not match the number of values")
             return sizes
         singles = [g.arity == "single" for g in groups]
-        rest = total - sum(singles)
-        if rest < 0 or (rest and all(singles)):
+        remaining = total - sum(singles)
+        if remaining < 0 or (remaining and all(singles)):
             raise ValueError(f"expected {len(groups)} values, but got {total}")
-        return [1 if single else rest for single in singles]
+        return [1 if single else remaining for single in singles]
 
 
 class ParsedOp(Struct):
@@ -597,8 +599,8 @@ class ParsedOp(Struct):
 def _unwrap(annotation: Any) -> tuple[Any, Arity]:
     origin = get_origin(annotation)
     if origin in (UnionType, Union):
-        inner = [a for a in get_args(annotation) if a is not type(None)]
-        return inner[0], "optional"
+        alternatives_ = [a for a in get_args(annotation) if a is not type(None)]
+        return alternatives_[0], "optional"
     if origin is Sequence:
         return get_args(annotation)[0], "variadic"
     return annotation, "single"
@@ -622,25 +624,25 @@ def spec_of(cls: type, interfaces: Sequence[type[Interface]] = (), mixed: frozen
             continue
         if hasattr(ir.OpView, name) and name != "result":
             raise TypeError(f"a field of {cls.__name__} cannot be named '{name}', which every op defines")
-        inner, arity = _unwrap(annotation)
+        inner_type, arity = _unwrap(annotation)
         marker = owner.__dict__.get(name, _ABSENT)
-        origin = get_origin(inner)
-        if inner is IndexList:
+        origin = get_origin(inner_type)
+        if inner_type is IndexList:
             spec.operands.append(ValueField(name, "variadic", (Index,)))
             spec.index_lists.append(name)
             static = STATIC + name
             spec.attributes[static] = AttributeField(static, codec_of(tuple[int, ...]), False, ())
-        elif inner is Region:
+        elif inner_type is Region:
             if arity == "variadic":
                 raise TypeError(f"region '{name}' of {cls.__name__} must not be variadic in an IRDL op")
             spec.regions.append(RegionField(name, arity == "optional"))
         elif origin in (Operand, Result):
             groups = spec.operands if origin is Operand else spec.results
-            groups.append(ValueField(name, arity, alternatives(get_args(inner)[0]), name in mixed))
+            groups.append(ValueField(name, arity, alternatives(get_args(inner_type)[0]), name in mixed))
         elif origin is Attribute:
             value = marker.value if isinstance(marker, Default) else None
             required = arity == "single" and not isinstance(marker, Default)
-            spec.attributes[name] = AttributeField(name, codec_of(get_args(inner)[0]), required, value)
+            spec.attributes[name] = AttributeField(name, codec_of(get_args(inner_type)[0]), required, value)
         else:
             raise TypeError(f"field '{name}' of {cls.__name__} must be an operand, result, attribute or region")
         spec.order.append(name)

@@ -35,13 +35,14 @@ _FOR_UPSTREAM_XEGPU = re.compile(r"xegpu|to-xevm-pipeline")
 
 _DOES_NOT_CONVERGE = "int-range-optimizations"
 """A pass that fails after its last iteration where a known number has a type without constants, such as ui32 (MLIR 22's
-`MaterializeKnownConstantValues`). What it has rewritten by then is valid."""
+`MaterializeKnownConstantValues`). The ops rewritten by then are valid."""
 
 _IMPLICIT_NESTS = ("{}", "func.func({})", "gpu.module({})", "gpu.module(gpu.func({}))")
 
 
 class Registered(ABC):
-    """What pipelines name. Subclasses are dataclasses whose fields are the options, registered with `register_pass`.
+    """The passes, by their names in pipelines. Subclasses are dataclasses whose fields are the options, registered with
+    `register_pass`.
 
     The docstring is what `--help` shows: its first line says what the pass does, and it shows IR before and after.
     """
@@ -180,13 +181,13 @@ def step(name: str, **options: bool | int | str) -> str:
     cls = pass_named(name)
     if cls is None:
         raise ValueError(f"there is no pass '{name}'")
-    known = cls.options()
-    words = []
-    for option, spec in known.items():
+    option_fields = cls.options()
+    settings = []
+    for option, spec in option_fields.items():
         value = options.get(spec.name, spec.default)
         if value != spec.default:
-            words.append(f"{option}={str(value).lower() if isinstance(value, bool) else value}")
-    return str(Step(name, " ".join(words)))
+            settings.append(f"{option}={str(value).lower() if isinstance(value, bool) else value}")
+    return str(Step(name, " ".join(settings)))
 
 
 class Nest(Struct, frozen=True):
@@ -209,14 +210,14 @@ def parse_pipeline(text: str) -> Nest:
     source = Source(text, "<pass-pipeline>")
     try:
         cursor = Cursor(text)
-        found = _read_item(cursor)
-        if not isinstance(found, Nest) or found.anchor not in (ROOT, "any"):
+        pipeline = _read_item(cursor)
+        if not isinstance(pipeline, Nest) or pipeline.anchor not in (ROOT, "any"):
             raise cursor.fault(f"a pipeline must start with '{ROOT}(...)'", 0)
         if not cursor.at_end():
             raise cursor.expected("the end of the pipeline")
     except SyntaxFault as fault:
         raise source.error(fault.offset, fault.message) from None
-    return found
+    return pipeline
 
 
 def _read_item(cursor: Cursor) -> Step | Nest:
@@ -263,10 +264,10 @@ def _refusal(pipeline: str) -> str:
 
 def step_problem(step: Step) -> str | None:
     """Why this is no step of a pipeline, or None."""
-    own = pass_named(step.name)
-    if own:
+    pass_class = pass_named(step.name)
+    if pass_class:
         try:
-            make_pass(own, step.options)
+            make_pass(pass_class, step.options)
         except ValueError as e:
             return str(e)
         return None
@@ -282,8 +283,8 @@ def step_problem(step: Step) -> str | None:
 
 
 def _near(name: str) -> str:
-    near = difflib.get_close_matches(name, pass_names(), 1)
-    return f"; did you mean '{near[0]}'?" if near else ""
+    similar = difflib.get_close_matches(name, pass_names(), 1)
+    return f"; did you mean '{similar[0]}'?" if similar else ""
 
 
 def _is_upstream(name: str) -> bool:
@@ -296,15 +297,15 @@ def make_pass(cls: type[Registered], options: str) -> Registered:
     Raises:
         ValueError: if the pass has no such option, or the value does not fit.
     """
-    known = cls.options()
-    given: dict[str, Any] = {}
-    for word in options.split():
-        name, has_value, value = word.partition("=")
-        if name not in known:
-            what = f"its options are {', '.join(known)}" if known else "it has none"
-            raise ValueError(f"pass '{cls.name}' has no option '{name}'; {what}")
-        given[known[name].name] = _option(cls, name, known[name], value if has_value else "true")
-    return cls(**given)
+    option_fields = cls.options()
+    arguments: dict[str, Any] = {}
+    for setting in options.split():
+        name, has_value, value = setting.partition("=")
+        if name not in option_fields:
+            options_text = f"its options are {', '.join(option_fields)}" if option_fields else "it has none"
+            raise ValueError(f"pass '{cls.name}' has no option '{name}'; {options_text}")
+        arguments[option_fields[name].name] = _option(cls, name, option_fields[name], value if has_value else "true")
+    return cls(**arguments)
 
 
 _OPTION_TYPES: dict[Any, type] = {spelling: kind for kind in (bool, int, str) for spelling in (kind, kind.__name__)}
@@ -312,13 +313,13 @@ _OPTION_TYPES: dict[Any, type] = {spelling: kind for kind in (bool, int, str) fo
 
 
 def _option(cls: type[Registered], name: str, field: dataclasses.Field[Any], value: str) -> Any:
-    wanted = _OPTION_TYPES.get(field.type) or get_type_hints(cls)[field.name]
-    if wanted is bool:
+    option_type = _OPTION_TYPES.get(field.type) or get_type_hints(cls)[field.name]
+    if option_type is bool:
         if value not in ("true", "false", "1", "0"):
             raise ValueError(f"option '{name}' of pass '{cls.name}' must be true or false, but got '{value}'")
         return value in ("true", "1")
     try:
-        return wanted(value)
+        return option_type(value)
     except ValueError:
         raise ValueError(f"invalid value '{value}' for option '{name}' of pass '{cls.name}'") from None
 
@@ -417,17 +418,17 @@ class Runner(Struct):
                 self._run_items(item.items, child, module)
 
     def _run_step(self, step: Step, op: ir.Operation, module: Module) -> None:
-        own = pass_named(step.name)
-        made = make_pass(own, step.options) if own else None
-        if isinstance(made, Pipeline):
-            self._run_items(parse_pipeline(f"{ROOT}({made.steps()})").items, op, module)
+        pass_class = pass_named(step.name)
+        instance = make_pass(pass_class, step.options) if pass_class else None
+        if isinstance(instance, Pipeline):
+            self._run_items(parse_pipeline(f"{ROOT}({instance.steps()})").items, op, module)
             return
         for listener in self.listeners:
             listener.before(step, op)
         start = time.perf_counter()
         try:
-            if isinstance(made, BodyPass):
-                made.run_with(op, module.bodies)
+            if isinstance(instance, BodyPass):
+                instance.run_with(op, module.bodies)
             else:
                 module.bodies.forget()
                 run_upstream(step, op)
@@ -443,13 +444,13 @@ class Runner(Struct):
 
     def _verify(self, op: ir.Operation, step: Step, module: Module) -> None:
         start = time.perf_counter()
-        found = problems(op, module.bodies)
+        diagnostics = problems(op, module.bodies)
         for listener in self.listeners:
             listener.verified(time.perf_counter() - start)
-        if found:
-            blame = Diagnostic("note", f"this op is invalid after pass '{step}'", found[0].position)
-            first = structs.replace(found[0], notes=(*found[0].notes, blame))
-            raise DiagnosticError([first, *found[1:]])
+        if diagnostics:
+            blame = Diagnostic("note", f"this op is invalid after pass '{step}'", diagnostics[0].position)
+            first_diagnostic = structs.replace(diagnostics[0], notes=(*diagnostics[0].notes, blame))
+            raise DiagnosticError([first_diagnostic, *diagnostics[1:]])
 
 
 def _children(op: ir.Operation, anchor: str) -> Iterator[ir.Operation]:

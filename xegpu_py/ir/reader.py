@@ -29,7 +29,7 @@ _HOLE = re.compile(rf"{_NAME.pattern[:-1]}|(?:(?<=\[)|(?<=, ))-?(?:0|[1-9]\d{{0,
 _HOLE_MARK = re.compile("\x00(\\d+)\x00")
 
 _REST = re.compile(r" (?:<?\{|: )")
-"""Where the attributes or types of an op begin, among which no index list is."""
+"""Start of the attributes or types of an op, among which no index list is."""
 
 _WORD = re.compile(r"[%@^!#]?[\w$.-]+|\S")
 
@@ -52,7 +52,7 @@ class Rewritten(Struct, dict=True):
     """A source in MLIR's own spelling.
 
     Attributes:
-        edits: what was replaced, except on lines that equal one read before but for SSA names.
+        edits: the replacements, except on lines that equal an earlier line but for SSA names.
     """
 
     source: Source
@@ -64,7 +64,7 @@ class Rewritten(Struct, dict=True):
         self._lines = Source(self.text, self.source.name)
 
     def source_offset(self, line: int, column: int) -> int:
-        """The source offset of a place in the rewritten text."""
+        """Return the source offset of a position in the rewritten text."""
         offset = self._lines.offset(line, column)
         i = bisect_right(self._starts, offset) - 1
         if i >= 0:
@@ -73,25 +73,29 @@ class Rewritten(Struct, dict=True):
                 return self._within(edit.start, offset, edit.source_start, edit.source_end)
             if self._lines.line_of(edit.end) == line:
                 return offset - edit.end + edit.source_end
-        start, copied = self._lines.offset(line, 1), self.source.offset(line, 1)
-        if self.source.text.startswith(self.text[start:offset], copied):
-            return copied + offset - start
+        start, source_start = self._lines.offset(line, 1), self.source.offset(line, 1)
+        if self.source.text.startswith(self.text[start:offset], source_start):
+            return source_start + offset - start
         # The line was read as an equal one was: what stands before and after the op is not replaced.
-        written = self.text[start : self._lines.offset(line + 1, 1)]
-        read = self.source.text[copied : self.source.offset(line + 1, 1)]
-        before, after = _common(written, read), _common(written[::-1], read[::-1])
-        if offset >= start + len(written) - after:
-            return copied + len(read) - len(written) + offset - start
-        return self._within(start + before, offset, copied + before, copied + len(read) - after)
+        new_line = self.text[start : self._lines.offset(line + 1, 1)]
+        read = self.source.text[source_start : self.source.offset(line + 1, 1)]
+        common_prefix, common_suffix = _common(new_line, read), _common(new_line[::-1], read[::-1])
+        if offset >= start + len(new_line) - common_suffix:
+            return source_start + len(read) - len(new_line) + offset - start
+        return self._within(
+            start + common_prefix, offset, source_start + common_prefix, source_start + len(read) - common_suffix
+        )
 
     def _within(self, start: int, offset: int, source_start: int, source_end: int) -> int:
-        """The source offset of a place in what begins at `start`: of the same word in the source, or of its start."""
-        word = _WORD.match(self.text, offset)
-        if word and offset > start:
+        """Return the source offset of a position in the op that begins at `start`: of the same word in the source, or
+        of its start.
+        """
+        token = _WORD.match(self.text, offset)
+        if token and offset > start:
             replaced = self.source.text[source_start:source_end]
-            found = re.search(rf"(?<![\w$.-]){re.escape(word[0])}(?![\w$-])", replaced)
-            if found:
-                return source_start + found.start()
+            match = re.search(rf"(?<![\w$.-]){re.escape(token[0])}(?![\w$-])", replaced)
+            if match:
+                return source_start + match.start()
         return source_start
 
     def shifted_lines(self) -> frozenset[int]:
@@ -102,7 +106,6 @@ class Rewritten(Struct, dict=True):
 
 
 def _common(a: str, b: str) -> int:
-    """The length of what two texts begin with alike."""
     return next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
 
 
@@ -123,31 +126,33 @@ class _Template(Struct):
 class _Line:
     """The generic form of a line with an op, with holes for SSA names and constants of index lists."""
 
-    def __init__(self, before: str, op: _Template, after: str, holes: Sequence[str]) -> None:
+    def __init__(self, line_prefix: str, op: _Template, line_suffix: str, holes: Sequence[str]) -> None:
         """From what was read of a line.
 
         Args:
-            before: the text before the op.
+            line_prefix: the text before the op.
             op: the generic form of the op.
-            after: the text after the op.
+            line_suffix: the text after the op.
             holes: the SSA names and constants of the whole line, in order.
 
         Raises:
             ValueError: if these are not just the SSA names, and the names and constants of the op.
         """
-        first, last = len(_NAME.findall(before)), len(holes) - len(_NAME.findall(after))
-        names = [i for i in range(first, last) if holes[i][0] == "%"]
-        numbers = [i for i in range(first, last) if holes[i][0] != "%"]
+        first_hole, last_hole = len(_NAME.findall(line_prefix)), len(holes) - len(_NAME.findall(line_suffix))
+        names = [i for i in range(first_hole, last_hole) if holes[i][0] == "%"]
+        numbers = [i for i in range(first_hole, last_hole) if holes[i][0] != "%"]
         if [holes[i] for i in names + numbers] != op.names + op.numbers:
             raise ValueError("the printed names or counts do not match those of the op")
-        own = "%s".join(piece.replace("%", "%%") for piece in op.pieces[::2])
-        outer = (_NAME.sub("\0", text).replace("%", "%%").replace("\0", "%s") for text in (before, after))
+        op_template = "%s".join(segment.replace("%", "%%") for segment in op.pieces[::2])
+        affix_templates = (
+            _NAME.sub("\0", text).replace("%", "%%").replace("\0", "%s") for text in (line_prefix, line_suffix)
+        )
         order = [
-            *range(first),
+            *range(first_hole),
             *((names + numbers)[use] for use in map(int, op.pieces[1::2])),
-            *range(last, len(holes)),
+            *range(last_hole, len(holes)),
         ]
-        self._format = own.join(outer)
+        self._format = op_template.join(affix_templates)
         self._order = None if order == list(range(len(holes))) else order
 
     def fill(self, holes: Sequence[str]) -> str:
@@ -157,18 +162,18 @@ class _Line:
 
 def _split(line: str) -> tuple[str, list[str]]:
     """A line without its SSA names and the constants in its index lists, as a key; these names and constants."""
-    rest = _REST.search(line)
-    at = rest.start() if rest else len(line)
+    attributes_start = _REST.search(line)
+    at = attributes_start.start() if attributes_start else len(line)
     head, tail = line[:at], line[at:]
-    pieces = _HOLE.split(head)
-    holes = pieces[1::2]
-    key = "\0".join(pieces[::2])
+    segments = _HOLE.split(head)
+    holes = segments[1::2]
+    key = "\0".join(segments[::2])
     if "[" in head:
         key += "".join(["%" if hole[0] == "%" else "#" for hole in holes])
     if "%" not in tail:
         return key + tail, holes
-    pieces = _NAME.split(tail)
-    return key + "\0".join(pieces[::2]), holes + pieces[1::2]
+    segments = _NAME.split(tail)
+    return key + "\0".join(segments[::2]), holes + segments[1::2]
 
 
 class Reader(TypeReader):
@@ -214,21 +219,21 @@ class Reader(TypeReader):
         self._out.append(text)
         self._length += len(text)
 
-    def _replace(self, start: int, end: int, text: str) -> None:
-        text += "\n" * (self.source.text.count("\n", start, end) - text.count("\n"))
-        self._edits.append(Edit(start, end, self._length, self._length + len(text)))
+    def _replace(self, start: int, source_end: int, text: str) -> None:
+        text += "\n" * (self.source.text.count("\n", start, source_end) - text.count("\n"))
+        self._edits.append(Edit(start, source_end, self._length, self._length + len(text)))
         self._emit(text)
 
-    def _range(self, start: int, end: int) -> None:
+    def _range(self, start: int, range_end: int) -> None:
         pos = start
-        while pos < end:
-            pos = self._line(self._known_lines(pos, end), end)
+        while pos < range_end:
+            pos = self._line(self._known_lines(pos, range_end), range_end)
 
-    def _known_lines(self, start: int, end: int) -> int:
+    def _known_lines(self, start: int, text_end: int) -> int:
         """Replace lines that equal others but for SSA names, up to the first line that must be read; its offset."""
         text, marks, memo = self.source.text, self._marks, self._memo
         pos = start
-        while 0 < (stop := text.find("\n", pos, pos + _MEMO_LINE) + 1) <= end:
+        while 0 < (stop := text.find("\n", pos, pos + _MEMO_LINE) + 1) <= text_end:
             line = text[pos:stop]
             for mark in marks:
                 if mark in line:
@@ -238,64 +243,64 @@ class Reader(TypeReader):
                 pos = stop
                 continue
             key, holes = _split(line)
-            known = memo.get(key)
-            if known is None:
+            cached_line = memo.get(key)
+            if cached_line is None:
                 break
-            self._emit(known.fill(holes))
+            self._emit(cached_line.fill(holes))
             pos = stop
         return pos
 
-    def _line(self, start: int, end: int) -> int:
+    def _line(self, start: int, text_end: int) -> int:
         """Replace our ops, types and attributes from `start` to the end of a line; the offset of the next line."""
-        text, done, pos = self.source.text, start, start
-        stop = _line_end(text, start, end)
-        found = 0
+        text, copied_to, pos = self.source.text, start, start
+        stop = _line_end(text, start, text_end)
+        replaced_count = 0
         while m := self._scan.search(text, pos, stop):
             pos = m.end()
             if m["skip"]:
                 continue
-            found += 1
+            replaced_count += 1
             if m["alias"]:
                 cursor = Cursor(text, pos)
                 if cursor.accept("=") and not text.startswith("=", cursor.pos):
-                    meaning = cursor.skip()
+                    token_start = cursor.skip()
                     raw = self._define(m["alias"], cursor)
                     if raw:
-                        self._emit(text[done:meaning])
-                        self._replace(meaning, cursor.pos, raw)
-                        pos = done = cursor.pos
+                        self._emit(text[copied_to:token_start])
+                        self._replace(token_start, cursor.pos, raw)
+                        pos = copied_to = cursor.pos
             elif m["sigil"]:
                 cursor = Cursor(text, m.start())
                 raw = self._parametrized(cursor)
-                self._emit(text[done : m.start()])
+                self._emit(text[copied_to : m.start()])
                 self._replace(m.start(), cursor.pos, raw)
-                pos = done = cursor.pos
+                pos = copied_to = cursor.pos
             elif m["dialect"] and (carried := self._find_carried(m)):
-                self._emit(text[done : m.start()])
-                pos = done = self._carried(carried, m.start(), m.end())
+                self._emit(text[copied_to : m.start()])
+                pos = copied_to = self._carried(carried, m.start(), m.end())
             elif op := self._find_op(m):
-                self._emit(text[done : m.start()])
-                pos = done = self._op(op, m.start(), m.end(), bool(m["quoted"]))
+                self._emit(text[copied_to : m.start()])
+                pos = copied_to = self._op(op, m.start(), m.end(), bool(m["quoted"]))
                 template, self._template = self._template, None
-                if template and found == 1 and pos <= stop:
+                if template and replaced_count == 1 and pos <= stop:
                     self._remember(template, start, m.start(), m.end(), pos, stop)
             if pos > stop:
-                stop = _line_end(text, pos, end)
-        self._emit(text[done:stop])
+                stop = _line_end(text, pos, text_end)
+        self._emit(text[copied_to:stop])
         return stop
 
     def _remember(self, template: _Template, start: int, op_start: int, name_end: int, op_end: int, stop: int) -> None:
         """Note the result for a whole line from `start` to `stop` with one op, if it depends on the text alone."""
         text = self.source.text
-        before, line, after = text[start:op_start], text[start:stop], text[op_end:stop]
+        line_prefix, line, line_suffix = text[start:op_start], text[start:stop], text[op_end:stop]
         if '"' in line or stop - start > _MEMO_LINE or text[start - 1 : start] not in ("", "\n"):
             return
-        # What follows the name on the same line must tell that it is an op's, and no attribute's.
+        # The text after the name on the same line decides whether it is an op's or an attribute's.
         is_op = text[name_end:op_end].strip()[:1] not in ("", "=", ",")
-        if is_op and (not after.strip() or after.lstrip().startswith("//")):
+        if is_op and (not line_suffix.strip() or line_suffix.lstrip().startswith("//")):
             key, holes = _split(line)
             with suppress(ValueError):
-                self._memo[key] = _Line(before, template, after, holes)
+                self._memo[key] = _Line(line_prefix, template, line_suffix, holes)
 
     def _find_carried(self, m: re.Match[str]) -> type[CarriedOperation] | None:
         found = self._by_name[m["dialect"]].carried.get(m["op"])
@@ -331,22 +336,22 @@ class Reader(TypeReader):
             return self._by_name[dialect_name].operations[name]
         dialect = self._by_name[m["renamed"] or m["dialect"]]
         name = m["quoted"] or m["op"]
-        found = dialect.operations.get(name)
-        if not m["quoted"] and self._is_attribute_key(m, found is not None):
+        op_class = dialect.operations.get(name)
+        if not m["quoted"] and self._is_attribute_key(m, op_class is not None):
             return None
-        if found is None:
-            near = difflib.get_close_matches(name, dialect.operations, 1)
-            hint = f"; did you mean '{dialect.name}.{near[0]}'?" if near else ""
+        if op_class is None:
+            similar = difflib.get_close_matches(name, dialect.operations, 1)
+            hint = f"; did you mean '{dialect.name}.{similar[0]}'?" if similar else ""
             raise SyntaxFault(m.start(), f"unknown operation '{m[0].strip(chr(34))}'{hint}")
-        return found
+        return op_class
 
     def _is_attribute_key(self, m: re.Match[str], is_op: bool) -> bool:
         """Whether this is the name of a discardable attribute. One that stands alone in braces may be an op too."""
         text = self.source.text
-        before = text[max(0, m.start() - _MEMO_LINE) : m.start()].rstrip()[-1:]
-        after = Cursor(text, m.end())
-        ends = ("=", ",") if is_op else ("=", ",", "}")
-        return before in ("{", ",") and any(after.at(token) for token in ends)
+        previous_char = text[max(0, m.start() - _MEMO_LINE) : m.start()].rstrip()[-1:]
+        lookahead = Cursor(text, m.end())
+        key_ends = ("=", ",") if is_op else ("=", ",", "}")
+        return previous_char in ("{", ",") and any(lookahead.at(token) for token in key_ends)
 
     def _define(self, name: str, cursor: Cursor) -> str | None:
         """Remember what an alias means; a type or attribute of ours is also read, and given in MLIR's own spelling.
@@ -376,14 +381,14 @@ class Reader(TypeReader):
         else:
             parsed = read_op(op, cursor, self, lambda: _marker(names))
         numbers = mark_numbers(op, parsed, len(names))
-        before, after = encode(op, parsed)
+        op_text, type_text = encode(op, parsed)
         if not op.spec.regions:
-            pieces = _HOLE_MARK.split(before + after)
-            self._template = _Template(pieces, names, numbers)
-            self._replace(start, cursor.pos, _filled(pieces, names + numbers))
+            segments = _HOLE_MARK.split(op_text + type_text)
+            self._template = _Template(segments, names, numbers)
+            self._replace(start, cursor.pos, _filled(segments, names + numbers))
             return cursor.pos
-        before, after = (_filled(_HOLE_MARK.split(text), names + numbers) for text in (before, after))
-        at, prefix = start, before + " ("
+        op_text, type_text = (_filled(_HOLE_MARK.split(text), names + numbers) for text in (op_text, type_text))
+        at, prefix = start, op_text + " ("
         for name in (r.name for r in op.spec.regions):
             if name not in parsed.regions:
                 prefix += "{}, "
@@ -392,15 +397,15 @@ class Reader(TypeReader):
             self._replace(at, region_start, prefix)
             self._range(region_start, region_end)
             at, prefix = region_end, ", "
-        self._replace(at, cursor.pos, prefix.removesuffix(", ") + ")" + after)
+        self._replace(at, cursor.pos, prefix.removesuffix(", ") + ")" + type_text)
         self._template = None
         return cursor.pos
 
 
-def _line_end(text: str, start: int, end: int) -> int:
-    """The offset after the line that `start` is in, and at most `end`."""
-    found = text.find("\n", start, end)
-    return end if found < 0 else found + 1
+def _line_end(text: str, start: int, text_end: int) -> int:
+    """The offset after the line that `start` is in, and at most `text_end`."""
+    newline = text.find("\n", start, text_end)
+    return text_end if newline < 0 else newline + 1
 
 
 def _marker(names: list[str]) -> Callable[[str], str]:
@@ -413,9 +418,9 @@ def _marker(names: list[str]) -> Callable[[str], str]:
     return mark
 
 
-def _filled(pieces: Sequence[str], values: Sequence[str]) -> str:
-    """The text of pieces, where every second piece is the index of a value."""
-    return "".join(values[int(piece)] if i % 2 else piece for i, piece in enumerate(pieces))
+def _filled(segments: Sequence[str], values: Sequence[str]) -> str:
+    """Join segments of text, where every second segment is the index of a value."""
+    return "".join(values[int(segment)] if i % 2 else segment for i, segment in enumerate(segments))
 
 
 # MLIR's generic form of ops whose dialect has another name in the IR, as dialects with further spellings do.
@@ -430,7 +435,7 @@ _KEYWORD = re.compile(r"#\w+<\w+ (\w+)>")
 """An enumerator as MLIR prints it where the attribute has no syntax of its own: `#xegpu<memory_space slm>`."""
 
 _CONSTANT = "const_"
-"""What begins the names of the constants of index lists in upstream's XeGPU, where ours have `STATIC`."""
+"""Prefix of the names of constants of index lists in upstream's XeGPU, where ours have `STATIC`."""
 
 
 def read_generic(op: type[Operation], cursor: Cursor, scope: Scope, operand: ReadOperand) -> ParsedOp:
@@ -457,19 +462,19 @@ def read_generic(op: type[Operation], cursor: Cursor, scope: Scope, operand: Rea
             segments = _entry(op, cursor, scope, parsed) or segments
     cursor.expect(":")
     groups = {}
-    for which in ("operand", "result"):
+    for segment in ("operand", "result"):
         where = cursor.skip()
         types = _types(cursor, scope)
         try:
-            sizes = op.spec.sizes(which, len(types), segments if which == "operand" else None)
+            sizes = op.spec.sizes(segment, len(types), segments if segment == "operand" else None)
         except ValueError as e:
             raise SyntaxFault(where, str(e)) from None
-        for group, size in zip(op.spec.groups(which), sizes):
+        for group, size in zip(op.spec.groups(segment), sizes):
             parsed.types[group.name], types = types[:size], types[size:]
-            if which == "operand":
+            if segment == "operand":
                 parsed.operands[group.name], names = names[:size], names[size:]
             groups[group.name] = where
-        if which == "operand":
+        if segment == "operand":
             cursor.expect("->")
     _check(op, parsed, groups, start)
     return parsed
@@ -484,9 +489,9 @@ def _entry(op: type[Operation], cursor: Cursor, scope: Scope, parsed: ParsedOp) 
     start = cursor.skip()
     has_value = cursor.accept("=")
     cursor.skip()
-    word = cursor.match(_KEYWORD) if has_value else None
-    if word and key in op.spec.attributes:
-        parsed.attributes[key] = op.spec.attributes[key].codec.read(Cursor(word[1]), scope)
+    keyword = cursor.match(_KEYWORD) if has_value else None
+    if keyword and key in op.spec.attributes:
+        parsed.attributes[key] = op.spec.attributes[key].codec.read(Cursor(keyword[1]), scope)
         return None
     text = scope.resolve(scope.read_attribute(cursor)) if has_value else None
     numbers = [int(n) for n in _NUMBER.findall((text or "").partition(":")[2])]
@@ -511,8 +516,8 @@ def _entry(op: type[Operation], cursor: Cursor, scope: Scope, parsed: ParsedOp) 
 def _types(cursor: Cursor, scope: Scope) -> list[str]:
     if not cursor.at("("):
         return [scope.resolve(scope.read_type(cursor))]
-    inner = Cursor(cursor.balanced()[1:-1])
-    return [scope.resolve(scope.read_type(Cursor(text))) for text in split_list(inner.text)]
+    list_cursor = Cursor(cursor.balanced()[1:-1])
+    return [scope.resolve(scope.read_type(Cursor(text))) for text in split_list(list_cursor.text)]
 
 
 def _check(op: type[Operation], parsed: ParsedOp, offsets: dict[str, int], start: int) -> None:
@@ -523,8 +528,8 @@ def _check(op: type[Operation], parsed: ParsedOp, offsets: dict[str, int], start
                 raise SyntaxFault(offsets[group.name], f"'{group.name}' must be {group.summary}, but got '{text}'")
     for name in op.spec.index_lists:
         parsed.attributes.setdefault(STATIC + name, ())
-        given = parsed.operands[name]
-        if sum(n == DYNAMIC for n in parsed.attributes[STATIC + name]) != len(given):
+        operand_names = parsed.operands[name]
+        if sum(n == DYNAMIC for n in parsed.attributes[STATIC + name]) != len(operand_names):
             raise SyntaxFault(start, f"the number of operands of '{name}' does not match its constants")
     for attribute in op.spec.attributes.values():
         if attribute.required and attribute.name not in parsed.attributes:
@@ -546,15 +551,15 @@ def with_cast(source: Source, errors: Sequence[Diagnostic]) -> Source | None:
     """The text with a cast before the statement of the first error.
 
     Args:
-        errors: what MLIR's parser says of the text.
+        errors: the diagnostics of MLIR's parser.
 
     Returns:
         None if the text is not of XeTile, or the error is another one.
     """
-    found = _MIXED.match(errors[0].message) if errors and "xetile." in source.text else None
-    if not found or "index" not in found.groups():
+    match = _MIXED.match(errors[0].message) if errors and "xetile." in source.text else None
+    if not match or "index" not in match.groups():
         return None
-    name, wanted, held = found.groups()
+    name, expected_type, actual_type = match.groups()
     where = errors[0].position
     at = source.offset(where.line - source.first_line + 1, where.column)
     use = re.compile(rf"{re.escape(name)}(?![\w$.-])").search(source.text, at)
@@ -562,6 +567,9 @@ def with_cast(source: Source, errors: Sequence[Diagnostic]) -> Source | None:
     starts = [s for s in starts if s == 0 or source.text[s - 1] == "\n"]
     if not use or not starts:
         return None
-    cast = f"%cast.{name[1:]}.{wanted}.{at}"
-    before, between, after = source.text[: starts[-1]], source.text[starts[-1] : use.start()], source.text[use.end() :]
-    return replace(source, text=f"{before}{cast} = arith.index_cast {name} : {held} to {wanted} {between}{cast}{after}")
+    cast = f"%cast.{name[1:]}.{expected_type}.{at}"
+    prefix, between, suffix = source.text[: starts[-1]], source.text[starts[-1] : use.start()], source.text[use.end() :]
+    return replace(
+        source,
+        text=f"{prefix}{cast} = arith.index_cast {name} : {actual_type} to {expected_type} {between}{cast}{suffix}",
+    )

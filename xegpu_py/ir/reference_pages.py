@@ -41,11 +41,11 @@ def page(dialect: type[Dialect]) -> str:
     ]
     for op in operations:
         out += _operation(op)
-    for carried in dialect.carried.values():
+    for carrier in dialect.carried.values():
         out += [
-            f"### `{carried.mnemonic()}`",
-            *_text(carried),
-            f"MLIR holds it as `{carried.carrier}`, whose syntax it has.",
+            f"### `{carrier.mnemonic()}`",
+            *_text(carrier),
+            f"MLIR holds it as `{carrier.carrier}`, whose syntax it has.",
         ]
     for title, classes in (("Types", dialect.types), ("Attributes", dialect.attributes)):
         out += [f"## {title}"] if classes else []
@@ -70,20 +70,22 @@ def _distinct(classes: Iterable[Any]) -> list[Any]:
 
 
 def _anchor(heading: str) -> str:
-    """The anchor of a heading on GitHub."""
     return re.sub(r"[^\w-]", "", heading.lower().replace(" ", "-"))
 
 
 def _text(documented: type) -> list[str]:
     """A docstring's summary in italics, and the rest of it."""
     text = inspect.cleandoc(documented.__doc__ or "")
-    paragraph, _, rest = text.partition("\n\n")
-    summary, _, more = re.sub(r"\s*\n(?!- )", " ", paragraph).partition(". ")
-    return [part for part in (f"_{summary.rstrip('.')}_", more, _fenced(rest)) if part]
+    paragraph, _, remainder = text.partition("\n\n")
+    summary, _, further_text = re.sub(r"\s*\n(?!- )", " ", paragraph).partition(". ")
+    return [
+        paragraph_text
+        for paragraph_text in (f"_{summary.rstrip('.')}_", further_text, _fenced(remainder))
+        if paragraph_text
+    ]
 
 
 def _fenced(text: str) -> str:
-    """Indented code as fenced MLIR."""
     return re.sub(
         r"(?m)(?:^    .*\n?(?:\n(?=    ))?)+", lambda m: f"```mlir\n{inspect.cleandoc(m[0])}\n```\n", text
     ).rstrip()
@@ -104,7 +106,9 @@ def _spellings(dialect: type[Dialect]) -> list[str]:
     rows += [(f"`#{dialect.name}.{name}`", f"`{enum.mnemonic}`") for name, enum in dialect.borrowed.items()]
     for cls in _distinct((*dialect.types.values(), *dialect.attributes.values())):
         rows += [(f"`{name}`", f"`{cls.name}`") for name in cls.also_named]
-    rows += [(f"`{name}`, in the syntax of our ops", f"`{meant}`") for name, meant in dialect.type_names.items()]
+    rows += [
+        (f"`{name}`, in the syntax of our ops", f"`{type_class}`") for name, type_class in dialect.type_names.items()
+    ]
     return ["Further spellings that are read:", _table(("Read", "Means"), rows)] if rows else []
 
 
@@ -144,7 +148,6 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _code(summary: str) -> str:
-    """A summary with the names of types and attributes as code."""
     return re.sub(r"[!#][\w.]+", r"`\g<0>`", summary)
 
 
@@ -155,11 +158,11 @@ def _syntax(op: type[Operation], formats: Iterable[str | Syntax]) -> str:
 
 def _builder(op: type[Operation]) -> str:
     parameters = inspect.signature(op).parameters.values()
-    shown = inspect.Signature([p for p in parameters if p.name not in ("loc", "ip")])
-    call = f"{op.OPERATION_NAME}{shown}"
+    signature = inspect.Signature([p for p in parameters if p.name not in ("loc", "ip")])
+    call = f"{op.OPERATION_NAME}{signature}"
     if len(call) <= _LINE:
         return call
-    lines = "".join(f"    {p},\n" for p in shown.parameters.values())
+    lines = "".join(f"    {p},\n" for p in signature.parameters.values())
     return f"{op.OPERATION_NAME}(\n{lines})"
 
 
@@ -178,12 +181,14 @@ def _value(group: ValueField, index_lists: Sequence[str]) -> tuple[str, str]:
 
 def _generic(op: type[Operation]) -> list[str]:
     """Attributes of the generic form that the op's own syntax does not show."""
-    parts = []
+    lines = []
     if op.spec.index_lists:
         static = _listed(STATIC + n for n in op.spec.index_lists)
-        parts.append(f"{static}: the constants, with {DYNAMIC} where a value stands")
-    parts += [f"`{SEGMENTS[which]}`: the sizes of the groups" for which in SEGMENTS if op.spec.needs_segments(which)]
-    return [f"Generic form has, besides, {'; '.join(parts)}."] if parts else []
+        lines.append(f"{static}: the constants, with {DYNAMIC} where a value stands")
+    lines += [
+        f"`{SEGMENTS[segment]}`: the sizes of the groups" for segment in SEGMENTS if op.spec.needs_segments(segment)
+    ]
+    return [f"Generic form has, besides, {'; '.join(lines)}."] if lines else []
 
 
 def _parametrized(cls: type[Type] | type[Attr]) -> list[str]:
@@ -203,11 +208,11 @@ def _default(codec: AttributeCodec, value: Any) -> str:
 
 
 def _enum(enum: EnumCodec) -> list[str]:
-    cases: type[Enum] = enum.cases
+    enum_class: type[Enum] = enum.cases
     return [
-        f"### `{enum.mnemonic}` ({cases.__name__})",
-        *_text(cases),
-        "Cases: " + ", ".join(f"`{case.value}`" for case in cases) + ".",
+        f"### `{enum.mnemonic}` ({enum_class.__name__})",
+        *_text(enum_class),
+        "Cases: " + ", ".join(f"`{enumerator.value}`" for enumerator in enum_class) + ".",
     ]
 
 

@@ -1,4 +1,4 @@
-"""What is hidden from upstream's passes, whose folders do not follow the written numerics."""
+"""Guards against upstream's passes, whose folders do not follow the written numerics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from xegpu_py.ir.builtin import NEAREST, ROUNDING, CombiningKind, is_float, numb
 from xegpu_py.ir.element_movement import WHOLE
 from xegpu_py.ir.module import walk
 
-# What upstream's passes would fold to other bits than those of docs/numerics.md, and how it is kept from them.
+# Guards of ops that upstream's passes would fold to other bits than those of docs/numerics.md.
 #
 # `prepare` changes the IR before a pass of upstream's runs, and `show` brings back what it has hidden. A hidden op is a
 # `builtin.unrealized_conversion_cast` with the op's name and attributes. The cast has no side effects either, and so is
@@ -150,16 +150,16 @@ def _decide(comparisons: list[ir.Operation]) -> None:
         always = _ALWAYS.get(ir.IntegerAttr(op.attributes["predicate"]).value)
         if always is None:
             continue
-        kind = op.results[0].type
+        result_type = op.results[0].type
         bit = ir.BoolAttr.get(always)
         with op.location, ir.InsertionPoint(op):
-            value = ir.DenseElementsAttr.get_splat(kind, bit) if isinstance(kind, ir.VectorType) else bit
-            op.results[0].replace_all_uses_with(arith.constant(kind, value))
+            value = ir.DenseElementsAttr.get_splat(result_type, bit) if isinstance(result_type, ir.VectorType) else bit
+            op.results[0].replace_all_uses_with(arith.constant(result_type, value))
         op.erase()
 
 
 def _keep_truncations(casts: list[ir.Operation], extensions: list[ir.Operation]) -> None:
-    """Write casts of indices to integers of less than 64 bits so that casts back do not cancel them.
+    """Write truncating casts of indices so that casts back do not cancel them.
 
     Args:
         casts: ops that cast between indices and integers.
@@ -168,10 +168,10 @@ def _keep_truncations(casts: list[ir.Operation], extensions: list[ir.Operation])
     back: dict[ir.Type, set[str]] = {}
     narrowing = []
     for op in casts:
-        given, made = op.operands[0].type, op.results[0].type
-        element = made.element_type if isinstance(made, ir.VectorType) else made
+        source_type, result_type = op.operands[0].type, op.results[0].type
+        element = result_type.element_type if isinstance(result_type, ir.VectorType) else result_type
         if isinstance(element, ir.IndexType):
-            back.setdefault(given, set()).add(op.name)
+            back.setdefault(source_type, set()).add(op.name)
         elif isinstance(element, ir.IntegerType) and element.width < 64:
             narrowing.append(op)
     # The last of several extensions first: those that come before it may meet the same cast.
@@ -179,20 +179,20 @@ def _keep_truncations(casts: list[ir.Operation], extensions: list[ir.Operation])
         if _EXTENSIONS[op.name] in back.get(op.results[0].type, ()):
             back.setdefault(op.operands[0].type, set()).add(_EXTENSIONS[op.name])
     for op in narrowing:
-        made = op.results[0].type
-        names = back.get(made)
+        result_type = op.results[0].type
+        names = back.get(result_type)
         if names is None or op.name not in names or _is_cast_back(op):
             continue
-        others = [name for name in _CASTS if name not in names]
+        other_casts = [name for name in _CASTS if name not in names]
         with op.location, ir.InsertionPoint(op):
-            if others:
-                cast = ir.Operation.create(others[0], [made], [op.operands[0]])
+            if other_casts:
+                cast = ir.Operation.create(other_casts[0], [result_type], [op.operands[0]])
             else:
-                whole: ir.Type = ir.IntegerType.get_signless(64)
-                if isinstance(made, ir.VectorType):
-                    whole = ir.VectorType.get(made.shape, whole, scalable=made.scalable_dims)
-                wide = ir.Operation.create("arith.index_cast", [whole], [op.operands[0]])
-                cast = ir.Operation.create("arith.trunci", [made], [wide.result])
+                i64: ir.Type = ir.IntegerType.get_signless(64)
+                if isinstance(result_type, ir.VectorType):
+                    i64 = ir.VectorType.get(result_type.shape, i64, scalable=result_type.scalable_dims)
+                wide = ir.Operation.create("arith.index_cast", [i64], [op.operands[0]])
+                cast = ir.Operation.create("arith.trunci", [result_type], [wide.result])
         op.results[0].replace_all_uses_with(cast.result)
         op.erase()
 
@@ -214,13 +214,13 @@ def _unmask_reductions(masks: list[ir.Operation], reductions: list[ir.Operation]
             gathers.append(op)
         if op.name not in (_REDUCTION, "vector.reduction") or any(size != 1 for size in _reduced_sizes(op)):
             continue
-        source, *rest = op.operands
+        source, *accumulators = op.operands
         with op.location, ir.InsertionPoint(mask):
             identity = ir.DenseElementsAttr.get_splat(
                 source.type, CombiningKind.of(op).identity(source.type.element_type)
             )
-            chosen = arith.select(mask.operands[0], source, arith.constant(source.type, identity))
-            plain = ir.Operation.create(op.name, [op.results[0].type], [chosen, *rest], _attributes(op))
+            masked = arith.select(mask.operands[0], source, arith.constant(source.type, identity))
+            plain = ir.Operation.create(op.name, [op.results[0].type], [masked, *accumulators], _attributes(op))
         if op.name == _REDUCTION:
             reductions.remove(op)
             reductions.append(plain)
@@ -235,7 +235,6 @@ def _unmask_reductions(masks: list[ir.Operation], reductions: list[ir.Operation]
 
 
 def _reduced_sizes(op: ir.Operation) -> list[int]:
-    """The sizes of the dimensions that a reduction reduces."""
     shape = list(op.operands[0].type.shape)
     return [shape[d] for d in ir.DenseI64ArrayAttr(op.attributes["reduction_dims"])] if op.name == _REDUCTION else shape
 
@@ -260,14 +259,14 @@ class _Constants:
         pending = [value]
         while pending:
             current = pending[-1]
-            found = self._of(current)
-            if isinstance(found, list):
-                unknown = next((v for v in found if v not in self.known), None)
-                if unknown is not None and all(self.known.get(v, True) for v in found):
+            is_constant = self._of(current)
+            if isinstance(is_constant, list):
+                unknown = next((v for v in is_constant if v not in self.known), None)
+                if unknown is not None and all(self.known.get(v, True) for v in is_constant):
                     pending.append(unknown)
                     continue
-                found = unknown is None and all(self.known[v] for v in found)
-            self.known[current] = found
+                is_constant = unknown is None and all(self.known[v] for v in is_constant)
+            self.known[current] = is_constant
             pending.pop()
         return self.known[value]
 
@@ -310,30 +309,30 @@ def _drops_dimensions(op: ir.Operation) -> bool:
 
 
 def prepare(root: ir.Operation, name: str) -> bool:
-    """Rewrite what the pass `name` of upstream's would fold wrongly in `root`.
+    """Rewrite the ops in `root` that the pass `name` of upstream's would fold wrongly.
 
     Returns:
         Whether something was changed that `show` changes back.
     """
-    marked = bool(_MERGES.search(name)) and _mark_masked(root)
+    has_masked = bool(_MERGES.search(name)) and _mark_masked(root)
     if name in _NEVER_FOLD:
-        return marked
-    found: dict[str, list[ir.Operation]] = {}
+        return has_masked
+    ops_by_name: dict[str, list[ir.Operation]] = {}
 
     for op in walk(root):
         if op.name in _WATCHED or op.name.startswith("math.") or is_slice(op.name):
-            found.setdefault(op.name, []).append(op)
+            ops_by_name.setdefault(op.name, []).append(op)
 
     def of(names: Iterable[str]) -> list[ir.Operation]:
-        return [op for name in names for op in found.get(name, ())]
+        return [op for name in names for op in ops_by_name.get(name, ())]
 
-    cut_misread_slices([op for name in found if is_slice(name) for op in found[name]])
+    cut_misread_slices([op for name in ops_by_name if is_slice(name) for op in ops_by_name[name]])
     _decide(of(["arith.cmpf"]))
     _keep_truncations(of(_CASTS), of(_EXTENSIONS))
     gathers = _unmask_reductions(of([_MASK]), of([_REDUCTION]))
     canonicalizes, constants = bool(_CANONICALIZES.search(name)), _Constants()
     gathers = gathers if canonicalizes else []
-    roundings = of([_TRUNCATION]) if canonicalizes and not found.keys().isdisjoint(_FROM_INTEGERS) else []
+    roundings = of([_TRUNCATION]) if canonicalizes and not ops_by_name.keys().isdisjoint(_FROM_INTEGERS) else []
     for op in roundings:
         if ROUNDING not in op.attributes:
             op.attributes[ROUNDING] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), NEAREST)
@@ -341,7 +340,7 @@ def prepare(root: ir.Operation, name: str) -> bool:
     hidden += [op for op in of(["math.ipowi"]) if _width(op.results[0]) == 1]
     hidden += [op for op in of([_DIM]) if not _is_in_rank(op)]
     if not _LOWERS.search(name):
-        folded = [name for name in found if name.startswith("math.") and name not in _EXACT]
+        folded = [name for name in ops_by_name if name.startswith("math.") and name not in _EXACT]
         if any(_may_be_nan(op, constants) for op in of((_CONSTANT, *_CHANGES_NAN, *_KEEPS_NAN))):
             folded += _KEEPS_NAN
         hidden += [op for op in of(folded) if constants.all_may_be(op)]
@@ -355,7 +354,7 @@ def prepare(root: ir.Operation, name: str) -> bool:
         _hide_value(op, 0)
     for op in gathers:
         _hide_value(op, len(op.operands) - 3, op.parent.operation)
-    return bool(marked or hidden or roundings or bounds or shifts or gathers)
+    return bool(has_masked or hidden or roundings or bounds or shifts or gathers)
 
 
 def _mark_masked(root: ir.Operation) -> bool:
@@ -382,12 +381,12 @@ _SMALL = ("f4E", "f6E", "f8E")
 
 def _may_be_nan(op: ir.Operation, constants: _Constants) -> bool:
     """Whether an op is a NaN other than the canonical one, or may fold to one without an operand that is one."""
-    kind = str(_element(op.results[0]))
-    if not is_float(kind):
+    element = str(_element(op.results[0]))
+    if not is_float(element):
         return False
     # Formats of 8 bits and less have no infinities, but NaNs with a sign, or NaNs that the bindings call infinite.
     if op.name != _CONSTANT:
-        is_small = kind[1] in "468" or (op.name == "arith.extf" and str(_element(op.operands[0]))[1] in "468")
+        is_small = element[1] in "468" or (op.name == "arith.extf" and str(_element(op.operands[0]))[1] in "468")
         return (is_small or op.name in _CHANGES_NAN) and constants.all_may_be(op)
     value = op.attributes["value"]
     if isinstance(value, ir.DenseElementsAttr):
@@ -395,21 +394,20 @@ def _may_be_nan(op: ir.Operation, constants: _Constants) -> bool:
             return True
         value = value.get_splat_value()
     number = ir.FloatAttr(value).value
-    return math.isnan(number) or (kind.startswith(_SMALL) and math.isinf(number))
+    return math.isnan(number) or (element.startswith(_SMALL) and math.isinf(number))
 
 
 def _integers(value: ir.Value) -> list[int] | None:
     """The numbers of an integer constant; None if the value is none."""
     if isinstance(value.owner, ir.Block) or value.owner.name not in (_CONSTANT, "index.constant"):
         return None
-    held = value.owner.attributes["value"]
-    if not isinstance(held, ir.DenseElementsAttr):
-        return [ir.IntegerAttr(held).value]
-    return [ir.IntegerAttr(held.get_splat_value()).value] if held.is_splat else [int(n) for n in held]
+    attribute = value.owner.attributes["value"]
+    if not isinstance(attribute, ir.DenseElementsAttr):
+        return [ir.IntegerAttr(attribute).value]
+    return [ir.IntegerAttr(attribute.get_splat_value()).value] if attribute.is_splat else [int(n) for n in attribute]
 
 
 def _is_short_shift(op: ir.Operation) -> bool:
-    """Whether the distance of a shift is a constant less than the width; with others, shifts of i1 are undefined."""
     distances, width = _integers(op.operands[1]), _width(op.results[0])
     return width == 1 or (distances is not None and all(0 <= n < width for n in distances))
 
@@ -419,75 +417,76 @@ def _mask_distance(op: ir.Operation) -> None:
     value = op.operands[1]
     with op.location, ir.InsertionPoint(op):
         mask = arith.constant(value.type, number_attribute(value.type, 63 if _width(value) == 64 else 31))
-        held = {_NAME: ir.UnitAttr.get()}
-        op.operands[1] = ir.Operation.create("arith.andi", [value.type], [value, mask], held).result
+        attributes = {_NAME: ir.UnitAttr.get()}
+        op.operands[1] = ir.Operation.create("arith.andi", [value.type], [value, mask], attributes).result
 
 
 def _has_wide_bounds(loop: ir.Operation, constants: _Constants) -> bool:
-    """Whether the bounds of a loop may become constants whose difference is no number of their type."""
+    """Whether the bounds of a loop may become constants whose difference overflows their type."""
     if "unsignedCmp" in loop.attributes:
         return False
-    first, last = (_integers(v) for v in list(loop.operands)[:2])
-    if first is None:
+    lower, upper = (_integers(v) for v in list(loop.operands)[:2])
+    if lower is None:
         return constants.may_be(loop.operands[0]) and constants.may_be(loop.operands[1])
-    if first[0] >= 0:
+    if lower[0] >= 0:
         return False
-    if last is None:
+    if upper is None:
         return constants.may_be(loop.operands[1])
-    return last[0] - first[0] >= 1 << _width(loop.operands[0]) - 1
+    return upper[0] - lower[0] >= 1 << _width(loop.operands[0]) - 1
 
 
 def _is_in_rank(op: ir.Operation) -> bool:
-    """Whether an op `memref.dim` has a constant number of a dimension that there is."""
-    kind, number = op.operands[0].type, _integers(op.operands[1])
-    return number is not None and isinstance(kind, ir.MemRefType) and 0 <= number[0] < kind.rank
+    memref_type, number = op.operands[0].type, _integers(op.operands[1])
+    return number is not None and isinstance(memref_type, ir.MemRefType) and 0 <= number[0] < memref_type.rank
 
 
-def _hide_value(op: ir.Operation, index: int, before: ir.Operation | None = None) -> None:
-    """Let an operand of an op be one of which upstream knows nothing before this op, or an op around it."""
+def _hide_value(op: ir.Operation, index: int, anchor: ir.Operation | None = None) -> None:
+    """Hide an operand of an op from upstream, by a cast before this op or an op around it."""
     value = op.operands[index]
-    with op.location, ir.InsertionPoint(before or op):
+    with op.location, ir.InsertionPoint(anchor or op):
         # A cast between equal types folds.
-        held = {_NAME: ir.UnitAttr.get()}
-        op.operands[index] = ir.Operation.create(_CAST, [value.type], [value, value], held).result
+        attributes = {_NAME: ir.UnitAttr.get()}
+        op.operands[index] = ir.Operation.create(_CAST, [value.type], [value, value], attributes).result
 
 
 def _hide(op: ir.Operation) -> None:
-    kinds = [r.type for r in op.results]
+    result_types = [r.type for r in op.results]
     operands = list(op.operands)
     # A cast to the types of its operands folds, and so does one that undoes another. One of more operands does not.
-    operands += operands[:1] * (len(kinds) + 1 - len(operands))
-    held = {_NAME: ir.StringAttr.get(f"{len(op.operands)} {op.name}")}
-    held |= _attributes(op)
+    operands += operands[:1] * (len(result_types) + 1 - len(operands))
+    attributes = {_NAME: ir.StringAttr.get(f"{len(op.operands)} {op.name}")}
+    attributes |= _attributes(op)
     with op.location, ir.InsertionPoint(op):
-        cast = ir.Operation.create(_CAST, kinds, operands, held)
-    for old, new in zip(op.results, cast.results):
-        old.replace_all_uses_with(new)
+        cast = ir.Operation.create(_CAST, result_types, operands, attributes)
+    for result, hidden in zip(op.results, cast.results):
+        result.replace_all_uses_with(hidden)
     op.erase()
 
 
 def show(root: ir.Operation) -> None:
-    """Bring hidden ops back, and let ops that round to nearest even not say so."""
-    found = []
+    """Replace casts by the ops that they hide, and remove explicit rounding to nearest even."""
+    casts = []
     for op in walk(root):
         if op.name in (_CAST, "arith.andi") and _NAME in op.attributes:
-            found.append(op)
+            casts.append(op)
         elif op.name == "arith.truncf" and rounding_mode(op) == NEAREST and ROUNDING in op.attributes:
             del op.attributes[ROUNDING]
         if _MASKED in op.attributes:
             del op.attributes[_MASKED]
-    for cast in found:
-        held = _attributes(cast)
-        what = held.pop(_NAME)
-        if isinstance(what, ir.UnitAttr):
+    for cast in casts:
+        attributes = _attributes(cast)
+        hidden_name = attributes.pop(_NAME)
+        if isinstance(hidden_name, ir.UnitAttr):
             cast.results[0].replace_all_uses_with(cast.operands[0])
             cast.erase()
             continue
-        count, name = ir.StringAttr(what).value.split()
+        count, name = ir.StringAttr(hidden_name).value.split()
         with cast.location, ir.InsertionPoint(cast):
-            op = ir.Operation.create(name, [r.type for r in cast.results], list(cast.operands)[: int(count)], held)
-        for old, new in zip(cast.results, op.results):
-            old.replace_all_uses_with(new)
+            op = ir.Operation.create(
+                name, [r.type for r in cast.results], list(cast.operands)[: int(count)], attributes
+            )
+        for hidden, result in zip(cast.results, op.results):
+            hidden.replace_all_uses_with(result)
         cast.erase()
 
 
@@ -502,9 +501,8 @@ def show(root: ir.Operation) -> None:
 #       %2 = vector.extract_strided_slice %1 {offsets = [0], sizes = [4], strides = [1]} : vector<8xf32> to
 #       vector<4xf32>
 #
-#   becomes a slice of what was inserted into %0. A slice that is cut in two where the insert begins is read correctly.
-# - Dimensions for which the slice gives no offset, and which it takes whole, are not compared. If each has an offset,
-#   they are.
+#   becomes a slice of what was inserted into %0. XX for which the slice gives no offset, and which it takes whole, are
+# not compared. If each has an offset,   they are.
 
 _EXTRACT, _INSERT = "vector.extract_strided_slice", "vector.insert_strided_slice"
 
@@ -522,8 +520,8 @@ def _complete(op: ir.Operation) -> None:
     if count == len(shape):
         return
     integer = ir.IntegerType.get_signless(64)
-    for name, rest in (("offsets", [0] * len(shape)), ("sizes", shape), ("strides", [1] * len(shape))):
-        numbers = [ir.IntegerAttr.get(integer, n) for n in rest[count:]]
+    for name, defaults in (("offsets", [0] * len(shape)), ("sizes", shape), ("strides", [1] * len(shape))):
+        numbers = [ir.IntegerAttr.get(integer, n) for n in defaults[count:]]
         op.attributes[name] = ir.ArrayAttr.get([*ir.ArrayAttr(op.attributes[name]), *numbers])
 
 
@@ -552,13 +550,13 @@ class _Boxes(Struct):
         self.count += 1
 
     def meeting(self, box: Box, count: int) -> Iterator[Box]:
-        """Those of the first `count` boxes, and of the boxes before them, that meet a box."""
+        """Return the boxes among the first `count`, and among earlier ones, that intersect a box."""
         for logs, grid in self.grids.items():
             edges = [(at - (1 << log), at + size - 1, log) for (at, size), log in zip(box, logs)]
             ranges = [range(low >> log, (high >> log) + 1) for low, high, log in edges]
             for cell in product(*ranges) if prod(map(len, ranges)) < len(grid) else grid:
-                found = grid.get(cell, {})
-                yield from (other for other, number in found.items() if number < count and _meet(box, other))
+                candidates = grid.get(cell, {})
+                yield from (box_id for box_id, number in candidates.items() if number < count and _meet(box, box_id))
         if self.before:
             yield from self.before[0].meeting(box, self.before[1])
 
@@ -588,11 +586,11 @@ class _Function(Struct):
         return self.decoded[attr]
 
     def extracted(self, op: ir.Operation) -> Box:
-        """Where an extracted slice lies."""
+        """Return the box of an extracted slice."""
         return tuple(zip(self._numbers(op, "offsets"), self._numbers(op, "sizes")))
 
     def _inserted(self, op: ir.Operation) -> Box:
-        """Where an inserted slice lies: one element of the dimensions that it lacks, which are the first ones."""
+        """Return the box of an inserted slice: one element in the leading dimensions that it lacks."""
         offsets = self._numbers(op, "offsets")
         shape = ir.VectorType(op.operands[0].type).shape
         return tuple(zip(offsets, [1] * (len(offsets) - len(shape)) + shape))
@@ -615,7 +613,7 @@ class _Function(Struct):
         return boxes, boxes.count if links else count, source
 
     def cuts(self, op: ir.Operation) -> list[list[int]]:
-        """Where to cut an extracted slice, in each dimension.
+        """Return the positions at which an extracted slice is cut, in each dimension.
 
         Inserts in its chain count. Where the chain begins with a value that folding may replace by another one, such
         as a block argument, all inserts that make vectors of its type do.
@@ -627,11 +625,11 @@ class _Function(Struct):
             while self.inserts:
                 insert = self.inserts.pop()
                 self.boxes.setdefault(insert.results[0].type, _Boxes()).add(self._inserted(insert))
-            if every := self.boxes.get(op.operands[0].type):
-                starts += [[at for at, _ in insert] for insert in every.meeting(box, every.count)]
+            if all_boxes := self.boxes.get(op.operands[0].type):
+                starts += [[at for at, _ in insert] for insert in all_boxes.meeting(box, all_boxes.count)]
         return [
-            sorted({at[dim] for at in starts if first < at[dim] < first + size})
-            for dim, (first, size) in enumerate(box)
+            sorted({at[dim] for at in starts if start < at[dim] < start + size})
+            for dim, (start, size) in enumerate(box)
         ]
 
 
@@ -667,20 +665,20 @@ def _function_of(op: ir.Operation) -> ir.Operation:
 
 def _cut(op: ir.Operation, cuts: Sequence[Sequence[int]], function: _Function) -> None:
     """Replace an extracted slice by smaller ones that are put together."""
-    source, kind, box = op.operands[0], ir.VectorType(op.results[0].type), function.extracted(op)
-    rank = len(kind.shape)
-    bounds = [[first, *inner, first + size] for inner, (first, size) in zip(cuts, box)]
+    source, slice_type, box = op.operands[0], ir.VectorType(op.results[0].type), function.extracted(op)
+    rank = len(slice_type.shape)
+    bounds = [[start, *dim_cuts, start + size] for dim_cuts, (start, size) in zip(cuts, box)]
     with ir.InsertionPoint(op), op.location:
-        made: ir.Value = arith.constant(kind, number_attribute(kind, 0))
-        for part in product(*(pairwise(b) for b in bounds)):
-            offsets, sizes = [low for low, _ in part], [high - low for low, high in part]
-            piece = ir.VectorType.get(sizes, kind.element_type)
-            taken = vector.extract_strided_slice(piece, source, offsets, sizes, [1] * rank)
-            at = [low - first for low, (first, _) in zip(offsets, box)]
-            made = vector.insert_strided_slice(taken, made, at, [1] * rank)
-            function.note(made.owner.operation)
-    op.results[0].replace_all_uses_with(made)
+        joined: ir.Value = arith.constant(slice_type, number_attribute(slice_type, 0))
+        for bounds_of_part in product(*(pairwise(b) for b in bounds)):
+            offsets, sizes = [low for low, _ in bounds_of_part], [high - low for low, high in bounds_of_part]
+            piece_type = ir.VectorType.get(sizes, slice_type.element_type)
+            piece_value = vector.extract_strided_slice(piece_type, source, offsets, sizes, [1] * rank)
+            at = [low - start for low, (start, _) in zip(offsets, box)]
+            joined = vector.insert_strided_slice(piece_value, joined, at, [1] * rank)
+            function.note(joined.owner.operation)
+    op.results[0].replace_all_uses_with(joined)
     # Slices of this one see the new inserts.
-    users = [u.owner.operation for u in made.uses]
+    users = [u.owner.operation for u in joined.uses]
     function.extracts += [u for u in users if u.name == _EXTRACT]
     op.erase()

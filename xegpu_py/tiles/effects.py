@@ -13,7 +13,7 @@ from mlir.dialects import cf, gpu
 
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.types import FenceScope, MemoryKind
-from xegpu_py.ir.builtin import INLINE, TEXT, called
+from xegpu_py.ir.builtin import INLINE, TEXT, call_external
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
 from xegpu_py.ir.module import current, parse_source
 from xegpu_py.tiles import element_types
@@ -636,7 +636,7 @@ def inline_visa(text: str, *operands: Any, dtype: Any = None) -> Value:
     to = first.dtype if dtype is None else dtype_of(dtype)
     attributes = {TEXT: mlir.StringAttr.get(text)}
     kind = wide[0]._type(wide[0].shape, to)
-    made = wide[0]._made(called(INLINE, kind, *(v.ir for v in wide), attributes=attributes), to)
+    made = wide[0]._made(call_external(INLINE, kind, *(v.ir for v in wide), attributes=attributes), to)
     return made.reshape(shape)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from mlir import ir as mlir
 from mlir.dialects import arith, vector
 
-from xegpu_py.ir.builtin import called
+from xegpu_py.ir.builtin import call_external
 from xegpu_py.tiles import element_types
 from xegpu_py.tiles.element_types import DType, dtype_of
 from xegpu_py.tiles.value_base import Deferred, Shapes, common_shape
@@ -471,7 +471,7 @@ class Conversions(Operators):
         line = not self.shape
         if line:
             source, bits = source.reshape((1,)), bits.reshape((1,))
-        found = source._made(called("llvm.genx.srnd", source._type(source.shape, to), source.ir, bits.ir), to)
+        found = source._made(call_external("llvm.genx.srnd", source._type(source.shape, to), source.ir, bits.ir), to)
         return found.reshape(()) if line else found
 
     def bitcast(self, dtype: Any) -> Self:

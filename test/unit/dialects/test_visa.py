@@ -197,10 +197,10 @@ def test_printed_names_mean_what_mlir_numbered():
 
 
 def test_a_context_loads_the_dialect_where_a_text_names_it():
-    context = Context(own=())
-    assert visa.DIALECT not in context.own
+    context = Context(irdl_dialects=())
+    assert visa.DIALECT not in context.irdl_dialects
     context.load(["visa"])
-    assert visa.DIALECT in context.own
+    assert visa.DIALECT in context.irdl_dialects
 
 
 def test_start_up_without_visa_does_not_pay_for_it():

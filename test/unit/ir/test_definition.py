@@ -166,7 +166,7 @@ class SmallOp(Operation, dialect=Toy, name="small"):
 
 @pytest.fixture
 def context() -> Context:
-    return Context(own=[Toy])
+    return Context(irdl_dialects=[Toy])
 
 
 def read(context: Context, text: str) -> Module:

@@ -50,7 +50,7 @@ def test_lines_read_the_same_with_and_without_what_is_known(pool, data):
     chosen = data.draw(st.lists(st.sampled_from(pool), max_size=12))
     text = "\n".join(pool + chosen) + "\n"
     with Context() as context:
-        found, expected = (cls(Source(text, "x.mlir"), context.own).rewrite() for cls in (Reader, Plain))
+        found, expected = (cls(Source(text, "x.mlir"), context.irdl_dialects).rewrite() for cls in (Reader, Plain))
         assert found.text == expected.text
         for line, written in enumerate(found.text.split("\n"), 1):
             for column in range(1, len(written) + 2):
@@ -68,7 +68,7 @@ def test_lines_print_the_same_with_and_without_what_is_known(offsets):
     )
     module = parse(FUNC.format(body + "return\n"))
     printed = module.operation.get_asm(assume_verified=True)
-    alone = [Printer(module.context.own).rewrite(line) for line in printed.split("\n")]
+    alone = [Printer(module.context.irdl_dialects).rewrite(line) for line in printed.split("\n")]
     assert str(module).split("\n") == alone
     assert str(parse(str(module))) == str(module)
 
