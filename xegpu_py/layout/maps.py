@@ -43,8 +43,8 @@ def from_sg_map(wi_layout: Sequence[int], wi_data: Sequence[int], shape: Sequenc
     """
     lanes, data = _of_rank("wi_layout", wi_layout, shape), _of_rank("wi_data", wi_data, shape)
     rounds = _rounds(shape, lanes, data, "wi_layout x wi_data")
-    one = (1,) * len(lanes)
-    return NestedLayout(one, rounds, one, lanes, data, (0,) * len(lanes), _row_major(lanes))
+    ones = (1,) * len(lanes)
+    return NestedLayout(ones, rounds, ones, lanes, data, (0,) * len(lanes), _row_major(lanes))
 
 
 def to_sg_map(layout: NestedLayout) -> SgMapping:
@@ -119,9 +119,9 @@ def to_maps(layout: NestedLayout, *, subgroups: int | None = None) -> tuple[WgMa
         LayoutError: with the reason, if there are none.
     """
     wg_map = _wg_of(layout, subgroups)
-    one, none = (1,) * layout.rank, (0,) * layout.rank
-    inner = (layout.batch_tile, layout.outer_tile, layout.thread_tile, layout.element_tile)
-    return wg_map, to_sg_map(NestedLayout(one, *inner, none, layout.thread_strides))
+    ones, none = (1,) * layout.rank, (0,) * layout.rank
+    inner_tiles = (layout.batch_tile, layout.outer_tile, layout.thread_tile, layout.element_tile)
+    return wg_map, to_sg_map(NestedLayout(ones, *inner_tiles, none, layout.thread_strides))
 
 
 def _wg_of(layout: NestedLayout, subgroups: int | None) -> WgMapping:
@@ -131,15 +131,15 @@ def _wg_of(layout: NestedLayout, subgroups: int | None) -> WgMapping:
     if subgroups is None or subgroups >= ids.period:
         return WgMapping(layout.subgroup_tile, data)
     ids.rounds(subgroups)
-    first = next(i for i, n in enumerate(layout.subgroup_tile) if n > 1)
-    inner = math.prod(layout.subgroup_tile[first + 1 :])
-    if subgroups % inner:
+    first_dim = next(i for i, n in enumerate(layout.subgroup_tile) if n > 1)
+    inner_subgroups = math.prod(layout.subgroup_tile[first_dim + 1 :])
+    if subgroups % inner_subgroups:
         raise LayoutError(
             f"{subgroups} subgroups are not whole rows of the grid {list(layout.subgroup_tile)}, which each round of a "
             "wg_map has"
         )
     grid = list(layout.subgroup_tile)
-    grid[first] = subgroups // inner
+    grid[first_dim] = subgroups // inner_subgroups
     return WgMapping(tuple(grid), data)
 
 
@@ -174,34 +174,34 @@ def _with_subgroups(
 
 def _of_rank(name: str, values: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
     rank = len(shape)
-    given = tuple(values)
-    if len(given) == 2 and rank == 1 and given[0] == 1:
-        given = given[1:]
-    if len(given) != rank:
+    extents = tuple(values)
+    if len(extents) == 2 and rank == 1 and extents[0] == 1:
+        extents = extents[1:]
+    if len(extents) != rank:
         raise LayoutError(f"{name} = {list(values)} does not fit a shape of {rank} dimensions")
-    if any(n < 1 for n in given):
+    if any(n < 1 for n in extents):
         raise LayoutError(f"{name} must be positive, but got {list(values)}")
-    return given
+    return extents
 
 
-def _rounds(shape: Sequence[int], grid: Sequence[int], data: Sequence[int], what: str) -> tuple[int, ...]:
-    for i, (size, n, part) in enumerate(zip(shape, grid, data)):
-        if size < 1 or size % (n * part):
-            raise LayoutError(f"{size} in dimension {i} is not divisible by {what} = {n} x {part}")
-    return tuple(size // (n * part) for size, n, part in zip(shape, grid, data))
+def _rounds(shape: Sequence[int], grid: Sequence[int], data: Sequence[int], map_name: str) -> tuple[int, ...]:
+    for i, (size, n, tile_size) in enumerate(zip(shape, grid, data)):
+        if size < 1 or size % (n * tile_size):
+            raise LayoutError(f"{size} in dimension {i} is not divisible by {map_name} = {n} x {tile_size}")
+    return tuple(size // (n * tile_size) for size, n, tile_size in zip(shape, grid, data))
 
 
 def _row_major(grid: Sequence[int]) -> tuple[int, ...]:
     return tuple(math.prod(grid[i + 1 :]) if n > 1 else 0 for i, n in enumerate(grid))
 
 
-def _check_row_major(ids: Ids, who: str) -> None:
-    for i, (n, stride, wanted) in enumerate(zip(ids.tile, ids.strides, _row_major(ids.tile))):
+def _check_row_major(ids: Ids, map_name: str) -> None:
+    for i, (n, stride, expected_stride) in enumerate(zip(ids.tile, ids.strides, _row_major(ids.tile))):
         if n > 1 and stride == 0:
             raise LayoutError(f"dimension {i} has {n} tiles that are not distributed over {ids.what}s (stride 0)")
-        if n > 1 and stride != wanted:
+        if n > 1 and stride != expected_stride:
             raise LayoutError(
-                f"{who} row by row without gaps, with a stride of {wanted} in dimension {i} of "
+                f"{what} row by row without gaps, with a stride of {expected_stride} in dimension {i} of "
                 f"{list(ids.tile)}, but {ids.what}_strides = {list(ids.strides)}"
             )
 
@@ -296,11 +296,11 @@ class WgTiles:
     def layout(self) -> NestedLayout:
         """The shape of the grid of tiles: for each dimension the number of rounds and of the tiles of a round."""
         rank = len(self.shape)
-        one, none = (1,) * 2 * rank, (0,) * 2 * rank
+        ones, none = (1,) * 2 * rank, (0,) * 2 * rank
         owners = tuple(n for owners in self.owners for n in (1, owners))
         rounds = tuple(n for rounds in self.rounds for n in (rounds, 1))
         strides = tuple(n for owners, stride in zip(self.owners, self.strides) for n in (0, stride * (owners > 1)))
-        return NestedLayout(owners, rounds, one, one, one, strides, none)
+        return NestedLayout(owners, rounds, ones, ones, ones, strides, none)
 
     def starts(self, subgroup: int) -> list[tuple[int, ...]]:
         """The start of each tile of a subgroup, by round; the last dimension varies fastest."""
@@ -308,11 +308,11 @@ class WgTiles:
 
     def by_start(self) -> dict[tuple[int, ...], list[int]]:
         """The subgroups that own each tile, by the tile's start."""
-        found: dict[tuple[int, ...], list[int]] = {}
+        owners_of: dict[tuple[int, ...], list[int]] = {}
         for subgroup in range(self.subgroups):
             for start in self.starts(subgroup):
-                found.setdefault(start, []).append(subgroup)
-        return found
+                owners_of.setdefault(start, []).append(subgroup)
+        return owners_of
 
     def replaced(self, dim: int, size: int, data: int) -> WgTiles:
         """The same subgroups on another division of one dimension."""
@@ -327,13 +327,15 @@ class WgTiles:
 
 @lru_cache(maxsize=1024)
 def _starts(tiles: WgTiles) -> list[list[tuple[int, ...]]]:
-    """For each subgroup, the starts of its tiles."""
+    """Return, for each subgroup, the starts of its tiles."""
     dims = list(zip(tiles.strides, tiles.grid, tiles.owners, tiles.rounds, tiles.data))
-    found = []
+    tile_starts = []
     for subgroup in range(tiles.subgroups):
-        places = [(n, subgroup // stride % n % owners, rounds, data) for stride, n, owners, rounds, data in dims]
-        found.append(list(product(*([(i * n + at) * data for i in range(rounds)] for n, at, rounds, data in places))))
-    return found
+        dealing = [(n, subgroup // stride % n % owners, rounds, data) for stride, n, owners, rounds, data in dims]
+        tile_starts.append(
+            list(product(*([(i * n + at) * data for i in range(rounds)] for n, at, rounds, data in dealing)))
+        )
+    return tile_starts
 
 
 # Pictures, in SVG, of which subgroups own which tiles under a `wg_map`.
@@ -364,9 +366,9 @@ def tile_picture(title: str, shape: Sequence[int], sg_layout: Sequence[int], sg_
     canvas.text(_MARGIN, 26, title, font_size=15, font_weight="bold")
     for (row, column), ids in owners.items():
         x, y, w, h = _MARGIN + column * across, _TOP + row * down, sg_data[1] * across, sg_data[0] * down
-        place = f"rows {row} to {row + sg_data[0] - 1}, columns {column} to {column + sg_data[1] - 1}"
-        canvas.rect(x, y, w, h, COLOURS[ids[0] % len(COLOURS)], title=place, stroke=GRID)
+        region_text = f"rows {row} to {row + sg_data[0] - 1}, columns {column} to {column + sg_data[1] - 1}"
+        canvas.rect(x, y, w, h, COLOURS[ids[0] % len(COLOURS)], title=region_text, stroke=GRID)
         canvas.text(x + w / 2, y + h / 2 + 4, listed(ids), text_anchor="middle", font_size=13, pointer_events="none")
     width = max(shape[1] * across, 9.0 * len(title)) + 2 * _MARGIN
-    said = "; ".join(f"{listed(ids)} from row {row}, column {column}" for (row, column), ids in owners.items())
-    return document(canvas, width, _TOP + shape[0] * down + _MARGIN, title, f"Subgroups of each tile: {said}.")
+    owners_text = "; ".join(f"{listed(ids)} from row {row}, column {column}" for (row, column), ids in owners.items())
+    return document(canvas, width, _TOP + shape[0] * down + _MARGIN, title, f"Subgroups of each tile: {owners_text}.")

@@ -93,26 +93,26 @@ class NestedLayout:
         """
         body = text.strip()
         if body.startswith("#"):
-            head, _, rest = body.partition("<")
-            if head != _MNEMONIC or not rest.endswith(">"):
+            head, _, parameters_text = body.partition("<")
+            if head != _MNEMONIC or not parameters_text.endswith(">"):
                 raise LayoutError(f"expected {_MNEMONIC}<...>, but got '{text}'")
-            body = rest[:-1]
+            body = parameters_text[:-1]
         found: dict[str, tuple[int, ...]] = {}
         names = [f.name for f in fields(cls)]
         at = 0
         while at < len(body):
             m = _LIST.match(body, at)
             if not m or m[1] not in names or m[1] in found:
-                left = ", ".join(n for n in names if n not in found) or "the end"
-                raise LayoutError(f"expected one of {left}, each as 'name = [..]', at '{body[at : at + 40]}'")
+                expected_names = ", ".join(n for n in names if n not in found) or "the end"
+                raise LayoutError(f"expected one of {expected_names}, each as 'name = [..]', at '{body[at : at + 40]}'")
             try:
                 found[m[1]] = tuple(int(n) for n in m[2].split(",")) if m[2].strip() else ()
             except ValueError:
                 raise LayoutError(f"{m[1]} must be a list of integers, but got [{m[2]}]") from None
             at = m.end()
-        missing = [n for n in names if n not in found]
-        if missing:
-            raise LayoutError(f"a nested layout needs {', '.join(missing)}")
+        missing_names = [n for n in names if n not in found]
+        if missing_names:
+            raise LayoutError(f"a nested layout needs {', '.join(missing_names)}")
         return cls(**found)
 
     @property
@@ -218,33 +218,35 @@ class NestedLayout:
             raise IndexError(f"expected {self.rank} indices, but got {len(arrays)}")
         present = self._present(subgroups, threads)
         positions = math.prod(n for _, _, n in self._axes(present))
-        kind = np.int32 if max(positions, *present, self.subgroups.period, self.threads.period) < 2**31 else np.int64
+        index_dtype = (
+            np.int32 if max(positions, *present, self.subgroups.period, self.threads.period) < 2**31 else np.int64
+        )
         pos_weight, index_weight = self._position_weights(present), self._index_weights()
-        total: list[NDArray[Any]] = [np.zeros((), kind) for _ in range(3)]
+        total: list[NDArray[Any]] = [np.zeros((), index_dtype) for _ in range(3)]
         for i, x in enumerate(arrays):
             if x.size and not (x.min() >= 0 and x.max() < self.shape[i]):
                 raise IndexError(f"index in dimension {i} is outside 0 to {self.shape[i] - 1}")
-            every = np.arange(self.shape[i])
-            digit = {level: every // index_weight[level, i] % getattr(self, level)[i] for level in TILES}
+            dim_indices = np.arange(self.shape[i])
+            digit = {level: dim_indices // index_weight[level, i] % getattr(self, level)[i] for level in TILES}
             tables = (
                 digit["subgroup_tile"] * self.subgroup_strides[i],
                 digit["thread_tile"] * self.thread_strides[i],
-                sum((digit[level] * pos_weight.get((level, i), 0) for level in TILES), np.zeros_like(every)),
+                sum((digit[level] * pos_weight.get((level, i), 0) for level in TILES), np.zeros_like(dim_indices)),
             )
             # An index that is broadcast is looked up before it grows.
-            total = [_sum(sums, table.astype(kind)[x]) for sums, table in zip(total, tables)]
+            total = [_sum(sums, table.astype(index_dtype)[x]) for sums, table in zip(total, tables)]
         shape = np.broadcast_shapes(*(x.shape for x in arrays))
         owner, where = [], total[2].reshape(*total[2].shape, 1, 1)
         for axis, (level, ids, n) in enumerate(zip(TILES[::3], (self.subgroups, self.threads), present)):
-            copies = ids.same(n).astype(kind).reshape((-1, 1) if axis == 0 else (1, -1))
+            copies = ids.same(n).astype(index_dtype).reshape((-1, 1) if axis == 0 else (1, -1))
             logical = _sum(total[axis].reshape(*total[axis].shape, 1, 1), copies)
             if ids.rounds(n) > 1:
                 where = where + logical // n * pos_weight[level, -1]
                 logical = logical % n
             owner.append(logical)
         copies_shape = (*shape, self.subgroups.same(present[0]).size, self.threads.same(present[1]).size)
-        found = [np.broadcast_to(a, copies_shape).reshape(*shape, -1) for a in (*owner, where)]
-        return Owners(*found)
+        owner_arrays = [np.broadcast_to(a, copies_shape).reshape(*shape, -1) for a in (*owner, where)]
+        return Owners(*owner_arrays)
 
     def indices(
         self, subgroup: ArrayLike, thread: ArrayLike, *, subgroups: int | None = None, threads: int | None = None
@@ -266,28 +268,28 @@ class NestedLayout:
             LayoutError: if the layout cannot be spread evenly over so many.
         """
         present = self._present(subgroups, threads)
-        given = np.broadcast_arrays(np.asarray(subgroup, np.int64), np.asarray(thread, np.int64))
-        for what, ids, n in zip(("subgroup", "lane"), given, present):
+        owner_ids = np.broadcast_arrays(np.asarray(subgroup, np.int64), np.asarray(thread, np.int64))
+        for level_name, ids, n in zip(("subgroup", "lane"), owner_ids, present):
             if ids.size and not (ids.min() >= 0 and ids.max() < n):
-                raise IndexError(f"{what} is outside 0 to {n - 1}")
+                raise IndexError(f"{level_name} is outside 0 to {n - 1}")
         axes = list(self._axes(present))
         weights = self._index_weights()
-        shape = given[0].shape
-        found = []
+        shape = owner_ids[0].shape
+        dim_indices = []
         for i in range(self.rank):
             total = np.zeros((1,) * (len(shape) + len(axes)), np.int64)
-            for place, (level, dim, n) in enumerate(axes):
-                along = (1,) * (len(axes) - place - 1)
+            for axis, (level, dim, n) in enumerate(axes):
+                axis_shape = (1,) * (len(axes) - axis - 1)
                 if dim == -1:
                     level_ids, k = (self.subgroups, 0) if level == "subgroup_tile" else (self.threads, 1)
-                    logical = given[k][..., None] + np.arange(n) * present[k]
+                    logical = owner_ids[k][..., None] + np.arange(n) * present[k]
                     virtual = level_ids.virtual(logical)[i]
-                    total = total + virtual.reshape(*shape, *(1,) * place, n, *along) * weights[level, i]
+                    total = total + virtual.reshape(*shape, *(1,) * axis, n, *axis_shape) * weights[level, i]
                 elif dim == i:
-                    total = total + np.arange(n).reshape(n, *along) * weights[level, i]
-            whole = np.broadcast_to(total, (*shape, *(n for _, _, n in axes)))
-            found.append(whole.reshape(*shape, -1))
-        return tuple(found)
+                    total = total + np.arange(n).reshape(n, *axis_shape) * weights[level, i]
+            all_indices = np.broadcast_to(total, (*shape, *(n for _, _, n in axes)))
+            dim_indices.append(all_indices.reshape(*shape, -1))
+        return tuple(dim_indices)
 
     def distribute(self, array: ArrayLike, *, subgroups: int | None = None, threads: int | None = None) -> NDArray[Any]:
         """Distribute a vector.
@@ -305,43 +307,43 @@ class NestedLayout:
         if not self.rank:
             return np.full((*present, *self.part_shape(*present)), values)
         s, t = np.ogrid[: present[0], : present[1]]
-        parts = values[self.indices(s, t, subgroups=present[0], threads=present[1])]
-        return parts.reshape(*present, *self.part_shape(*present))
+        fragments = values[self.indices(s, t, subgroups=present[0], threads=present[1])]
+        return fragments.reshape(*present, *self.part_shape(*present))
 
-    def collect(self, parts: ArrayLike, *, check: bool = True) -> NDArray[Any]:
+    def collect(self, fragments: ArrayLike, *, check: bool = True) -> NDArray[Any]:
         """The vector of the parts that `distribute` returns.
 
         Args:
-            parts: an array of shape (subgroups, threads, *part_shape).
+            fragments: an array of shape (subgroups, threads, *part_shape).
             check: whether to check that all copies of an element have the same bits.
 
         Raises:
             LayoutError: if the array is not of such a shape, or copies differ.
         """
-        values = np.asarray(parts)
+        values = np.asarray(fragments)
         present = (values.shape[0], values.shape[1]) if values.ndim > 1 else (0, 0)
-        expected = (*present, *self.part_shape(*present))
-        if values.shape != expected:
-            raise LayoutError(f"expected an array of shape {expected}, but got {values.shape}")
+        expected_shape = (*present, *self.part_shape(*present))
+        if values.shape != expected_shape:
+            raise LayoutError(f"expected an array of shape {expected_shape}, but got {values.shape}")
         flat = np.ascontiguousarray(values.reshape(*present, -1))
         owners = self.owners(subgroups=present[0], threads=present[1])
-        whole = flat[owners.subgroup[..., 0], owners.thread[..., 0], owners.position[..., 0]]
+        vector = flat[owners.subgroup[..., 0], owners.thread[..., 0], owners.position[..., 0]]
         if check:
-            again = self.distribute(whole, subgroups=present[0], threads=present[1]).reshape(flat.shape)
+            redistributed = self.distribute(vector, subgroups=present[0], threads=present[1]).reshape(flat.shape)
             size = flat.dtype.itemsize
-            differs = (flat.view(f"V{size}") != np.ascontiguousarray(again).view(f"V{size}")).reshape(-1)
+            differs = (flat.view(f"V{size}") != np.ascontiguousarray(redistributed).view(f"V{size}")).reshape(-1)
             if differs.any():
                 s, t, position = np.unravel_index(int(differs.argmax()), flat.shape)
                 at = tuple(int(x[position]) for x in self.indices(s, t, subgroups=present[0], threads=present[1]))
                 raise LayoutError(f"copies of element {at} differ: lane {t} of subgroup {s} has another value")
-        return whole
+        return vector
 
-    def fragment(self, part: ArrayLike) -> NDArray[Any]:
+    def fragment(self, lane_vector: ArrayLike) -> NDArray[Any]:
         """A thread's vector (or many of them, on leading axes) as `fragment_shape` instead of `distributed_shape`.
 
         This is the view of XeGPU's SIMT mode, and of the vector's own dimensions.
         """
-        values, r = np.asarray(part), self.rank
+        values, r = np.asarray(lane_vector), self.rank
         lead = values.ndim - 3 * r
         order = [lead + level * r + i for i in range(r) for level in range(3)]
         return values.transpose(*range(lead), *order).reshape(*values.shape[:lead], *self.fragment_shape)
@@ -467,11 +469,11 @@ class Ids:
 
     def same(self, present: int) -> Ints:
         """The ids whose virtual ids are all zero. Added to `ids(v)` they give all ids that have `v`."""
-        every = np.arange(max(self.period, present))
-        first = np.ones(every.shape, bool)
-        for v in self.virtual(every):
-            first &= v == 0
-        return every[first]
+        all_ids = np.arange(max(self.period, present))
+        is_first = np.ones(all_ids.shape, bool)
+        for v in self.virtual(all_ids):
+            is_first &= v == 0
+        return all_ids[is_first]
 
 
 # Layouts of the same elements in another shape.
@@ -495,13 +497,15 @@ class _Digit:
     extent: int
     stride: int = 0
 
-    def split(self, inner: int) -> tuple[_Digit, _Digit]:
+    def split(self, inner_tiles: int) -> tuple[_Digit, _Digit]:
         """The outer part, and the inner part with the given number of tiles."""
-        return replace(self, extent=self.extent // inner, stride=self.stride * inner), replace(self, extent=inner)
+        return replace(self, extent=self.extent // inner_tiles, stride=self.stride * inner_tiles), replace(
+            self, extent=inner_tiles
+        )
 
-    def joins(self, inner: _Digit) -> bool:
+    def joins(self, inner_digit: _Digit) -> bool:
         """Whether this digit and the next inner one can be merged to one digit of their level."""
-        return self.level == inner.level and self.stride == inner.stride * inner.extent
+        return self.level == inner_digit.level and self.stride == inner_digit.stride * inner_digit.extent
 
 
 def reshape(layout: NestedLayout, shape: Sequence[int]) -> NestedLayout:
@@ -523,59 +527,67 @@ def reshape(layout: NestedLayout, shape: Sequence[int]) -> NestedLayout:
     dims = []
     for i in reversed(range(len(shape))):
         dims.append(_ordered(_taken(digits, shape[i], i, shape), i, shape))
-    found: dict[str, tuple[int, ...]] = {}
+    tiles_by_level: dict[str, tuple[int, ...]] = {}
     for level in TILES:
-        found[level] = tuple(d[level].extent if level in d else 1 for d in reversed(dims))
+        tiles_by_level[level] = tuple(d[level].extent if level in d else 1 for d in reversed(dims))
         if level in _STRIDES:
-            found[_STRIDES[level]] = tuple(d[level].stride if level in d else 0 for d in reversed(dims))
-    return NestedLayout(**found)
+            tiles_by_level[_STRIDES[level]] = tuple(d[level].stride if level in d else 0 for d in reversed(dims))
+    return NestedLayout(**tiles_by_level)
 
 
 def _digits(layout: NestedLayout, dim: int) -> list[_Digit]:
     """The digits of an index in one dimension, the outermost first."""
-    found = []
+    digits_of_index = []
     for level in TILES:
         extent = getattr(layout, level)[dim]
         if extent > 1:
-            found.append(_Digit(level, extent, getattr(layout, _STRIDES[level])[dim] if level in _STRIDES else 0))
-    return found
+            digits_of_index.append(
+                _Digit(level, extent, getattr(layout, _STRIDES[level])[dim] if level in _STRIDES else 0)
+            )
+    return digits_of_index
 
 
 def _taken(digits: list[_Digit], size: int, dim: int, shape: Sequence[int]) -> list[_Digit]:
     """Take from the end those digits that make up a dimension; the last one may be split."""
-    found: list[_Digit] = []
-    left = size
-    while left > 1:
-        last = digits.pop()
-        if left % last.extent:
-            if last.extent % left:
-                raise LayoutError(f"dimension {dim} of {list(shape)} ends within {last.extent} tiles of {last.level}")
-            outer, last = last.split(left)
-            digits.append(outer)
-        left //= last.extent
-        if found and last.joins(found[0]):
-            found[0] = replace(found[0], extent=found[0].extent * last.extent)
+    dim_digits: list[_Digit] = []
+    remaining = size
+    while remaining > 1:
+        last_digit = digits.pop()
+        if remaining % last_digit.extent:
+            if last_digit.extent % remaining:
+                raise LayoutError(
+                    f"dimension {dim} of {list(shape)} ends within {last_digit.extent} tiles of {last_digit.level}"
+                )
+            outer_digit, last_digit = last_digit.split(remaining)
+            digits.append(outer_digit)
+        remaining //= last_digit.extent
+        if dim_digits and last_digit.joins(dim_digits[0]):
+            dim_digits[0] = replace(dim_digits[0], extent=dim_digits[0].extent * last_digit.extent)
         else:
-            found.insert(0, last)
-    return found
+            dim_digits.insert(0, last_digit)
+    return dim_digits
 
 
 def _ordered(digits: list[_Digit], dim: int, shape: Sequence[int]) -> dict[str, _Digit]:
     """A dimension's digits by level. Registers may change theirs, as each has two outside of the lanes, one inside."""
-    rest = list(digits)
-    found: dict[str, _Digit] = {}
-    if rest and rest[0].level == _SUBGROUP:
-        found[_SUBGROUP] = rest.pop(0)
-    lanes = [i for i, d in enumerate(rest) if d.level == _THREAD]
-    if len(lanes) > 1 or any(d.level == _SUBGROUP for d in rest):
+    unassigned = list(digits)
+    digit_by_level: dict[str, _Digit] = {}
+    if unassigned and unassigned[0].level == _SUBGROUP:
+        digit_by_level[_SUBGROUP] = unassigned.pop(0)
+    lanes = [i for i, d in enumerate(unassigned) if d.level == _THREAD]
+    if len(lanes) > 1 or any(d.level == _SUBGROUP for d in unassigned):
         order = ", ".join(f"{d.extent} of {d.level}" for d in digits)
         raise LayoutError(f"dimension {dim} of {list(shape)} would be {order}, from the outermost on")
     if lanes:
         at = lanes[0]
-        found |= _registers(rest[:at], (_BATCH, _OUTER)) | {_THREAD: rest[at]} | _registers(rest[at + 1 :], (_ELEMENT,))
+        digit_by_level |= (
+            _registers(unassigned[:at], (_BATCH, _OUTER))
+            | {_THREAD: unassigned[at]}
+            | _registers(unassigned[at + 1 :], (_ELEMENT,))
+        )
     else:
-        found |= _registers(rest, (_BATCH, _OUTER, _ELEMENT))
-    return found
+        digit_by_level |= _registers(unassigned, (_BATCH, _OUTER, _ELEMENT))
+    return digit_by_level
 
 
 def _registers(digits: list[_Digit], levels: tuple[str, ...]) -> dict[str, _Digit]:

@@ -61,14 +61,14 @@ def draw_layout(layout: NestedLayout, owners: Owners, title: str = "") -> str:
 
 
 def _description(layout: NestedLayout, owners: Owners) -> str:
-    first = (0,) * layout.rank
-    last = tuple(n - 1 for n in layout.shape)
-    said = []
-    for index in (first, last):
-        pairs = zip(owners.subgroup[index].tolist(), owners.thread[index].tolist())
-        held = " and ".join(f"lane {t} of subgroup {s}" for s, t in pairs)
-        said.append(f"element {list(index)} is held by {held}")
-    return f"Each cell is a run of elements of one lane. {said[0][:1].upper()}{said[0][1:]}; {said[1]}."
+    first_index = (0,) * layout.rank
+    last_index = tuple(n - 1 for n in layout.shape)
+    sentences = []
+    for index in (first_index, last_index):
+        owner_pairs = zip(owners.subgroup[index].tolist(), owners.thread[index].tolist())
+        owners_text = " and ".join(f"lane {t} of subgroup {s}" for s, t in owner_pairs)
+        sentences.append(f"element {list(index)} is held by {owners_text}")
+    return f"Each cell is a run of elements of one lane. {sentences[0][:1].upper()}{sentences[0][1:]}; {sentences[1]}."
 
 
 def _draw_legend(canvas: Canvas, layout: NestedLayout, owners: Owners, by_batch: bool) -> None:
@@ -76,17 +76,17 @@ def _draw_legend(canvas: Canvas, layout: NestedLayout, owners: Owners, by_batch:
     if by_batch:
         names = {n: str(n) for n in range(math.prod(layout.batch_tile))}
     else:
-        every = np.unique(owners.subgroup.reshape(-1, owners.subgroup.shape[-1]), axis=0).tolist()
-        names = {held[0]: ", ".join(map(str, dict.fromkeys(held))) for held in every}
+        all_owners = np.unique(owners.subgroup.reshape(-1, owners.subgroup.shape[-1]), axis=0).tolist()
+        names = {owner[0]: ", ".join(map(str, dict.fromkeys(owner))) for owner in all_owners}
     x = 112.0
     for n, name in itertools.islice(names.items(), 24):
         wide = max(24.0, 6.0 * len(name) + 8)
         canvas.rect(x, 53, wide, 15, _colour(n), stroke=GRID)
         canvas.text(x + wide / 2, 64, name, text_anchor="middle")
         x += wide + 2
-    more = "…  " if len(names) > 24 else ""
+    ellipsis = "…  " if len(names) > 24 else ""
     canvas.text(
-        x + 4, 64, f"{more}Numbers in cells are {'lanes' if _has_lanes(layout) else 'subgroups'}.", font_size=11
+        x + 4, 64, f"{ellipsis}Numbers in cells are {'lanes' if _has_lanes(layout) else 'subgroups'}.", font_size=11
     )
 
 
@@ -135,19 +135,19 @@ def _draw_plane(
 
 
 def _batch(layout: NestedLayout, index: tuple[int, ...]) -> int:
-    found = 0
+    batch_number = 0
     for i, x in enumerate(index):
-        inner = layout.outer_tile[i] * layout.thread_tile[i] * layout.element_tile[i]
-        found = found * layout.batch_tile[i] + x // inner % layout.batch_tile[i]
-    return found
+        batch_extent = layout.outer_tile[i] * layout.thread_tile[i] * layout.element_tile[i]
+        batch_number = batch_number * layout.batch_tile[i] + x // batch_extent % layout.batch_tile[i]
+    return batch_number
 
 
 def _title(index: tuple[int, ...], run: int, subgroup: list[int], lane: list[int], position: list[int]) -> str:
-    last = f" to {[*index[:-1], index[-1] + run - 1]}" if run > 1 else ""
-    lines = [f"{list(index)}{last}"]
+    range_text = f" to {[*index[:-1], index[-1] + run - 1]}" if run > 1 else ""
+    lines = [f"{list(index)}{range_text}"]
     for s, t, p in zip(subgroup, lane, position):
-        places = f"positions {p} to {p + run - 1}" if run > 1 else f"position {p}"
-        lines.append(f"subgroup {s}, lane {t}, {places}")
+        positions_text = f"positions {p} to {p + run - 1}" if run > 1 else f"position {p}"
+        lines.append(f"subgroup {s}, lane {t}, {positions_text}")
     return "\n".join(lines)
 
 
@@ -155,16 +155,19 @@ def _draw_lines(canvas: Canvas, layout: NestedLayout, scale: tuple[float, float,
     """Thin lines around cells, stronger ones around batches, and the strongest around the tiles of subgroups."""
     top, cell, run = scale
     rows, columns = (1, 1, *layout.shape)[-2:]
-    bottom, right = top + rows * _ROW, _LEFT + columns // run * cell
+    bottom, right_edge = top + rows * _ROW, _LEFT + columns // run * cell
     batch = [math.prod(getattr(layout, t)[i] for t in TILES[2:]) for i in range(layout.rank)]
     tile = [batch[i] * layout.batch_tile[i] for i in range(layout.rank)]
     styles = (((1, run), GRID, 0.4), ((1, 1, *batch)[-2:], INK, 1.0), ((1, 1, *tile)[-2:], INK, 2.4))
-    for (down, along), stroke, thickness in styles:
+    for (down, columns_step), stroke, thickness in styles:
         if layout.rank < 2:
             down = rows
-        ys = "".join(f"M{number(_LEFT)} {number(top + r * _ROW)}H{number(right)}" for r in range(0, rows + 1, down))
+        ys = "".join(
+            f"M{number(_LEFT)} {number(top + r * _ROW)}H{number(right_edge)}" for r in range(0, rows + 1, down)
+        )
         xs = "".join(
-            f"M{number(_LEFT + c // run * cell)} {number(top)}V{number(bottom)}" for c in range(0, columns + 1, along)
+            f"M{number(_LEFT + c // run * cell)} {number(top)}V{number(bottom)}"
+            for c in range(0, columns + 1, columns_step)
         )
         canvas.path(ys + xs, stroke=stroke, stroke_width=thickness, pointer_events="none")
 
@@ -245,7 +248,7 @@ class _Operand:
         return grf, dword
 
     def elements(self, grf: int, dword: int) -> list[_Index]:
-        """What a dword holds, from the lowest bit on."""
+        """Names of the elements in a dword, from the lowest bit on."""
         return [None if e < 0 else divmod(int(e), self.columns) for e in self.held[grf, dword]]
 
     def used(self, grf: int, dword: int | None = None) -> list[tuple[int, int]]:
@@ -261,21 +264,21 @@ class _Operand:
 
 
 def _held(pack: Callable[[Array], Array], fmt: Format, rows: int, columns: int, grf_bytes: int) -> Array:
-    """Where the elements are, as `_Operand.held`.
+    """Return the elements of registers, as `_Operand.held`.
 
     The elements are numbered from 1 on, and the binary digits of the numbers packed one after the other, each as an
     element of zeros or of ones only. Read back across the digits, every bit of the registers names its element.
     """
     numbers = np.arange(1, rows * columns + 1).reshape(rows, columns)
-    place = np.arange(int(numbers.max()).bit_length())
-    digits = -(numbers >> place[:, None, None] & 1)
+    bit_index = np.arange(int(numbers.max()).bit_length())
+    digits = -(numbers >> bit_index[:, None, None] & 1)
     values = digits.astype(f"i{fmt.dtype.itemsize}").view(fmt.dtype)
     if fmt.kind == "u":
         values &= (1 << fmt.bits) - 1
     bits = np.unpackbits(pack(values), axis=-1, bitorder="little").astype(np.int64)
-    found = (bits << place[:, None]).sum(axis=0) - 1
-    whole = np.pad(found, (0, -found.size % (8 * grf_bytes)), constant_values=-1)
-    return whole.reshape(-1, 8 * grf_bytes // _DWORD, _DWORD // fmt.bits, fmt.bits)[..., 0]
+    element_numbers = (bits << bit_index[:, None]).sum(axis=0) - 1
+    padded = np.pad(element_numbers, (0, -element_numbers.size % (8 * grf_bytes)), constant_values=-1)
+    return padded.reshape(-1, 8 * grf_bytes // _DWORD, _DWORD // fmt.bits, fmt.bits)[..., 0]
 
 
 def dpas_picture(W: str, A: str, *, SD: int = 8, RC: int = 8, exec_size: int = 16) -> str:
@@ -309,8 +312,8 @@ def dpas_picture(W: str, A: str, *, SD: int = 8, RC: int = 8, exec_size: int = 1
     def operand(
         name: str, rows: int, columns: int, fmt: Format, pack: Callable[[Array, str], Array], k_axis: int | None
     ) -> _Operand:
-        held = _held(lambda matrix: pack(matrix, fmt.name), fmt, rows, columns, grf)
-        return _Operand(name, rows, columns, fmt, ops, k_axis, held)
+        element_of_bytes = _held(lambda matrix: pack(matrix, fmt.name), fmt, rows, columns, grf)
+        return _Operand(name, rows, columns, fmt, ops, k_axis, element_of_bytes)
 
     a = operand("A", RC, K, PRECISIONS[A], pack_a, 1)
     b = operand("B", K, exec_size, PRECISIONS[W], pack_b, 0)
@@ -379,10 +382,10 @@ def _draw_a(canvas: Canvas, top: float, a: _Operand, SD: int) -> float:
     canvas.text(_MATRIX_LEFT - 6, matrix - 6, "k", text_anchor="end", fill=FAINT)
     canvas.text(_MATRIX_LEFT - 6, bottom + 12, "depth", text_anchor="end", fill=FAINT, font_size=_FONT)
     for depth in range(SD):
-        left = _MATRIX_LEFT + depth * _DEPTH_WIDTH
-        canvas.text(left + 1, matrix - 6, str(depth * a.ops), font_size=_FONT)
-        canvas.rect(left, matrix, _DEPTH_WIDTH, a.rows * row, COLOURS[depth])
-        canvas.text(left + _DEPTH_WIDTH / 2, bottom + 12, str(depth), text_anchor="middle", font_size=_FONT)
+        left_edge = _MATRIX_LEFT + depth * _DEPTH_WIDTH
+        canvas.text(left_edge + 1, matrix - 6, str(depth * a.ops), font_size=_FONT)
+        canvas.rect(left_edge, matrix, _DEPTH_WIDTH, a.rows * row, COLOURS[depth])
+        canvas.text(left_edge + _DEPTH_WIDTH / 2, bottom + 12, str(depth), text_anchor="middle", font_size=_FONT)
     _draw_matrix_rows(canvas, a, matrix, row)
     _draw_grid(canvas, a, matrix, (cell, row), (a.ops, 1))
 
@@ -393,8 +396,8 @@ def _draw_a(canvas: Canvas, top: float, a: _Operand, SD: int) -> float:
         return [(width / 2, -2.5, f"m {_span(m)}"), (width / 2, 9, f"k {_span(k)}")]
 
     notes = [_plural("row", [m for m, _ in a.used(grf)]) for grf in range(a.grfs)]
-    end = _draw_registers(canvas, a, (top + 38, width, 28.0), "dword", words, notes)
-    return max(_magnify(canvas, end + 12, a, "dword"), bottom + 16) + 18
+    bottom_edge = _draw_registers(canvas, a, (top + 38, width, 28.0), "dword", words, notes)
+    return max(_magnify(canvas, bottom_edge + 12, a, "dword"), bottom + 16) + 18
 
 
 def _draw_b(canvas: Canvas, top: float, b: _Operand, SD: int) -> float:
@@ -402,9 +405,9 @@ def _draw_b(canvas: Canvas, top: float, b: _Operand, SD: int) -> float:
     registers = f"{_count(b)}; lane n holds column n, {b.per_dword} k to a dword{vnni}. Numbers are k."
     _draw_band(canvas, top, f"B (src1): {b.rows} × {b.columns} of {b.fmt.name}", registers)
     depths = [[k // b.ops for k, _ in b.used(grf)] for grf in range(b.grfs)]
-    most = max(len(set(d)) for d in depths)
+    channel_limit = max(len(set(d)) for d in depths)
     # A GRF is as high as the rows of the matrix that it holds, so that both sides line up.
-    group = {1: 28, 2: 18}.get(most, 14)
+    group = {1: 28, 2: 18}.get(channel_limit, 14)
     matrix, row = top + 38, group / b.ops
 
     canvas.bracket(_MATRIX_LEFT - 44, matrix, SD * group, vertical=True)
@@ -419,17 +422,17 @@ def _draw_b(canvas: Canvas, top: float, b: _Operand, SD: int) -> float:
     _draw_matrix_columns(canvas, b, matrix)
     _draw_grid(canvas, b, matrix, (_COLUMN, row), (1, b.ops))
 
-    height = group * most
+    height = group * channel_limit
     width = min(max(_GRF_WIDTH / b.dwords, _ELEMENT * b.per_dword), (_GRF_WIDTH - _GRF_GAP) / 2)
-    each = width / b.per_dword
-    font = {"font_size": 0.7 * each} if each < _ELEMENT else {}
+    element_width = width / b.per_dword
+    font = {"font_size": 0.7 * element_width} if element_width < _ELEMENT else {}
 
     def words(grf: int, lane: int) -> _Words:
-        return [((i + 0.5) * each, 3, str(e[0])) for i, e in enumerate(b.elements(grf, lane)) if e]
+        return [((i + 0.5) * element_width, 3, str(e[0])) for i, e in enumerate(b.elements(grf, lane)) if e]
 
     notes = [_plural("depth", d) for d in depths]
-    end = _draw_registers(canvas, b, (matrix, width, height), "lane", words, notes, separate=True, **font)
-    return max(_magnify(canvas, end + 12, b, "lane"), matrix + SD * group) + 18
+    bottom_edge = _draw_registers(canvas, b, (matrix, width, height), "lane", words, notes, separate=True, **font)
+    return max(_magnify(canvas, bottom_edge + 12, b, "lane"), matrix + SD * group) + 18
 
 
 def _draw_c(canvas: Canvas, top: float, c: _Operand) -> float:
@@ -478,31 +481,33 @@ def _draw_matrix_columns(canvas: Canvas, operand: _Operand, y: float) -> None:
 def _draw_grid(canvas: Canvas, operand: _Operand, y: float, cell: tuple[float, float], depth: tuple[int, int]) -> None:
     """Lines between the elements of a matrix, stronger ones between depths, and an outline around the example."""
     width, height = cell
-    right, bottom = _MATRIX_LEFT + operand.columns * width, y + operand.rows * height
+    right_edge, bottom = _MATRIX_LEFT + operand.columns * width, y + operand.rows * height
 
     def lines(columns: int, rows: int) -> str:
         down = (
             f"M{number(_MATRIX_LEFT + i * width)} {number(y)}V{number(bottom)}"
             for i in range(0, operand.columns, columns)
         )
-        across = (f"M{_MATRIX_LEFT} {number(y + i * height)}H{number(right)}" for i in range(0, operand.rows, rows))
+        across = (
+            f"M{_MATRIX_LEFT} {number(y + i * height)}H{number(right_edge)}" for i in range(0, operand.rows, rows)
+        )
         return "".join([*down, *across])
 
     canvas.path(lines(1, 1), stroke="#ffffff", stroke_width=0.5)
-    canvas.path(f"{lines(*depth)}M{number(right)} {number(y)}V{number(bottom)}H{_MATRIX_LEFT}", stroke_width=0.6)
-    used = operand.used(*operand.example)
-    rows, columns = [e[0] for e in used], [e[1] for e in used]
+    canvas.path(f"{lines(*depth)}M{number(right_edge)} {number(y)}V{number(bottom)}H{_MATRIX_LEFT}", stroke_width=0.6)
+    used_elements = operand.used(*operand.example)
+    rows, columns = [e[0] for e in used_elements], [e[1] for e in used_elements]
     x, top = _MATRIX_LEFT + min(columns) * width, y + min(rows) * height
-    right, bottom = _MATRIX_LEFT + (max(columns) + 1) * width, y + (max(rows) + 1) * height
-    canvas.rect(x, top, right - x, bottom - top, "none", stroke=INK, stroke_width=2)
+    right_edge, bottom = _MATRIX_LEFT + (max(columns) + 1) * width, y + (max(rows) + 1) * height
+    canvas.rect(x, top, right_edge - x, bottom - top, "none", stroke=INK, stroke_width=2)
 
 
 def _columns(dwords: int, width: float) -> dict[int, float]:
-    """Which dwords are drawn, and where: all, or the first ones and the last one."""
+    """Return the dwords that are drawn, and their x: all, or the first ones and the last one."""
     if dwords * width <= _GRF_WIDTH:
         return {dword: _GRFS + dword * width for dword in range(dwords)}
-    first = int((_GRF_WIDTH - _GRF_GAP) / width) - 1
-    return {**{i: _GRFS + i * width for i in range(first)}, dwords - 1: _GRFS + _GRF_WIDTH - width}
+    first_count = int((_GRF_WIDTH - _GRF_GAP) / width) - 1
+    return {**{i: _GRFS + i * width for i in range(first_count)}, dwords - 1: _GRFS + _GRF_WIDTH - width}
 
 
 def _draw_registers(
@@ -520,8 +525,8 @@ def _draw_registers(
 
     Args:
         scale: the top, and the width and height of a dword.
-        words: what is in a dword of a GRF: texts with their places, from its left and the middle of its height.
-        notes: what is said beside each GRF.
+        words: labels of a dword of a GRF, with offsets from its left edge and the middle of its height.
+        notes: text beside each GRF.
         separate: with lines between the elements of a dword.
         font: properties of the words.
     """
@@ -530,8 +535,8 @@ def _draw_registers(
     canvas.text(_GRFS - 8, top - 6, column, text_anchor="end", fill=FAINT)
     for dword, x in columns.items():
         canvas.text(x + width / 2, top - 6, str(dword), text_anchor="middle")
-    *_, before, last = columns.values()
-    gap = (before + width + last) / 2 if len(columns) < operand.dwords else None
+    *_, previous_column, last_column = columns.values()
+    gap = (previous_column + width + last_column) / 2 if len(columns) < operand.dwords else None
     frames, separators = [], []
     for grf in range(operand.grfs):
         y = top + grf * height
@@ -557,8 +562,8 @@ def _draw_registers(
         for dword, x in columns.items():
             if operand.used(grf, dword):
                 canvas.open(data_operand=operand.name, data_grf=grf, data_dword=dword, **font)
-                for right, down, text in words(grf, dword):
-                    canvas.text(x + right, y + down, text)
+                for text_x, down, text in words(grf, dword):
+                    canvas.text(x + text_x, y + down, text)
                 canvas.close()
         canvas.text(_NOTES, y + 3, note, text_anchor="start")
     canvas.close()
@@ -569,13 +574,13 @@ def _draw_elements(
     canvas: Canvas, x: float, y: float, width: float, height: float, operand: _Operand, elements: list[_Index]
 ) -> list[str]:
     """The body of a dword; returns the path of the lines between its elements."""
-    each = width / len(elements)
+    element_width = width / len(elements)
     start = 0
     for fill, run in groupby(elements, operand.fill):
         count = len(list(run))
-        canvas.rect(x + start * each, y, count * each, height, fill)
+        canvas.rect(x + start * element_width, y, count * element_width, height, fill)
         start += count
-    return [f"M{number(x + i * each)} {number(y)}v{number(height)}" for i in range(1, len(elements))]
+    return [f"M{number(x + i * element_width)} {number(y)}v{number(height)}" for i in range(1, len(elements))]
 
 
 def _box(x: float, y: float, width: float, height: float) -> str:
@@ -583,12 +588,12 @@ def _box(x: float, y: float, width: float, height: float) -> str:
 
 
 def _magnify(canvas: Canvas, y: float, operand: _Operand, column: str) -> float:
-    """One dword with the full names of its elements, and their bits."""
+    """Draw one dword with the full names of its elements, and their bits."""
     grf, dword = operand.example
     elements = operand.elements(grf, dword)
-    each, bits = _GRF_WIDTH / len(elements), _DWORD // len(elements)
+    element_width, bits = _GRF_WIDTH / len(elements), _DWORD // len(elements)
     # Names that do not fit are drawn vertically.
-    narrow = each < 4 * _FONT
+    narrow = element_width < 4 * _FONT
     height = 44 if narrow else 22
     label = {"text_anchor": "end", "font_size": _FONT}
     canvas.text(_GRFS - 8, y + height / 2 - 2, f"GRF r{grf}", font_weight="bold", **label)
@@ -600,13 +605,13 @@ def _magnify(canvas: Canvas, y: float, operand: _Operand, column: str) -> float:
     canvas.open(font_size=_FONT, text_anchor="middle", data_magnified=operand.name, data_grf=grf, data_dword=dword)
     for i, e in enumerate(elements):
         if e:
-            at = _GRFS + (i + 0.5) * each, y + height / 2
+            at = _GRFS + (i + 0.5) * element_width, y + height / 2
             turn = {"transform": f"rotate(-90 {number(at[0])} {number(at[1])})"} if narrow else {}
             canvas.text(at[0], at[1] + 3.5, _name(operand, e), **turn)
     canvas.close()
     canvas.open(font_size=_FONT, text_anchor="middle", fill=FAINT)
     for i in range(len(elements)):
-        canvas.text(_GRFS + (i + 0.5) * each, y + height + 11, _span([i * bits, (i + 1) * bits - 1]))
+        canvas.text(_GRFS + (i + 0.5) * element_width, y + height + 11, _span([i * bits, (i + 1) * bits - 1]))
     canvas.close()
     return y + height + 12
 
@@ -616,12 +621,12 @@ def _name(operand: _Operand, element: tuple[int, int]) -> str:
 
 
 def _count(operand: _Operand) -> str:
-    used = int((operand.held >= 0).sum()) * operand.fmt.bits // 8
-    return f"{operand.grfs} GRF{'s' if operand.grfs > 1 else ''} ({used} bytes)"
+    used_bytes = int((operand.held >= 0).sum()) * operand.fmt.bits // 8
+    return f"{operand.grfs} GRF{'s' if operand.grfs > 1 else ''} ({used_bytes} bytes)"
 
 
-def _plural(word: str, numbers: list[int]) -> str:
-    return f"{word}{'s' if len(set(numbers)) > 1 else ''} {_span(numbers)}"
+def _plural(noun: str, numbers: list[int]) -> str:
+    return f"{noun}{'s' if len(set(numbers)) > 1 else ''} {_span(numbers)}"
 
 
 def _span(numbers: Sequence[int]) -> str:

@@ -28,8 +28,8 @@ def zeros_aligned(shape: int | Sequence[int], dtype: Any = float) -> np.ndarray[
     that each row of 64 bytes of a block crosses a boundary, which makes native code slower.
     """
     extents = (shape,) if isinstance(shape, int) else tuple(shape)
-    kind = np.dtype(dtype)
-    return aligned(math.prod(extents) * kind.itemsize).view(kind).reshape(extents)
+    element_dtype = np.dtype(dtype)
+    return aligned(math.prod(extents) * element_dtype.itemsize).view(element_dtype).reshape(extents)
 
 
 _PART = 1 << 20
@@ -39,16 +39,16 @@ _PART = 1 << 20
 def copy_sparse(to: Array, source: Array) -> None:
     """Copy bytes to zeroed memory. Zeros are not written, so that the system need not provide their pages."""
     for start in range(0, len(source), _PART):
-        part = source[start : start + _PART]
-        if part.any():
-            to[start : start + len(part)] = part
+        chunk = source[start : start + _PART]
+        if chunk.any():
+            to[start : start + len(chunk)] = chunk
 
 
 def _grown(data: Array, size: int) -> Array:
     """A copy of bytes, followed by zeros."""
-    made: Array = np.zeros(size, np.uint8)
-    copy_sparse(made, data)
-    return made
+    grown: Array = np.zeros(size, np.uint8)
+    copy_sparse(grown, data)
+    return grown
 
 
 class Buffer(Struct, frozen=True):
@@ -76,16 +76,16 @@ class DeviceMemory:
     def __init__(self) -> None:
         self.data: Array = np.zeros(0, np.uint8)
         self.buffers: list[Buffer] = []
-        self._found: tuple[Array, Array] = (np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self._cached_bounds: tuple[Array, Array] = (np.zeros(0, np.int64), np.zeros(0, np.int64))
         self._end = 0
 
     def allocate(self, name: str, size: int) -> Buffer:
         """A new allocation of `size` bytes of zeros."""
-        buffer = self._place(name, size)
+        buffer = self._reserve(name, size)
         self.data = _grown(self.data, self._end)
         return buffer
 
-    def _place(self, name: str, size: int) -> Buffer:
+    def _reserve(self, name: str, size: int) -> Buffer:
         """Addresses for an allocation, after all others."""
         buffer = Buffer(name, BASE + self._end, size)
         # The gap after it detects accesses beyond its end.
@@ -95,18 +95,18 @@ class DeviceMemory:
 
     @property
     def _bounds(self) -> tuple[Array, Array]:
-        """Where the allocations begin, and where they end. Launches of native code do not ask."""
-        if len(self._found[0]) != len(self.buffers):
+        """Start and end offsets of the allocations. Launches of native code do not ask."""
+        if len(self._cached_bounds[0]) != len(self.buffers):
             starts = np.array([b.address - BASE for b in self.buffers], np.int64)
-            self._found = starts, starts + [b.bytes for b in self.buffers]
-        return self._found
+            self._cached_bounds = starts, starts + [b.bytes for b in self.buffers]
+        return self._cached_bounds
 
     def copy(self) -> DeviceMemory:
         """A copy: the same allocations with the same contents."""
-        made = DeviceMemory()
-        made.data, made.buffers = _grown(self.data, len(self.data)), list(self.buffers)
-        made._found, made._end = self._found, self._end
-        return made
+        clone = DeviceMemory()
+        clone.data, clone.buffers = _grown(self.data, len(self.data)), list(self.buffers)
+        clone._cached_bounds, clone._end = self._cached_bounds, self._end
+        return clone
 
     def assign(self, other: DeviceMemory, name: str | None = None) -> None:
         """Copy all allocations from another memory, which has the same, or only those of a name."""
@@ -127,12 +127,12 @@ class DeviceMemory:
         """The address of an allocation in the host's memory."""
         return int(self.data.ctypes.data) + self.buffers[index].address - BASE
 
-    def locate(self, addresses: Array, size: int, verb: str, needed: Array | None = None) -> Array:
+    def locate(self, addresses: Array, size: int, verb: str, required_bytes: Array | None = None) -> Array:
         """See `engines.memory.Memory`."""
         offsets: Array = (addresses - np.uint64(BASE)).view(np.int64)
-        bad = self._outside(offsets, size if needed is None else needed)
-        if bad.any():
-            index = int(np.argmax(bad.ravel()))
+        out_of_bounds = self._outside(offsets, size if required_bytes is None else required_bytes)
+        if out_of_bounds.any():
+            index = int(np.argmax(out_of_bounds.ravel()))
             raise AccessFault(index, f"{verb} {size} bytes at {self._describe(int(addresses.ravel()[index]), size)}")
         return offsets
 
@@ -144,9 +144,9 @@ class DeviceMemory:
     def surface(self, bases: Array, extents: Array, verb: str) -> Array:
         """See `engines.memory.Memory`."""
         offsets: Array = (bases - np.uint64(BASE)).view(np.int64)
-        bad = self._outside(offsets, extents)
-        if bad.any():
-            index = int(np.argmax(bad))
+        out_of_bounds = self._outside(offsets, extents)
+        if out_of_bounds.any():
+            index = int(np.argmax(out_of_bounds))
             where = self._describe(int(bases[index]), int(extents[index]))
             raise AccessFault(index, f"{verb} a surface of {int(extents[index])} bytes at {where}")
         return offsets
@@ -154,11 +154,11 @@ class DeviceMemory:
     def _outside(self, offsets: Array, size: int | Array) -> Array:
         if not self.buffers:
             return np.ones(offsets.shape, bool)
-        starts, ends = self._bounds
+        allocation_starts, allocation_ends = self._bounds
         if len(self.buffers) == 1:
-            return np.asarray((offsets < starts[0]) | (offsets > ends[0] - size))
-        which = np.searchsorted(starts, offsets, "right") - 1
-        return np.asarray((which < 0) | (offsets > ends[which] - size))
+            return np.asarray((offsets < allocation_starts[0]) | (offsets > allocation_ends[0] - size))
+        allocation = np.searchsorted(allocation_starts, offsets, "right") - 1
+        return np.asarray((allocation < 0) | (offsets > allocation_ends[allocation] - size))
 
     def _describe(self, address: int, size: int) -> str:
         """An address relative to the nearest allocation, for messages."""
@@ -169,13 +169,13 @@ class DeviceMemory:
             return max(b.address - address, address + size - (b.address + b.bytes), 0)
 
         nearest = min(self.buffers, key=distance)
-        behind, before = address + size - (nearest.address + nearest.bytes), nearest.address - address
-        what = f"'{nearest.name}', which has {nearest.bytes} bytes"
+        bytes_after, bytes_before = address + size - (nearest.address + nearest.bytes), nearest.address - address
+        allocation_text = f"'{nearest.name}', which has {nearest.bytes} bytes"
         if distance(nearest) > 1 << 32:
             return f"{address:#x}, which is in no buffer"
-        if before > 0:
-            return f"{address:#x}, {before} bytes before {what}"
-        return f"{address:#x}, reaching {behind} bytes over the end of {what}"
+        if bytes_before > 0:
+            return f"{address:#x}, {bytes_before} bytes before {allocation_text}"
+        return f"{address:#x}, reaching {bytes_after} bytes over the end of {allocation_text}"
 
 
 class HostMemory(DeviceMemory):
@@ -194,7 +194,7 @@ class HostMemory(DeviceMemory):
         self._arrays.append(array)
         # As `array.ctypes.data`, in a third of the time.
         self._hosts.append(int(array.__array_interface__["data"][0]))
-        return self._place(name, array.nbytes)
+        return self._reserve(name, array.nbytes)
 
     def allocate(self, name: str, size: int) -> Buffer:
         """A new allocation of `size` bytes of zeros."""
@@ -202,11 +202,11 @@ class HostMemory(DeviceMemory):
 
     def copy(self) -> DeviceMemory:
         """A copy of its contents, which the interpreter can access: the same allocations."""
-        made = DeviceMemory()
-        made.data, made.buffers, made._end = np.zeros(self._end, np.uint8), list(self.buffers), self._end
+        clone = DeviceMemory()
+        clone.data, clone.buffers, clone._end = np.zeros(self._end, np.uint8), list(self.buffers), self._end
         for buffer in self.buffers:
-            copy_sparse(made.bytes_of(buffer), self.bytes_of(buffer))
-        return made
+            copy_sparse(clone.bytes_of(buffer), self.bytes_of(buffer))
+        return clone
 
     def bytes_of(self, buffer: Buffer) -> Array:
         """The bytes of an allocation, uint8; writing them writes the memory."""

@@ -108,8 +108,8 @@ class Options(Struct, frozen=True):
         if self.model not in MODELS and not isinstance(self.model, Systolic):
             raise ValueError(f"'model' must be one of {', '.join(MODELS)}, but got {self.model!r}")
         if self.dpas_denormals not in DENORMALS:
-            known = ", ".join(DENORMALS)
-            raise ValueError(f"'dpas_denormals' must be one of {known}, but got {self.dpas_denormals!r}")
+            legal_values = ", ".join(DENORMALS)
+            raise ValueError(f"'dpas_denormals' must be one of {legal_values}, but got {self.dpas_denormals!r}")
         if self.dpas_denormals == "flush" and (gpu.systolic_denormals or self.engine == REFERENCE):
             where = f"kernels for target {self.target} choose it in %cr0"
             if self.engine == REFERENCE:
@@ -148,8 +148,8 @@ class Options(Struct, frozen=True):
 
     def key(self) -> str:
         """The options on which the lowered kernel depends."""
-        own = structs.replace(self, large=bool(self.large))
-        return repr([getattr(own, name) for name in _LOWERING])
+        lowering_options = structs.replace(self, large=bool(self.large))
+        return repr([getattr(lowering_options, name) for name in _LOWERING])
 
 
 _LOWERING = (
@@ -172,10 +172,10 @@ def refuse_checks(engine: str, check: Sequence[str]) -> None:
         ValueError: if there is another check, or no check of a name.
     """
     _refuse_unknown_checks(check)
-    others = [name for name in check if name != "memory"]
-    if others:
+    refused = [name for name in check if name != "memory"]
+    if refused:
         raise ValueError(
-            f"engine '{engine}' does not support the check{'s' * (len(others) > 1)} {', '.join(others)}: it has "
+            f"engine '{engine}' does not support the check{'s' * (len(refused) > 1)} {', '.join(refused)}: it has "
             "neither registers and messages nor concurrent threads; the engines of vISA make these checks"
         )
 
@@ -263,10 +263,10 @@ class Parameter(Struct, frozen=True):
             raise TypeError(f"{title} must be a numpy array, but got {type(argument).__name__}")
         self._check_element(argument, title)
         shape = packed_shape(self.shape, self.element)
-        fits = len(argument.shape) == len(shape) and all(
+        shape_matches = len(argument.shape) == len(shape) and all(
             want in (None, have) for want, have in zip(shape, argument.shape)
         )
-        if not fits:
+        if not shape_matches:
             packed = f" of bytes, which hold {8 // element_bits(self.element)} elements each" if self.is_packed else ""
             raise ValueError(f"{title} cannot be an array of shape {argument.shape}{packed}")
         # An array without dimensions is not a number, which would be an address.
@@ -281,38 +281,40 @@ class Parameter(Struct, frozen=True):
                 )
             return
         types = _ALSO.get(self.element, (self.element.removeprefix("s"),))
-        wanted = [dtype_named(STORAGE[t]) for t in types if t in STORAGE]
-        if not wanted:
+        legal_dtypes = [dtype_named(STORAGE[t]) for t in types if t in STORAGE]
+        if not legal_dtypes:
             raise TypeError(f"{title} has elements of {self.element}, which no array has")
-        if argument.dtype not in wanted:
-            names = " or ".join(str(d) for d in wanted)
+        if argument.dtype not in legal_dtypes:
+            names = " or ".join(str(d) for d in legal_dtypes)
             raise TypeError(f"{title} must be an array of {names}, but got an array of {argument.dtype}")
 
     def _layout(self, name: str, argument: np.ndarray[Any, Any], title: str) -> dict[str, int]:
-        found = {f"{name}_size{d}": n for d, n in enumerate(argument.shape)}
+        input_values = {f"{name}_size{d}": n for d, n in enumerate(argument.shape)}
         if self.contiguous:
             if not argument.flags.c_contiguous:
                 raise ValueError(f"{title} must lie in memory in row-major order; numpy.ascontiguousarray makes it so")
-            return found
+            return input_values
         if argument.size and any(s % argument.itemsize for s in argument.strides):
             raise ValueError(
                 f"{title} cannot be an array of strides {argument.strides} bytes, which are not multiples of "
                 f"{argument.itemsize}, the size of its elements; numpy.ascontiguousarray makes a copy"
             )
-        own = [s // argument.itemsize for s in argument.strides]
-        each = 8 // element_bits(self.element) if self.is_packed else 1
-        strides = [n if n is None or i == len(own) - 1 else n // each for i, n in enumerate(self.strides)]
+        element_strides = [s // argument.itemsize for s in argument.strides]
+        per_byte = 8 // element_bits(self.element) if self.is_packed else 1
+        strides = [
+            n if n is None or i == len(element_strides) - 1 else n // per_byte for i, n in enumerate(self.strides)
+        ]
         # numpy gives empty arrays strides of 0.
-        fits = not argument.size or all(
-            want in (None, have) or size == 1 for want, have, size in zip(strides, own, argument.shape)
+        strides_match = not argument.size or all(
+            want in (None, have) or size == 1 for want, have, size in zip(strides, element_strides, argument.shape)
         )
-        if not fits:
-            raise ValueError(f"{title} cannot be an array of strides {tuple(own)} elements")
+        if not strides_match:
+            raise ValueError(f"{title} cannot be an array of strides {tuple(element_strides)} elements")
         if self.offset not in (0, None):
             raise ValueError(
                 f"{title} begins {self.offset} elements into its buffer, which no array does; let it be dynamic"
             )
-        return found | {f"{name}_stride{d}": s for d, s in enumerate(own)} | {f"{name}_offset": 0}
+        return input_values | {f"{name}_stride{d}": s for d, s in enumerate(element_strides)} | {f"{name}_offset": 0}
 
     def misfits(self, array: Any, limits: Block2DLimits | None) -> bool:
         """Whether an array has a dynamic shape or stride, and 2D block messages cannot address it."""
@@ -341,9 +343,9 @@ class Parameter(Struct, frozen=True):
         """The greatest absolute value of an index argument or a vector of indices; 0 for other arguments."""
         if self.is_memref or self.element != "index":
             return 0
-        found = np.asarray(argument)
-        whole = np.issubdtype(found.dtype, np.integer) or found.dtype == object
-        return max((abs(int(n)) for n in found.ravel()), default=0) if whole else 0
+        index_array = np.asarray(argument)
+        is_integral = np.issubdtype(index_array.dtype, np.integer) or index_array.dtype == object
+        return max((abs(int(n)) for n in index_array.ravel()), default=0) if is_integral else 0
 
 
 def parameters_of(types: Sequence[mlir.Type], names: Sequence[str] = ()) -> tuple[Parameter, ...]:
@@ -351,14 +353,14 @@ def parameters_of(types: Sequence[mlir.Type], names: Sequence[str] = ()) -> tupl
     return tuple(structs.replace(_parameter(t), name=n) for t, n in zip(types, names or [""] * len(types)))
 
 
-def _parameter(kind: mlir.Type) -> Parameter:
-    text = str(kind)
-    if isinstance(kind, mlir.VectorType):
-        vector = mlir.VectorType(kind)
+def _parameter(type_: mlir.Type) -> Parameter:
+    text = str(type_)
+    if isinstance(type_, mlir.VectorType):
+        vector = mlir.VectorType(type_)
         return Parameter(text, str(vector.element_type), "vector", tuple(vector.shape))
-    if not isinstance(kind, mlir.MemRefType):
+    if not isinstance(type_, mlir.MemRefType):
         return Parameter(text, text)
-    memref = mlir.MemRefType(kind)
+    memref = mlir.MemRefType(type_)
     strides, offset = memref.get_strides_and_offset()
     size, step = mlir.ShapedType.get_dynamic_size(), mlir.ShapedType.get_dynamic_stride_or_offset()
     identity = mlir.AffineMapAttr.get(mlir.AffineMap.get_identity(memref.rank, memref.context))
@@ -379,22 +381,22 @@ def beyond(
     grid: int | Sequence[int],
     limits: Mapping[str, int] = SMALL,
 ) -> str | None:
-    """How a call exceeds the limits, as a clause; None if it does not. A limit of 0 means no limit."""
+    """Return the limit that a call exceeds, as a clause; None if it does not. A limit of 0 means no limit."""
     if not any(limits.values()):
         return None
-    most = {what: limits.get(what) or math.inf for what in SMALL}
-    if max(extent(grid, "grid")) > most["grid"]:
-        return f"'grid' has more than {most['grid']} workgroups in a dimension"
-    for i, (parameter, given) in enumerate(zip(parameters, arguments)):
-        if parameter.reach(given) > most["bytes"]:
-            return f"{parameter.shown(i)} is an array of more than {most['bytes']} bytes"
-        if parameter.greatest_index(given) > most["index"]:
-            return f"{parameter.shown(i)} is an index of more than {most['index']}"
+    limit_of = {quantity: limits.get(quantity) or math.inf for quantity in SMALL}
+    if max(extent(grid, "grid")) > limit_of["grid"]:
+        return f"'grid' has more than {limit_of['grid']} workgroups in a dimension"
+    for i, (parameter, argument) in enumerate(zip(parameters, arguments)):
+        if parameter.reach(argument) > limit_of["bytes"]:
+            return f"{parameter.shown(i)} is an array of more than {limit_of['bytes']} bytes"
+        if parameter.greatest_index(argument) > limit_of["index"]:
+            return f"{parameter.shown(i)} is an index of more than {limit_of['index']}"
     return None
 
 
-def _article(kind: str) -> str:
-    return f"{'an' if kind[0] in 'aeio' or kind.startswith('f') else 'a'} {kind}"
+def _article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeio' or noun.startswith('f') else 'a'} {noun}"
 
 
 def _is_number(argument: Any) -> bool:
@@ -458,8 +460,8 @@ class Multiple(Struct, frozen=True):
 
     def holds(self, arguments: Sequence[Any]) -> bool:
         """Whether it is one in a call."""
-        found = evaluated(self.number, arguments)
-        return found is not None and found > 0 and found % self.of == 0
+        number = evaluated(self.number, arguments)
+        return number is not None and number > 0 and number % self.of == 0
 
 
 class Sum(Struct, frozen=True):
@@ -509,18 +511,18 @@ def evaluated(expression: Expression | None, arguments: Sequence[Any]) -> int | 
     """The value of an expression for the arguments of a call; None if it is not known."""
     if expression is None or isinstance(expression, int):
         return expression
-    kind, *rest = expression
-    if kind == "argument":
-        given = arguments[rest[0]]
-        return int(given) if isinstance(given, (int, np.integer)) else None
-    if kind == "extent":
-        shape = np.shape(arguments[rest[0]])
-        return shape[rest[1]] if rest[1] < len(shape) else None
-    numbers = [evaluated(e, arguments) for e in rest]
+    operator, *operands = expression
+    if operator == "argument":
+        argument = arguments[operands[0]]
+        return int(argument) if isinstance(argument, (int, np.integer)) else None
+    if operator == "extent":
+        shape = np.shape(arguments[operands[0]])
+        return shape[operands[1]] if operands[1] < len(shape) else None
+    numbers = [evaluated(e, arguments) for e in operands]
     if None in numbers or min(n for n in numbers if n is not None) < 0:
         return None
     a, b = (n for n in numbers if n is not None)
-    return int(OPERATIONS[kind](a, b))
+    return int(OPERATIONS[operator](a, b))
 
 
 # The executable.
@@ -578,13 +580,13 @@ class Executable(Struct, frozen=True):
         Args:
             limits: those of the target's 2D block messages; None if it has none.
         """
-        found = {i for i, (p, a) in enumerate(zip(self.parameters, arguments)) if p.misfits(a, limits)}
-        found |= {s.argument for s in self.surfaces if limits is not None and s.misfits(arguments, limits)}
-        found |= {m.argument for m in self.multiples if not m.holds(arguments)}
+        misaligned = {i for i, (p, a) in enumerate(zip(self.parameters, arguments)) if p.misfits(a, limits)}
+        misaligned |= {s.argument for s in self.surfaces if limits is not None and s.misfits(arguments, limits)}
+        misaligned |= {m.argument for m in self.multiples if not m.holds(arguments)}
         if limits is not None:
             windows = ((i, a) for i, a in enumerate(arguments) if isinstance(a, Window))
-            found |= {i for i, window in windows if not window.is_aligned(limits.base_alignment)}
-        return found | {s.argument for s in self.sums if not s.holds(arguments)}
+            misaligned |= {i for i, window in windows if not window.is_aligned(limits.base_alignment)}
+        return misaligned | {s.argument for s in self.sums if not s.holds(arguments)}
 
     def strided(self, arguments: Sequence[Any]) -> tuple[int, ...]:
         """The numbers of the arguments whose innermost stride is assumed to be 1, but is not."""
@@ -611,28 +613,30 @@ def value_of(item: Input, argument: Any, title: str) -> bytes:
         TypeError, ValueError: if it does not fit the input.
     """
     fmt, count = item.var.format, item.var.count
-    kind = "number" if fmt.is_float else "integer"
-    wanted = f"{count} {kind}s" if count > 1 else f"a{'n' * (kind == 'integer')} {kind}"
-    what = f"{title} must be {wanted} of type {fmt.name}"
+    number_kind = "number" if fmt.is_float else "integer"
+    expected_text = f"{count} {number_kind}s" if count > 1 else f"a{'n' * (number_kind == 'integer')} {number_kind}"
+    requirement = f"{title} must be {expected_text} of type {fmt.name}"
     if is_pointer(item):
-        what = f"{title} must be a numpy array, or an integer as its address"
+        requirement = f"{title} must be a numpy array, or an integer as its address"
     try:
         array = np.asarray(argument)
     except ValueError:
-        raise TypeError(f"{what}, but got {argument!r}") from None
+        raise TypeError(f"{requirement}, but got {argument!r}") from None
     if array.dtype == bool and not is_pointer(item):
         array = array.astype(np.uint8)
     if array.dtype == fmt.dtype and array.size == count:
         return array.tobytes()
-    fits = np.issubdtype(array.dtype, np.integer) or (fmt.is_float and np.issubdtype(array.dtype, np.floating))
+    is_convertible = np.issubdtype(array.dtype, np.integer) or (
+        fmt.is_float and np.issubdtype(array.dtype, np.floating)
+    )
     # numpy represents integers of more than 64 bits as objects.
-    if not fits and not (array.dtype == object and all(isinstance(v, int) for v in array.ravel())):
-        given = array.dtype if isinstance(argument, (np.ndarray, np.generic)) else type(argument).__name__
-        raise TypeError(f"{what}, but got {given}")
+    if not is_convertible and not (array.dtype == object and all(isinstance(v, int) for v in array.ravel())):
+        actual_type = array.dtype if isinstance(argument, (np.ndarray, np.generic)) else type(argument).__name__
+        raise TypeError(f"{requirement}, but got {actual_type}")
     if array.size != count:
-        raise ValueError(f"{what}, but got {array.size} of them")
+        raise ValueError(f"{requirement}, but got {array.size} of them")
     if not fmt.is_float:
         info = np.iinfo(fmt.dtype)
         if any(not info.min <= int(v) <= info.max for v in array.ravel()):
-            raise ValueError(f"{what}, from {info.min} to {info.max}, but got {argument!r}")
+            raise ValueError(f"{requirement}, from {info.min} to {info.max}, but got {argument!r}")
     return array.astype(fmt.dtype).tobytes()

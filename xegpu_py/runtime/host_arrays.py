@@ -25,9 +25,9 @@ Span = tuple[int, int]
 """The address of a first byte, and that after the last byte."""
 
 
-def is_masked(given: object) -> bool:
+def is_masked(argument: object) -> bool:
     """Whether an object is an array of numpy.ma or another subclass of numpy's arrays with a mask."""
-    return isinstance(given, np.ndarray) and type(given) is not np.ndarray and hasattr(given, "mask")
+    return isinstance(argument, np.ndarray) and type(argument) is not np.ndarray and hasattr(argument, "mask")
 
 
 def check_numbers(array: np.ndarray[Any, Any], title: str) -> None:
@@ -59,18 +59,18 @@ def span_of(array: np.ndarray[Any, Any]) -> Span:
         return start, start
     if any(s < 0 for s in array.strides):
         raise ValueError("has a negative stride; use numpy.ascontiguousarray")
-    end = start + sum((n - 1) * s for n, s in zip(array.shape, array.strides)) + array.itemsize
-    if end >= 1 << 63:
+    last_byte = start + sum((n - 1) * s for n, s in zip(array.shape, array.strides)) + array.itemsize
+    if last_byte >= 1 << 63:
         raise ValueError(f"has strides of {array.strides} bytes, which reach beyond the host's memory")
-    return start, end
+    return start, last_byte
 
 
-def memory_between(start: int, end: int) -> Array:
+def memory_between(start: int, stop: int) -> Array:
     """This process's memory between two addresses, uint8. The caller keeps the memory alive."""
-    if start == end:
+    if start == stop:
         return np.zeros(0, np.uint8)
-    memory: Any = (ctypes.c_uint8 * (end - start)).from_address(start)
-    return np.ndarray(end - start, np.uint8, memory)
+    memory: Any = (ctypes.c_uint8 * (stop - start)).from_address(start)
+    return np.ndarray(stop - start, np.uint8, memory)
 
 
 class Window(np.ndarray[Any, Any]):
@@ -111,24 +111,24 @@ class Window(np.ndarray[Any, Any]):
 def overlapping(spans: Sequence[Span]) -> list[list[int]]:
     """The numbers of spans in groups, ordered by their first members. Spans of different groups do not overlap."""
     groups: list[list[int]] = []
-    for i, (start, end) in enumerate(spans):
-        touching = [g for g in groups if any(start < spans[j][1] and spans[j][0] < end for j in g)]
+    for i, (span_start, span_end) in enumerate(spans):
+        touching = [g for g in groups if any(span_start < spans[j][1] and spans[j][0] < span_end for j in g)]
         groups = [g for g in groups if g not in touching] + [[j for g in touching for j in g] + [i]]
     return sorted((sorted(g) for g in groups), key=min)
 
 
 def copy_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """A copy with the same strides and alignment, for which a kernel has the same version."""
-    made: np.ndarray[Any, Any]
+    copy: np.ndarray[Any, Any]
     if not array.size or min(array.strides, default=0) < 0:
-        made = array.copy()
-        return made
-    start, end = span_of(array)
-    memory = np.zeros(end - start + 64, np.uint8)
+        copy = array.copy()
+        return copy
+    start, last_byte = span_of(array)
+    memory = np.zeros(last_byte - start + 64, np.uint8)
     offset = (start - memory.ctypes.data) % 64
-    made = np.ndarray(array.shape, array.dtype, memory, offset, array.strides)
-    made[...] = array
-    return made
+    copy = np.ndarray(array.shape, array.dtype, memory, offset, array.strides)
+    copy[...] = array
+    return copy
 
 
 # Arrays of other libraries as numpy arrays of the same memory, by DLPack.
@@ -178,16 +178,16 @@ class _Memory:
         self.capsule, self.__array_interface__ = capsule, interface
 
 
-def from_dlpack(given: Any) -> np.ndarray[Any, Any]:
+def from_dlpack(exporter: Any) -> np.ndarray[Any, Any]:
     """A numpy array of the memory of an object with `__dlpack__`; nothing is copied.
 
     Raises:
         TypeError: if it is not in the host's memory, or numpy has no type for its elements.
     """
-    device = given.__dlpack_device__()[0]
+    device = exporter.__dlpack_device__()[0]
     if int(device) not in _CPU:
         raise TypeError(f"an array must lie in the host's memory, but DLPack says device {int(device)}")
-    capsule = given.__dlpack__()
+    capsule = exporter.__dlpack__()
     address = ctypes.pythonapi.PyCapsule_GetPointer
     address.restype, address.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     tensor = _Tensor.from_address(address(capsule, b"dltensor"))
@@ -209,7 +209,7 @@ def from_dlpack(given: Any) -> np.ndarray[Any, Any]:
 # The caller's arrays in device memory while a kernel runs.
 
 
-class _Given(Struct):
+class _StagedArray(Struct):
     """An array argument: its input's name, its own and its memory's name in messages, the addresses from `start` up to
     `end`, and the address of its first element."""
 
@@ -232,10 +232,10 @@ class PointerTable(np.ndarray[Any, np.dtype[np.int64]]):
     arrays: tuple[np.ndarray[Any, Any], ...]
 
     def __new__(cls, arrays: Iterable[Any]) -> PointerTable:
-        held = tuple(np.asarray(a) if hasattr(a, "__array_interface__") else from_dlpack(a) for a in arrays)
-        made = np.zeros(len(held), np.int64).view(cls)
-        made.arrays = held
-        return made
+        arrays_held = tuple(np.asarray(a) if hasattr(a, "__array_interface__") else from_dlpack(a) for a in arrays)
+        table = np.zeros(len(arrays_held), np.int64).view(cls)
+        table.arrays = arrays_held
+        return table
 
     def __array_finalize__(self, made_from: Any) -> None:
         self.arrays = ()
@@ -254,10 +254,10 @@ class Staged:
 
     def __init__(self, memory: DeviceMemory) -> None:
         self._memory = memory
-        self._given: list[_Given] = []
-        self._packed: list[tuple[_Given, Buffer]] = []
-        self._groups: list[tuple[list[_Given], int, Buffer]] = []
-        self._in_place: list[tuple[list[_Given], int, Buffer]] = []
+        self._arrays: list[_StagedArray] = []
+        self._packed: list[tuple[_StagedArray, Buffer]] = []
+        self._groups: list[tuple[list[_StagedArray], int, Buffer]] = []
+        self._in_place: list[tuple[list[_StagedArray], int, Buffer]] = []
         self._tables: list[tuple[str, list[str], Buffer]] = []
 
     def add_table(self, name: str, table: PointerTable, title: str, memory: str) -> None:
@@ -265,8 +265,8 @@ class Staged:
         buffer = self._memory.allocate(memory, table.nbytes)
         names = [f"{name}[{i}]" for i in range(len(table))]
         self._tables.append((name, names, buffer))
-        for i, (one, array) in enumerate(zip(names, table.arrays)):
-            self.add(one, array, f"array {i} of {title}", f"{memory}[{i}]")
+        for i, (array_name, array) in enumerate(zip(names, table.arrays)):
+            self.add(array_name, array, f"array {i} of {title}", f"{memory}[{i}]")
 
     def add(self, name: str, array: np.ndarray[Any, Any], title: str, memory: str, packed: bool = False) -> None:
         """Add the array of an input.
@@ -283,14 +283,14 @@ class Staged:
         if packed and not array.flags.c_contiguous:
             buffer = self._memory.allocate(memory, array.nbytes)
             self._memory.bytes_of(buffer)[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-            self._packed.append((_Given(name, array, title, memory, 0, 0, 0), buffer))
+            self._packed.append((_StagedArray(name, array, title, memory, 0, 0, 0), buffer))
             return
         try:
             start, end = array.span if isinstance(array, Window) else span_of(array)
         except ValueError as e:
             raise ValueError(f"{title} {e}") from None
         first = int(array.ctypes.data) if array.size else start
-        self._given.append(_Given(name, array, title, memory, start, end, first))
+        self._arrays.append(_StagedArray(name, array, title, memory, start, end, first))
 
     def addresses(self) -> dict[str, bytes]:
         """Move all arrays to device memory; returns their addresses by the names of their inputs.
@@ -300,35 +300,41 @@ class Staged:
         Raises:
             ValueError: if different arrays overlap, or a packed array shares memory with another one.
         """
-        found = {given.name: np.uint64(buffer.address).tobytes() for given, buffer in self._packed}
-        for given, _ in self._packed:
-            for other in [*self._given, *(g for g, _ in self._packed if g is not given)]:
-                if _share_elements(given.array, other.array):
-                    raise ValueError(f"{given.title} shares memory with {other.title}, and is not contiguous")
-        for numbers in overlapping([(g.start, g.end) for g in self._given]):
-            members = [self._given[i] for i in numbers]
+        address_bytes = {
+            staged_array.name: np.uint64(buffer.address).tobytes() for staged_array, buffer in self._packed
+        }
+        for staged_array, _ in self._packed:
+            for other_array in [*self._arrays, *(g for g, _ in self._packed if g is not staged_array)]:
+                if _share_elements(staged_array.array, other_array.array):
+                    raise ValueError(
+                        f"{staged_array.title} shares memory with {other_array.title}, and is not contiguous"
+                    )
+        for numbers in overlapping([(g.start, g.end) for g in self._arrays]):
+            members = [self._arrays[i] for i in numbers]
             _refuse_overlaps(members)
-            start, end = min(m.start for m in members), max(m.end for m in members)
+            block_start, block_end = min(m.start for m in members), max(m.end for m in members)
             names = ", ".join(m.memory for m in members)
             if (
                 isinstance(self._memory, HostMemory)
-                and start % 8 == 0
+                and block_start % 8 == 0
                 and all(m.array.flags.writeable for m in members)
             ):
-                self._in_place.append((members, start, self._memory.attach(names, memory_between(start, end))))
+                self._in_place.append(
+                    (members, block_start, self._memory.attach(names, memory_between(block_start, block_end)))
+                )
                 continue
-            buffer = self._memory.allocate(names, end - start)
-            copy_sparse(self._memory.bytes_of(buffer), memory_between(start, end))
-            self._groups.append((members, start, buffer))
-        found |= {
-            m.name: np.uint64(buffer.address + m.first - start).tobytes()
-            for members, start, buffer in [*self._groups, *self._in_place]
+            buffer = self._memory.allocate(names, block_end - block_start)
+            copy_sparse(self._memory.bytes_of(buffer), memory_between(block_start, block_end))
+            self._groups.append((members, block_start, buffer))
+        address_bytes |= {
+            m.name: np.uint64(buffer.address + m.first - block_start).tobytes()
+            for members, block_start, buffer in [*self._groups, *self._in_place]
             for m in members
         }
-        for name, parts, buffer in self._tables:
-            self._memory.bytes_of(buffer)[:] = np.frombuffer(b"".join(map(found.pop, parts)), np.uint8)
-            found[name] = np.uint64(buffer.address).tobytes()
-        return found
+        for name, pointers, buffer in self._tables:
+            self._memory.bytes_of(buffer)[:] = np.frombuffer(b"".join(map(address_bytes.pop, pointers)), np.uint8)
+            address_bytes[name] = np.uint64(buffer.address).tobytes()
+        return address_bytes
 
     @property
     def in_place(self) -> bool:
@@ -342,28 +348,30 @@ class Staged:
             ValueError: if a read-only array has changed. Nothing is copied then.
         """
         packed = []
-        for given, buffer in self._packed:
-            elements = self._memory.bytes_of(buffer).view(given.array.dtype).reshape(given.array.shape)
-            if elements.tobytes() != given.array.tobytes():
-                packed.append((given.array, elements))
-                if not given.array.flags.writeable:
-                    raise ValueError(f"{given.title} is read-only, but kernel '{kernel}' writes to it")
-        changed = []
+        for staged_array, buffer in self._packed:
+            elements = self._memory.bytes_of(buffer).view(staged_array.array.dtype).reshape(staged_array.array.shape)
+            if elements.tobytes() != staged_array.array.tobytes():
+                packed.append((staged_array.array, elements))
+                if not staged_array.array.flags.writeable:
+                    raise ValueError(f"{staged_array.title} is read-only, but kernel '{kernel}' writes to it")
+        changed_arrays = []
         for members, start, buffer in self._groups:
-            now, before = self._memory.bytes_of(buffer), memory_between(start, start + buffer.bytes)
-            if not np.array_equal(now, before):
-                changed.append((members, now, before))
+            device_bytes, host_bytes = self._memory.bytes_of(buffer), memory_between(start, start + buffer.bytes)
+            if not np.array_equal(device_bytes, host_bytes):
+                changed_arrays.append((members, device_bytes, host_bytes))
                 for m in members:
-                    own = slice(m.start - start, m.end - start)
-                    if not m.array.flags.writeable and not np.array_equal(now[own], before[own]):
+                    byte_range = slice(m.start - start, m.end - start)
+                    if not m.array.flags.writeable and not np.array_equal(
+                        device_bytes[byte_range], host_bytes[byte_range]
+                    ):
                         raise ValueError(f"{m.title} is read-only, but kernel '{kernel}' writes to it")
-        for _, now, before in changed:
-            before[:] = now
+        for _, device_bytes, host_bytes in changed_arrays:
+            host_bytes[:] = device_bytes
         for array, elements in packed:
             array[...] = elements
 
 
-def _refuse_overlaps(members: list[_Given]) -> None:
+def _refuse_overlaps(members: list[_StagedArray]) -> None:
     """Check that each two arrays are the same memory, or share no elements.
 
     Raises:
@@ -376,9 +384,9 @@ def _refuse_overlaps(members: list[_Given]) -> None:
 
 def _share_elements(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
     """Whether arrays have an element in common. True also if that takes too long to find out."""
-    most: Any = 1 << 20
+    step_limit: Any = 1 << 20
     try:
-        return np.shares_memory(a, b, max_work=most)
+        return np.shares_memory(a, b, max_work=step_limit)
     except np.exceptions.TooHardError:
         return True
 
@@ -413,18 +421,18 @@ def parse_argument(text: str) -> Any:
         ValueError: if the word has none of these forms. The message quotes it.
         OSError: if its file cannot be read.
     """
-    head, _, rest = text.partition(":")
+    head, _, specification = text.partition(":")
     try:
         if text.endswith(".npy"):
             return _load(text)
         if head in _GENERATORS:
-            return _generate(head, rest, text)
+            return _generate(head, specification, text)
     except MemoryError as e:
         raise ValueError(f"argument '{text}' does not fit the memory: {e}") from None
     if head in DTYPES:
-        return _number(DTYPES[head], rest, text)
-    known = ", ".join([*_GENERATORS, *DTYPES])
-    raise ValueError(f"argument '{text}' is neither a .npy file nor begins with one of {known}")
+        return _number(DTYPES[head], specification, text)
+    forms_text = ", ".join([*_GENERATORS, *DTYPES])
+    raise ValueError(f"argument '{text}' is neither a .npy file nor begins with one of {forms_text}")
 
 
 def _load(text: str) -> Array:
@@ -452,9 +460,9 @@ def _load(text: str) -> Array:
 
 
 def _aligned(array: Array) -> Array:
-    made = zeros_aligned(array.shape, array.dtype)
-    made[...] = array
-    return made
+    aligned_copy = zeros_aligned(array.shape, array.dtype)
+    aligned_copy[...] = array
+    return aligned_copy
 
 
 def _dtype(name: str, text: str) -> np.dtype[Any]:
@@ -463,35 +471,35 @@ def _dtype(name: str, text: str) -> np.dtype[Any]:
     return DTYPES[name]
 
 
-def _number(dtype: np.dtype[Any], word: str, text: str) -> Any:
+def _number(dtype: np.dtype[Any], literal: str, text: str) -> Any:
     try:
         if _is_integer(dtype):
-            value = int(word, 0)
+            value = int(literal, 0)
             info = _limits(dtype)
             if not info.min <= value <= info.max:
                 raise ValueError
             return np.array(value, dtype)[()]
-        return np.array(float(word), dtype)[()]
+        return np.array(float(literal), dtype)[()]
     except ValueError:
-        raise ValueError(f"argument '{text}': '{word}' is not a number of type {dtype}") from None
+        raise ValueError(f"argument '{text}': '{literal}' is not a number of type {dtype}") from None
 
 
-def _generate(kind: str, rest: str, text: str) -> Array:
-    words = rest.split(":")
-    if len(words) < 2 or not _SHAPE.match(words[1]):
-        raise ValueError(f"argument '{text}': expected {kind}:TYPE:SHAPE, such as {kind}:f32:64x64")
-    dtype, shape = _dtype(words[0], text), tuple(map(int, words[1].split("x")))
+def _generate(generator: str, specification: str, text: str) -> Array:
+    fields = specification.split(":")
+    if len(fields) < 2 or not _SHAPE.match(fields[1]):
+        raise ValueError(f"argument '{text}': expected {generator}:TYPE:SHAPE, such as {generator}:f32:64x64")
+    dtype, shape = _dtype(fields[0], text), tuple(map(int, fields[1].split("x")))
     # Operating systems allocate more memory than they have, and kill the process that uses it.
     size = math.prod(shape) * dtype.itemsize
     if size > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
         raise ValueError(f"argument '{text}': cannot allocate {size} bytes")
-    extra = words[2:]
-    if kind in _RANDOM:
-        return _aligned(_RANDOM[kind](_seeded(extra, text), dtype, shape))
-    if kind in _PLAIN:
+    extra = fields[2:]
+    if generator in _RANDOM:
+        return _aligned(_RANDOM[generator](_seeded(extra, text), dtype, shape))
+    if generator in _PLAIN:
         if extra:
             raise ValueError(f"argument '{text}': unexpected '{':'.join(extra)}' after the shape")
-        return _aligned(_PLAIN[kind](shape, dtype))
+        return _aligned(_PLAIN[generator](shape, dtype))
     if len(extra) != 1:
         raise ValueError(f"argument '{text}': expected full:TYPE:SHAPE:VALUE")
     return _aligned(np.full(shape, _number(dtype, extra[0], text), dtype))
@@ -524,38 +532,38 @@ def _rand(rng: np.random.Generator, dtype: np.dtype[Any], shape: tuple[int, ...]
 
 
 def _small(rng: np.random.Generator, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-    first, last = (0, 8) if dtype.kind == "u" else (-4, 4)
+    lowest, highest = (0, 8) if dtype.kind == "u" else (-4, 4)
     if _is_narrow(dtype):
         info = _limits(dtype)
-        first, last = max(int(info.min), -4), min(int(info.max), 4 if info.min else 8)
-    return rng.integers(first, last + 1, shape).astype(dtype)
+        lowest, highest = max(int(info.min), -4), min(int(info.max), 4 if info.min else 8)
+    return rng.integers(lowest, highest + 1, shape).astype(dtype)
 
 
 def _bits(rng: np.random.Generator, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
     if _is_narrow(dtype):
         return _rand(rng, dtype, shape)
-    held = np.dtype(f"uint{8 * dtype.itemsize}")
-    found = rng.integers(0, np.iinfo(held).max, shape, held, endpoint=True)
-    special = rng.choice(_special_bits(dtype).view(held), shape)
-    return np.where(rng.random(shape) < 0.5, found, special).view(dtype)
+    bits_dtype = np.dtype(f"uint{8 * dtype.itemsize}")
+    random_bits = rng.integers(0, np.iinfo(bits_dtype).max, shape, bits_dtype, endpoint=True)
+    special = rng.choice(_special_bits(dtype).view(bits_dtype), shape)
+    return np.where(rng.random(shape) < 0.5, random_bits, special).view(dtype)
 
 
 def _special_bits(dtype: np.dtype[Any]) -> Array:
     """Special values and their neighbours: the least and greatest numbers, zeros, ones, infinities, NaNs."""
     if _is_integer(dtype):
         info = _limits(dtype)
-        found: Array = np.array([info.min, info.min + 1, 0, 1, 2, info.max - 1, info.max], dtype)
-        return np.concatenate([found, np.array([-1 % (int(info.max) + 1), 7, 100], dtype)])
+        special_values: Array = np.array([info.min, info.min + 1, 0, 1, 2, info.max - 1, info.max], dtype)
+        return np.concatenate([special_values, np.array([-1 % (int(info.max) + 1), 7, 100], dtype)])
     finfo = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
-    held = np.dtype(f"uint{8 * dtype.itemsize}")
+    bits_dtype = np.dtype(f"uint{8 * dtype.itemsize}")
     ordinary = [0.5, 1, 1.5, 2, 3, 10]
     positive = np.array([0, finfo.smallest_subnormal, finfo.smallest_normal, *ordinary, finfo.max], dtype)
-    near = positive.view(held)
-    near = np.concatenate([near, near + held.type(1), near[1:] - held.type(1)])
+    neighbours = positive.view(bits_dtype)
+    neighbours = np.concatenate([neighbours, neighbours + bits_dtype.type(1), neighbours[1:] - bits_dtype.type(1)])
     # Beyond infinity are signaling NaNs, and beyond the canonical NaN those with payloads.
-    rest = np.array([np.inf, np.nan]).astype(dtype).view(held)
-    near = np.concatenate([near, rest, rest + held.type(1)])
-    return np.concatenate([near, near | held.type(1 << (8 * dtype.itemsize - 1))]).view(dtype)
+    nonfinite = np.array([np.inf, np.nan]).astype(dtype).view(bits_dtype)
+    neighbours = np.concatenate([neighbours, nonfinite, nonfinite + bits_dtype.type(1)])
+    return np.concatenate([neighbours, neighbours | bits_dtype.type(1 << (8 * dtype.itemsize - 1))]).view(dtype)
 
 
 _RANDOM: dict[str, Callable[[np.random.Generator, np.dtype[Any], tuple[int, ...]], Array]] = {
@@ -578,7 +586,7 @@ class PackedArrays:
     """The packed copies of a launch's arrays of one element a byte; changes are copied back after the launch."""
 
     def __init__(self) -> None:
-        self._held: dict[tuple[int, int], tuple[Array, Array, Array, int]] = {}
+        self._packed: dict[tuple[int, int], tuple[Array, Array, Array, int]] = {}
 
     def pack(self, argument: Any, element: str, title: str) -> Any:
         """The packed copy of an array of ml_dtypes' type for an element; other arguments are returned unchanged.
@@ -597,37 +605,39 @@ class PackedArrays:
         if not isinstance(argument, np.ndarray) or argument.dtype.name not in names:
             return argument
         bits = element_bits(element)
-        each = 8 // bits
+        per_byte = 8 // bits
         strides = [s if n > 1 else 0 for s, n in zip(argument.strides, argument.shape)]
         if strides and strides[-1] not in (0, 1):
             raise ValueError(f"{title} has elements that do not lie side by side; numpy.ascontiguousarray makes it so")
-        if any(s < 0 for s in strides) or any(s % each for s in strides[:-1]):
-            raise ValueError(f"{title} has rows that begin within a byte when packed; let them be multiples of {each}")
+        if any(s < 0 for s in strides) or any(s % per_byte for s in strides[:-1]):
+            raise ValueError(
+                f"{title} has rows that begin within a byte when packed; let them be multiples of {per_byte}"
+            )
         count = sum((n - 1) * s for n, s in zip(argument.shape, strides)) + 1 if argument.size else 0
         start = int(argument.ctypes.data)
-        for (other, size), _ in self._held.items():
-            if start < other + size and other < start + count and (other, size) != (start, count):
+        for (packed_array, size), _ in self._packed.items():
+            if start < packed_array + size and packed_array < start + count and (packed_array, size) != (start, count):
                 raise ValueError(f"{title} overlaps another array of elements of {bits} bits; give a copy")
-        if (start, count) not in self._held:
+        if (start, count) not in self._packed:
             flat: Array = np.lib.stride_tricks.as_strided(argument.view(np.uint8), (count,), (1,))
             packed = pack_bytes(flat, bits)
             packed.flags.writeable = argument.flags.writeable
-            self._held[start, count] = (flat, packed, packed.copy(), bits)
-        packed = self._held[start, count][1]
-        shape = (*argument.shape[:-1], -(-argument.shape[-1] // each)) if argument.ndim else ()
-        steps = (*(s // each for s in strides[:-1]), 1) if argument.ndim else ()
+            self._packed[start, count] = (flat, packed, packed.copy(), bits)
+        packed = self._packed[start, count][1]
+        shape = (*argument.shape[:-1], -(-argument.shape[-1] // per_byte)) if argument.ndim else ()
+        steps = (*(s // per_byte for s in strides[:-1]), 1) if argument.ndim else ()
         if argument.flags.c_contiguous:
             return packed.reshape(shape)
         return np.lib.stride_tricks.as_strided(packed, shape, steps, writeable=argument.flags.writeable)
 
     def write_back(self) -> None:
         """Copy changes of the packed copies back to the arrays."""
-        for flat, packed, before, bits in self._held.values():
-            changed = np.flatnonzero(packed != before)
-            each = 8 // bits
-            places = (changed[:, None] * each + np.arange(each)).ravel()
-            values = unpack_bytes(packed[changed], bits)
-            flat[places[places < len(flat)]] = values[places < len(flat)]
+        for flat, packed, original, bits in self._packed.values():
+            changed_bytes = np.flatnonzero(packed != original)
+            per_byte = 8 // bits
+            element_indices = (changed_bytes[:, None] * per_byte + np.arange(per_byte)).ravel()
+            values = unpack_bytes(packed[changed_bytes], bits)
+            flat[element_indices[element_indices < len(flat)]] = values[element_indices < len(flat)]
 
 
 def packed_shape(shape: Sequence[int | None], element: str) -> tuple[int | None, ...]:

@@ -125,7 +125,7 @@ class Kernel:
         self.stats: Statistics | None = None
         self.names: Sequence[str] = ()
         # The last call's key, version and arguments, if a call with the same key need not prepare them again.
-        self._last: tuple[tuple[object, ...], Kernel, Prepared] | None = None
+        self._last_call: tuple[tuple[object, ...], Kernel, Prepared] | None = None
         program, self.options, self.target = executable.program, options, target_of(options.target)
         issues = verify(program, self.target)
         if issues:
@@ -240,9 +240,9 @@ class Kernel:
     def with_engine(self, engine: Engine, **options: Any) -> Kernel:
         """This version of the kernel on an engine, without checks, and with other options of the engine."""
         options = {"engine": engine, "check": (), "schedules": 0, **options}
-        made = Kernel(self.executable, structs.replace(self.options, **options), levels=self._modules)
-        made.names = self.names
-        return made
+        version = Kernel(self.executable, structs.replace(self.options, **options), levels=self._modules)
+        version.names = self.names
+        return version
 
     @property
     def block(self) -> tuple[int, ...]:
@@ -261,29 +261,29 @@ class Kernel:
         self._check_count(arguments)
         if self._remake is None:
             return self
-        own, options = self.executable, self.options
+        executable, options = self.executable, self.options
         arguments = self._packed(arguments, PackedArrays())
-        unaligned = {*options.unaligned, *own.unaligned(arguments, self.target.block2d)}
-        large = options.large is None and beyond(own.parameters, arguments, grid, own.limits) is not None
-        strided, aliased = own.strided(arguments), own.shares_changed(arguments)
+        unaligned = {*options.unaligned, *executable.unaligned(arguments, self.target.block2d)}
+        large = options.large is None and beyond(executable.parameters, arguments, grid, executable.limits) is not None
+        strided, aliased = executable.strided(arguments), executable.shares_changed(arguments)
         if unaligned == set(options.unaligned) and not large and not strided and not aliased:
             return self
-        chosen = {
+        assumptions = {
             "unaligned": tuple(sorted(unaligned)),
             "large": large or options.large,
             "strided": strided,
             "aliased": aliased or options.aliased,
         }
-        found = self._remake(structs.replace(options, **chosen))
-        found.names = self.names
-        return found
+        version = self._remake(structs.replace(options, **assumptions))
+        version.names = self.names
+        return version
 
     def _check_count(self, arguments: Sequence[Any]) -> None:
         parameters = self.executable.parameters
         if len(arguments) != len(parameters):
-            expected = ", ".join(p.listed(i) for i, p in enumerate(parameters))
+            parameters_text = ", ".join(p.listed(i) for i, p in enumerate(parameters))
             raise TypeError(
-                f"kernel '{self.name}' takes {len(parameters)} arguments ({expected}), but got {len(arguments)}"
+                f"kernel '{self.name}' takes {len(parameters)} arguments ({parameters_text}), but got {len(arguments)}"
             )
 
     def _title(self, argument: int) -> str:
@@ -298,7 +298,7 @@ class Kernel:
             return self.names[argument]
         return self.executable.parameters[argument].name or f"argument {argument}"
 
-    def _place(self, argument: int) -> str:
+    def _position_of(self, argument: int) -> str:
         """The position of an argument in the kernel's text; empty if it is not known."""
         return f"{self.executable.places[argument]}: " if self.executable.parameters[argument].name else ""
 
@@ -323,22 +323,24 @@ class Kernel:
         self._check_count(arguments)
         block = block_of(block, self.block, self.subgroups)
         key = self._key(arguments, extent(grid, "grid"), extent(block, "block"))
-        held, last = PackedArrays(), self._last
-        if key is not None and last is not None and last[0] == key:
-            _, version, prepared = last
+        packed_arrays, last_call = PackedArrays(), self._last_call
+        if key is not None and last_call is not None and last_call[0] == key:
+            _, version, prepared = last_call
         else:
-            version, prepared = self._prepared(arguments, grid, block, held)
-            again = prepared.staged is None and not version.program.prints
-            self._last = (key, version, prepared) if key is not None and again else None
+            version, prepared = self._prepared(arguments, grid, block, packed_arrays)
+            is_repeatable = prepared.staged is None and not version.program.prints
+            self._last_call = (key, version, prepared) if key is not None and is_repeatable else None
         try:
             version.stats = self.stats = version.run(prepared)
         except DiagnosticError as e:
             if not self.executable.is_assembly:
-                shown = [f"argument '{n}'" for n in self.names] or [p.shown(i) for i, p in enumerate(parameters)]
-                e.diagnostics = [_with_remedy(d, arguments, shown) for d in e.diagnostics]
+                argument_names = [f"argument '{n}'" for n in self.names] or [
+                    p.shown(i) for i, p in enumerate(parameters)
+                ]
+                e.diagnostics = [_with_remedy(d, arguments, argument_names) for d in e.diagnostics]
             raise
         finally:
-            held.write_back()
+            packed_arrays.write_back()
         return self.stats
 
     def profile(self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] | None = None) -> Any:
@@ -349,14 +351,16 @@ class Kernel:
         return plugin("profile")(self, *arguments, grid=grid, block=block)
 
     def _key(self, arguments: Sequence[Any], grid: Dim, block: Dim) -> tuple[object, ...] | None:
-        """All that preparing a call looks at, without the contents of arrays; None if it looks at contents too."""
+        """The key of a prepared call: properties of its arguments, without the contents of arrays; None if it looks at
+        contents too.
+        """
         key: list[object] = [grid, block]
-        for parameter, given in zip(self.executable.parameters, arguments):
-            if parameter.is_memref and type(given) is np.ndarray and not parameter.is_packed:
-                place = given.__array_interface__["data"]
-                key.append((place, given.shape, given.strides, given.dtype))
-            elif type(given) in (bool, int, float):
-                key.append((type(given), repr(given)))
+        for parameter, argument in zip(self.executable.parameters, arguments):
+            if parameter.is_memref and type(argument) is np.ndarray and not parameter.is_packed:
+                data_pointer = argument.__array_interface__["data"]
+                key.append((data_pointer, argument.shape, argument.strides, argument.dtype))
+            elif type(argument) in (bool, int, float):
+                key.append((type(argument), repr(argument)))
             else:
                 return None
         return tuple(key)
@@ -369,43 +373,53 @@ class Kernel:
         return self._prepared(arguments, grid, block_of(block, self.block, self.subgroups), PackedArrays())
 
     def _prepared(
-        self, arguments: Sequence[Any], grid: int | Sequence[int], block: int | Sequence[int], held: PackedArrays
+        self,
+        arguments: Sequence[Any],
+        grid: int | Sequence[int],
+        block: int | Sequence[int],
+        packed_arrays: PackedArrays,
     ) -> tuple[Kernel, Prepared]:
         """The version of the kernel that a call runs, and the arguments with which it does; see `__call__`."""
         parameters = self.executable.parameters
-        for what, given in (("grid", grid), ("block", block)):
-            wanted = self.executable.known.get(what)
-            if wanted and extent(given, what) != wanted:
-                raise ValueError(f"'{what}' must be {wanted}, as known_{what}_size says, but got {given}")
-        arguments = tuple(self._packed(arguments, held))
+        for extent_name, extent_value in (("grid", grid), ("block", block)):
+            known_extent = self.executable.known.get(extent_name)
+            if known_extent and extent(extent_value, extent_name) != known_extent:
+                raise ValueError(
+                    f"'{extent_name}' must be {known_extent}, as known_{extent_name}_size says, but got {extent_value}"
+                )
+        arguments = tuple(self._packed(arguments, packed_arrays))
         version = self.version_for(arguments, grid)
         if version is not self:
-            return version._prepared(arguments, grid, block, held)
+            return version._prepared(arguments, grid, block, packed_arrays)
         unlike = next(filter(None, (p.unlike(arguments) for p in self.executable.products)), None)
         if unlike:
             warnings.warn(unlike, stacklevel=3)
-        # If there is a version for more, it has been chosen already.
-        last = self._remake is None or self.options.large is not None
-        more = beyond(parameters, arguments, grid, self.executable.limits) if last else None
-        if more:
-            raise ValueError(f"{more}, and kernel '{self.name}' was compiled for less; large=True compiles it for more")
+        # A version without the limit would have been chosen already.
+        is_final_version = self._remake is None or self.options.large is not None
+        exceeded_limit = beyond(parameters, arguments, grid, self.executable.limits) if is_final_version else None
+        if exceeded_limit:
+            raise ValueError(
+                f"{exceeded_limit}, and kernel '{self.name}' was compiled for less; large=True compiles it for more"
+            )
         for i in self.executable.strided(arguments):
             step = arguments[i].strides[-1] // arguments[i].itemsize
             raise ValueError(
-                f"{self._place(i)}{self._title(i)} has an "
+                f"{self._position_of(i)}{self._title(i)} has an "
                 f"innermost stride of {step} elements, but the kernel's {UNIT_STRIDES} says 1; numpy.ascontiguousarray "
                 "makes it 1, and without that attribute xegpu-legalize gathers the array's elements"
             )
         values: dict[str, tuple[Any, int]] = {}
         for i, (parameter, argument) in enumerate(zip(parameters, arguments)):
-            values |= {name: (given, i) for name, given in parameter.inputs(i, argument, self._title(i)).items()}
+            values |= {
+                name: (extent_value, i) for name, extent_value in parameter.inputs(i, argument, self._title(i)).items()
+            }
         return self, self._staged(values, Grid(extent(grid, "grid"), extent(block, "block")))
 
-    def _staged(self, given: Mapping[str, tuple[Any, int]], size: Grid) -> Prepared:
+    def _staged(self, inputs_by_name: Mapping[str, tuple[Any, int]], size: Grid) -> Prepared:
         """Check the inputs of a launch, and move them to device memory; errors as in `__call__`.
 
         Args:
-            given: the value of each input, by the input's name, and the number of its argument.
+            inputs_by_name: the value of each input, by the input's name, and the number of its argument.
         """
         threads = size.threads(self.program)
         if threads > self.target.threads:
@@ -418,7 +432,7 @@ class Kernel:
         values = {}
         for item in self.program.arguments:
             name = item.var.name
-            argument, number = given[name]
+            argument, number = inputs_by_name[name]
             title = self._title(number)
             if is_pointer(item) and isinstance(argument, PointerTable) and argument.arrays:
                 staged.add_table(name, argument, title, self.memory_name(number))
@@ -432,15 +446,15 @@ class Kernel:
 
     def _error(self, message: str, *notes: str) -> DiagnosticError:
         where = self.program.where
-        found = Diagnostic("error", message, where, tuple(Diagnostic("note", n, where) for n in notes))
-        return DiagnosticError([found], self._sources)
+        error = Diagnostic("error", message, where, tuple(Diagnostic("note", n, where) for n in notes))
+        return DiagnosticError([error], self._sources)
 
-    def _packed(self, arguments: Sequence[Any], held: PackedArrays) -> Sequence[Any]:
+    def _packed(self, arguments: Sequence[Any], packed_arrays: PackedArrays) -> Sequence[Any]:
         """The arguments, with arrays of 2-bit and 4-bit elements packed."""
         if not any(p.is_packed for p in self.executable.parameters):
             return arguments
         return [
-            held.pack(a, p.element, self._title(i)) if p.is_packed else a
+            packed_arrays.pack(a, p.element, self._title(i)) if p.is_packed else a
             for i, (p, a) in enumerate(zip(self.executable.parameters, arguments))
         ]
 
@@ -459,7 +473,7 @@ class Kernel:
         try:
             if self.options.schedules:
                 self._compare_schedules(launch)
-            done = self._printing(launch) if self.program.prints else self._run(launch)
+            statistics = self._printing(launch) if self.program.prints else self._run(launch)
         except RuntimeFault as fault:
             raise DiagnosticError([_diagnostic(fault)], self._sources) from None
         except EngineMismatch as mismatch:
@@ -469,7 +483,7 @@ class Kernel:
             raise self._error(f"kernel '{self.name}' has no native code: {failure}", note) from None
         if launch.staged:
             launch.staged.write_back(self.name)
-        return done
+        return statistics
 
     def _printing(self, launch: Prepared) -> Statistics:
         prints = Prints(launch.memory)
@@ -490,16 +504,16 @@ class Kernel:
         interpreted = structs.replace(launch, memory=launch.memory.copy())
         reading(self._run_interpreted, interpreted)
         printed = prints and prints.text
-        done = reading(self._run_native, launch)
+        statistics = reading(self._run_native, launch)
         if prints and prints.text != printed:
             raise EngineMismatch("the engines print different texts")
         if unlike := first_difference(interpreted.memory, launch.memory):
-            count, name, at, wanted, found = unlike
+            count, name, at, expected, actual = unlike
             raise EngineMismatch(
-                f"the engines differ in {count} bytes of '{name}', first in byte {at}: {wanted:#04x} of "
-                f"the interpreter, {found:#04x} of the JIT"
+                f"the engines differ in {count} bytes of '{name}', first in byte {at}: {expected:#04x} of "
+                f"the interpreter, {actual:#04x} of the JIT"
             )
-        return done
+        return statistics
 
     def _compare_schedules(self, launch: Prepared) -> None:
         """Run the launch on copies of the memory, in the usual order of threads and in others, with and without delays
@@ -512,14 +526,14 @@ class Kernel:
             launch = structs.replace(launch, memory=launch.memory.copy())
             launch = Prints(launch.memory).given(launch)
         usual: DeviceMemory | None = None
-        others = [(seed, delays) for seed in range(1, self.options.schedules + 1) for delays in (False, True)]
-        for seed, delays in [(0, False), *others]:
-            found = launch.memory.copy()
+        schedules = [(seed, delays) for seed in range(1, self.options.schedules + 1) for delays in (False, True)]
+        for seed, delays in [(0, False), *schedules]:
+            memory = launch.memory.copy()
             note = f"in the order of threads of seed {seed}{', with delayed stores' * delays}"
             self._interpreter.order = np.random.default_rng(seed) if seed else None
             self._interpreter.delays = delays
             try:
-                self._run_interpreted(structs.replace(launch, memory=found))
+                self._run_interpreted(structs.replace(launch, memory=memory))
             except RuntimeFault as fault:
                 if seed:
                     fault.notes.append(note)
@@ -527,13 +541,13 @@ class Kernel:
             finally:
                 self._interpreter.order, self._interpreter.delays = None, False
             if usual is None:
-                usual = found
+                usual = memory
                 continue
-            if unlike := first_difference(usual, found):
-                count, name, at, first, second = unlike
+            if unlike := first_difference(usual, memory):
+                count, name, at, first_bytes, second_bytes = unlike
                 raise RuntimeFault(
                     f"the results of kernel '{self.program.name}' depend on the order of threads: "
-                    f"{count} bytes of '{name}' differ, first byte {at}: {first:#04x} or {second:#04x}",
+                    f"{count} bytes of '{name}' differ, first byte {at}: {first_bytes:#04x} or {second_bytes:#04x}",
                     [note],
                     self.program.where,
                 )
@@ -542,7 +556,7 @@ class Kernel:
         size, group_size = launch.size, launch.size.threads(self.program)
         groups = range(math.prod(size.grid)) if self.groups is None else self.groups
         count = len(groups)
-        most = max(1, THREADS_AT_ONCE // max(group_size, 1))
+        group_limit = max(1, THREADS_AT_ONCE // max(group_size, 1))
         counter = ExecutionCounter(len(self.program.instructions), self.observer)
         self._interpreter.observer = counter
         traffic: Counter[tuple[str, str]] = Counter()
@@ -552,16 +566,19 @@ class Kernel:
             races = Races(self.runnable, group_size, count, len(launch.memory.data), size.namer(group_size))
         with progress_bar(self.program.name, count, self.options.progress) as progress:
             # Most races show in the first workgroup.
-            start, at_once = 0, 1 if races and self._interpreter.order is None and not polls(self.program) else most
+            start, at_once = (
+                0,
+                1 if races and self._interpreter.order is None and not polls(self.program) else group_limit,
+            )
             while start < count:
-                chosen = np.asarray(groups[start : start + at_once], np.int64)
-                batch = self._batch(chosen, launch)
+                group_numbers = np.asarray(groups[start : start + at_once], np.int64)
+                batch = self._batch(group_numbers, launch)
                 if races:
-                    races.begin(start, len(chosen), batch.barriers.phases.shape[1], self.program.slm_bytes)
+                    races.begin(start, len(group_numbers), batch.barriers.phases.shape[1], self.program.slm_bytes)
                     batch.races = races
                 self._interpreter.run(batch, size.namer(group_size, start * group_size))
                 traffic += batch.traffic
-                start, at_once = start + len(chosen), most
+                start, at_once = start + len(group_numbers), group_limit
                 progress(start)
         executed = without_waits(self.runnable, counter.executed)
         return Statistics(count * group_size, executed, traffic, self.allocation)
@@ -578,52 +595,52 @@ class Kernel:
             return self._launch_native(launch)
         memory, threads = launch.memory, math.prod(launch.size.grid) * launch.size.threads(self.program)
         while True:
-            before, self._shadow = self._shadow, None
+            earlier_shadow, self._shadow = self._shadow, None
             workers = self.options.threads or processors()
-            shadow = Shadow(self.runnable, memory, threads, workers, self._recorded, before)
+            shadow = Shadow(self.runnable, memory, threads, workers, self._recorded, earlier_shadow)
             try:
-                done = self._launch_native(launch, shadow)
+                statistics = self._launch_native(launch, shadow)
             except (RaceSuspected, RuntimeFault):
                 shadow.restore()
                 interpreted = memory.copy()
                 try:
-                    done = self._run_interpreted(structs.replace(launch, memory=interpreted))
+                    statistics = self._run_interpreted(structs.replace(launch, memory=interpreted))
                 except RuntimeFault:
                     memory.assign(interpreted, PRINT_BUFFER)
                     raise
                 memory.assign(interpreted)
-                return done
+                return statistics
             if shadow.bytes <= MAX_REUSED_BYTES:
                 self._shadow = shadow
             unrecorded = shadow.unrecorded()
             if not unrecorded:
-                return done
+                return statistics
             shadow.restore()
             self._recorded |= unrecorded
 
-    def _launch_native(self, given: Prepared, shadow: Shadow | None = None) -> Statistics:
-        program, size = self.runnable, given.size
+    def _launch_native(self, prepared: Prepared, shadow: Shadow | None = None) -> Statistics:
+        program, size = self.runnable, prepared.size
         group_size = size.threads(program)
         registers = np.zeros(self.jit.frame.registers, np.uint8)
-        self._fill(registers, given)
-        written = self._given(len(registers)) if self.layout.watch else None
+        self._fill(registers, prepared)
+        initialised = self._initialised_bytes(len(registers)) if self.layout.watch else None
         launch = NativeLaunch(
             size.grid,
             size.block[:2],
             group_size,
             size.items_of_a_thread(program),
             registers,
-            given.memory,
+            prepared.memory,
             size.namer(group_size),
-            written,
+            initialised,
             shadow,
             self.log,
             chosen=self.groups,
         )
         with progress_bar(program.name, launch.groups, self.options.progress) as progress:
-            done = self.jit.run(launch, self.options.threads, progress)
-        executed = without_waits(program, done.executed)
-        return Statistics(launch.groups * group_size, executed, done.traffic, self.allocation)
+            statistics = self.jit.run(launch, self.options.threads, progress)
+        executed = without_waits(program, statistics.executed)
+        return Statistics(launch.groups * group_size, executed, statistics.traffic, self.allocation)
 
     def _batch(self, groups: Array, launch: Prepared) -> Batch:
         program, size = self.runnable, launch.size
@@ -640,11 +657,11 @@ class Kernel:
             calls=has_calls(program),
         )
         header = np.zeros((batch.threads, HEADER_BYTES), np.uint8)
-        words = header.view(np.uint32)
-        words[:, 2] = batch.numbers
+        header_words = header.view(np.uint32)
+        header_words[:, 2] = batch.numbers
         x, y, _ = size.grid
-        for axis, places in zip("xyz", (groups % x, groups // x % y, groups // (x * y))):
-            words[:, BUILTIN_OFFSETS[f"%group_id_{axis}"] // 4] = places[batch.groups]
+        for axis, coordinates in zip("xyz", (groups % x, groups // x % y, groups // (x * y))):
+            header_words[:, BUILTIN_OFFSETS[f"%group_id_{axis}"] // 4] = coordinates[batch.groups]
         batch.regs[:, :HEADER_BYTES] = header
         self._fill(batch.regs, launch)
         for item in program.inputs:
@@ -652,7 +669,7 @@ class Kernel:
                 at = self.allocation.offset(item.var)
                 batch.regs[:, at : at + item.size] = size.local_ids(program, batch.numbers).view(np.uint8)
         if batch.written is not None:
-            batch.written[:] = self._given(batch.written.shape[1])
+            batch.written[:] = self._initialised_bytes(batch.written.shape[1])
         return batch
 
     def _fill(self, registers: Array, launch: Prepared) -> None:
@@ -663,28 +680,28 @@ class Kernel:
                 at = self.allocation.offset(item.var)
                 registers[..., at : at + item.size] = np.frombuffer(value, np.uint8)
 
-    def _given(self, count: int) -> Array:
-        """Which bytes of the registers are initialised at the start of a thread, bool[count]."""
-        found = np.zeros(count, bool)
-        found[:HEADER_BYTES] = True
+    def _initialised_bytes(self, count: int) -> Array:
+        """Return the mask of register bytes that are initialised at the start of a thread, bool[count]."""
+        initialised = np.zeros(count, bool)
+        initialised[:HEADER_BYTES] = True
         for var in (*(item.var for item in self.program.inputs), *STATE.values()):
             if var.root[0] in self.allocation.offsets:
                 at = self.allocation.offset(var)
-                found[at : at + var.bytes] = True
-        return found
+                initialised[at : at + var.bytes] = True
+        return initialised
 
 
 CompiledKernel = Kernel
 """The kernel that `xegpu_py.compile` returns."""
 
 
-def _with_remedy(fault: Diagnostic, arguments: Sequence[Any], shown: Sequence[str]) -> Diagnostic:
+def _with_remedy(fault: Diagnostic, arguments: Sequence[Any], argument_names: Sequence[str]) -> Diagnostic:
     """Add a note with the fix to a fault at a surface that 2D block messages cannot address, or behind an array that
-    repeats its elements. `shown` are the arguments in messages."""
+    repeats its elements. `argument_names` are the arguments in messages."""
     repeated = [i for i, a in enumerate(arguments) if isinstance(a, np.ndarray) and a.size and 0 in a.strides]
     if "over the end of" in fault.message and repeated:
         note = (
-            f"{shown[repeated[0]]} has shape {arguments[repeated[0]].shape} and strides "
+            f"{argument_names[repeated[0]]} has shape {arguments[repeated[0]].shape} and strides "
             f"{arguments[repeated[0]].strides}: a stride of 0 repeats elements, so it has less memory than its shape "
             "says; numpy.ascontiguousarray makes a copy that has all of it"
         )
@@ -701,5 +718,5 @@ def _with_remedy(fault: Diagnostic, arguments: Sequence[Any], shown: Sequence[st
 
 def _diagnostic(fault: RuntimeFault) -> Diagnostic:
     notes = [(note, fault.position) for note in fault.notes] + ([fault.elsewhere] if fault.elsewhere else [])
-    found = tuple(Diagnostic("note", text, where) for text, where in notes)
-    return Diagnostic("error", fault.message, fault.position, found)
+    notes_of_fault = tuple(Diagnostic("note", text, where) for text, where in notes)
+    return Diagnostic("error", fault.message, fault.position, notes_of_fault)

@@ -90,15 +90,15 @@ class Grid(Struct, frozen=True):
         x, y, _ = self.block
         return np.stack([item % x, item // x % y, item // (x * y)], axis=1).astype(np.uint32)
 
-    def implicit(self, kind: str) -> bytes:
+    def implicit(self, input_kind: str) -> bytes:
         """The bytes of an input that the launch gives: LOCAL_SIZE or GROUP_COUNT."""
-        return np.array(self.block if kind == "LOCAL_SIZE" else self.grid, np.uint32).tobytes()
+        return np.array(self.block if input_kind == "LOCAL_SIZE" else self.grid, np.uint32).tobytes()
 
-    def namer(self, group_size: int, first: int = 0) -> Callable[[int], str]:
-        """A function that names threads in messages; it numbers them from the thread `first` of the launch on."""
+    def namer(self, group_size: int, first_thread: int = 0) -> Callable[[int], str]:
+        """Return a function that names threads in messages, counted from `first_thread` of the launch on."""
 
         def name(thread: int) -> str:
-            group, number = divmod(first + thread, group_size)
+            group, number = divmod(first_thread + thread, group_size)
             return name_of(place_in(self.grid, group), number)
 
         return name
@@ -109,17 +109,17 @@ class Grid(Struct, frozen=True):
         return 1 if program.attributes.get("Target") == "cm" else program.simd_size
 
 
-def block_of(given: int | Sequence[int] | None, default: tuple[int, ...], subgroups: int | None) -> int | Sequence[int]:
+def block_of(block: int | Sequence[int] | None, default: tuple[int, ...], subgroups: int | None) -> int | Sequence[int]:
     """The block of a launch: the given one, otherwise the one that the kernel defines.
 
     Raises:
         ValueError: if its number of subgroups differs from that of the kernel's maps.
     """
-    if given is None:
+    if block is None:
         return default
-    if subgroups and math.prod(extent(given, "block")) != subgroups:
-        raise ValueError(f"'block' must be {subgroups} subgroups, as the kernel's maps say, but got {given}")
-    return given
+    if subgroups and math.prod(extent(block, "block")) != subgroups:
+        raise ValueError(f"'block' must be {subgroups} subgroups, as the kernel's maps say, but got {block}")
+    return block
 
 
 class Prepared(Struct, frozen=True):
@@ -173,9 +173,9 @@ class EngineMismatch(Exception):
 class ExecutionCounter:
     """Counts the executions of each instruction, and tells an observer of them."""
 
-    def __init__(self, length: int, then: Observer | None) -> None:
+    def __init__(self, length: int, next_observer: Observer | None) -> None:
         self.executed = np.zeros(length, np.int64)
-        self._then = then
+        self._then = next_observer
 
     def ran(self, index: int, batch: Batch, rows: Array) -> None:
         self.executed[index] += len(rows)
@@ -204,11 +204,11 @@ def first_difference(one: DeviceMemory, other: DeviceMemory) -> tuple[int, str, 
     """The first allocation in which two memories differ: how many bytes do, its name, the first of these, and both."""
     for buffer in one.buffers:
         a, b = one.bytes_of(buffer), other.bytes_of(buffer)
-        wrong = np.flatnonzero(a != b)
+        differing = np.flatnonzero(a != b)
         # Records are printed in any order.
-        if len(wrong) and buffer.name != PRINT_BUFFER:
-            at = int(wrong[0])
-            return len(wrong), buffer.name, at, int(a[at]), int(b[at])
+        if len(differing) and buffer.name != PRINT_BUFFER:
+            at = int(differing[0])
+            return len(differing), buffer.name, at, int(a[at]), int(b[at])
     return None
 
 
@@ -258,12 +258,12 @@ class Prints:
 
     def _read(self, memory: DeviceMemory) -> list[Record]:
         data = memory.bytes_of(self._buffer)
-        records, lost = read_records(data)
+        records, lost_bytes = read_records(data)
         # Zero the records: their order depends on the engine, and `engine="both"` compares all memory.
         data[FIRST_RECORD : int(data[:4].view(np.uint32)[0])] = 0
         self.text = "".join(r.text for r in records if not r.stops)
-        if lost:
-            print(f"{lost} bytes of output are lost: the buffer has {BUFFER_BYTES}", file=sys.stderr)
+        if lost_bytes:
+            print(f"{lost_bytes} bytes of output are lost: the buffer has {BUFFER_BYTES}", file=sys.stderr)
         return records
 
 
@@ -274,13 +274,13 @@ PATIENCE = 1.0
 
 
 @contextmanager
-def progress_bar(title: str, total: int, wanted: bool = True) -> Iterator[Callable[[int], None]]:
+def progress_bar(title: str, total: int, enabled: bool = True) -> Iterator[Callable[[int], None]]:
     """A progress bar of a launch's workgroups, on standard error if that is a terminal, which disappears at the end.
 
     Yields:
         What sets the number of workgroups that have ended.
     """
-    if not wanted or sys.stderr is None or not sys.stderr.isatty():
+    if not enabled or sys.stderr is None or not sys.stderr.isatty():
         yield lambda done: None
         return
     # Its import takes a tenth of the time of a first kernel, and only terminals need it.
@@ -328,9 +328,14 @@ class Tracer(Struct):
             self._regs = batch.regs[row].copy()
 
     def _watched(self, batch: Batch, rows: Array) -> Iterator[int]:
-        words = batch.regs[rows, :32].view(np.uint32)
+        header_words = batch.regs[rows, :32].view(np.uint32)
         x, y, z = self.group
-        match = (words[:, 1] == x) & (words[:, 6] == y) & (words[:, 7] == z) & (batch.numbers[rows] == self.thread)
+        match = (
+            (header_words[:, 1] == x)
+            & (header_words[:, 6] == y)
+            & (header_words[:, 7] == z)
+            & (batch.numbers[rows] == self.thread)
+        )
         yield from (int(r) for r in rows[match])
 
     def _changes(self, index: int, batch: Batch, row: int) -> Iterator[str]:
@@ -339,20 +344,30 @@ class Tracer(Struct):
             if not access.writes:
                 continue
             # If the instruction names an alias of the variable, its type is the one to print.
-            named = inst.values.get("dst")
-            var = named.var if named is not None and getattr(named, "var", None) is not None else access.var
+            destination = inst.values.get("dst")
+            var = (
+                destination.var
+                if destination is not None and getattr(destination, "var", None) is not None
+                else access.var
+            )
             size = var.format.bytes
             base = self.layout.allocation.offset(access.var)
-            start, end = access.start // size * size, -(-access.end // size) * size
-            now = batch.regs[row, base + start : base + end]
-            before = self._regs[base + start : base + end] if len(self._regs) else np.zeros_like(now)
-            changed = (now != before).reshape(-1, size).any(axis=1)
-            values = np.ascontiguousarray(now).view(var.format.dtype)
+            span_start, span_end = access.start // size * size, -(-access.end // size) * size
+            register_bytes = batch.regs[row, base + span_start : base + span_end]
+            previous_bytes = (
+                self._regs[base + span_start : base + span_end] if len(self._regs) else np.zeros_like(register_bytes)
+            )
+            changed_elements = (register_bytes != previous_bytes).reshape(-1, size).any(axis=1)
+            values = np.ascontiguousarray(register_bytes).view(var.format.dtype)
             root = var.root[1]
-            shown = [f"[{(start - root) // size + i}] = {values[i]}" for i in np.nonzero(changed)[0][:_SHOWN]]
-            more = f", and {int(changed.sum()) - _SHOWN} more" if changed.sum() > _SHOWN else ""
-            if shown:
-                yield f"{var.name}: {', '.join(shown)}{more}"
+            changes = [
+                f"[{(span_start - root) // size + i}] = {values[i]}" for i in np.nonzero(changed_elements)[0][:_SHOWN]
+            ]
+            further_changes = (
+                f", and {int(changed_elements.sum()) - _SHOWN} more" if changed_elements.sum() > _SHOWN else ""
+            )
+            if changes:
+                yield f"{var.name}: {', '.join(changes)}{further_changes}"
         flag = inst.values.get("dst")
         if flag is not None and isinstance(getattr(flag, "var", None), Predicate):
             at = self.program.predicates.index(flag.var)
@@ -360,56 +375,58 @@ class Tracer(Struct):
             yield f"{flag.var.name}: {bits}"
 
 
-def _by_category(program: Program, done: Statistics) -> Counter[str]:
+def _by_category(program: Program, statistics: Statistics) -> Counter[str]:
     """The executed instructions by category."""
     counts: Counter[str] = Counter()
-    for inst, times in zip(program.instructions, done.executed):
+    for inst, executions in zip(program.instructions, statistics.executed):
         spec = INSTRUCTIONS[inst.name]
         if not spec.is_label:
-            counts[spec.category] += int(times)
+            counts[spec.category] += int(executions)
     return counts
 
 
-def statistics_json(program: Program, done: Statistics, **more: Any) -> str:
+def statistics_json(program: Program, statistics: Statistics, **more: Any) -> str:
     """A launch's statistics as one line of JSON, with the same numbers as `statistics_table`.
 
     Args:
         more: further members of the object.
     """
-    counts = _by_category(program, done)
-    found = {
+    counts = _by_category(program, statistics)
+    fields = {
         **more,
         "kernel": program.name,
-        "threads": done.threads,
+        "threads": statistics.threads,
         "instructions": {"all": sum(counts.values()), **dict(sorted(counts.items()))},
-        "bytes": {f"{memory} {category}": moved for (memory, category), moved in sorted(done.traffic.items())},
-        "registers": {"pressure": done.allocation.pressure, "available": done.allocation.registers},
+        "bytes": {
+            f"{memory} {category}": byte_count for (memory, category), byte_count in sorted(statistics.traffic.items())
+        },
+        "registers": {"pressure": statistics.allocation.pressure, "available": statistics.allocation.registers},
     }
-    return json.dumps(found)
+    return json.dumps(fields)
 
 
-def statistics_table(program: Program, done: Statistics) -> str:
+def statistics_table(program: Program, statistics: Statistics) -> str:
     """The table of a launch's statistics: instructions by category, bytes moved, register pressure."""
-    counts = _by_category(program, done)
-    out = [f"kernel '{program.name}': {done.threads} hardware threads"]
+    counts = _by_category(program, statistics)
+    out = [f"kernel '{program.name}': {statistics.threads} hardware threads"]
     out.append(f"  instructions    {sum(counts.values()):>14}")
     out += [f"    {name:<13} {count:>14}" for name, count in sorted(counts.items())]
-    for (memory, category), moved in sorted(done.traffic.items()):
-        out.append(f"  {memory} {category + ' bytes':<13} {moved:>12}")
-    out.append(f"  {done.allocation.report()}")
+    for (memory, category), byte_count in sorted(statistics.traffic.items()):
+        out.append(f"  {memory} {category + ' bytes':<13} {byte_count:>12}")
+    out.append(f"  {statistics.allocation.report()}")
     return "\n".join(out)
 
 
-def summary(program: Program, done: Statistics, engine: str, seconds: float) -> str:
+def summary(program: Program, statistics: Statistics, engine: str, seconds: float) -> str:
     """A summary of a launch in one line: kernel, time, and the speed of its matrix products if it has any.
 
     Args:
         seconds: the time of the call.
     """
     operations = sum(
-        2 * inst["RC"] * inst.exec_size * inst["SD"] * ops_per_channel(inst["W"], inst["A"]) * int(times)
-        for inst, times in zip(program.instructions, done.executed)
+        2 * inst["RC"] * inst.exec_size * inst["SD"] * ops_per_channel(inst["W"], inst["A"]) * int(executions)
+        for inst, executions in zip(program.instructions, statistics.executed)
         if "SD" in inst.values
     )
     speed = f", {operations / seconds / 1e9:.3g} GFLOP/s in dpas" if operations else ""
-    return f"{program.name}: {done.threads} hardware threads in {seconds:.3g} s on the {engine} engine{speed}"
+    return f"{program.name}: {statistics.threads} hardware threads in {seconds:.3g} s on the {engine} engine{speed}"
