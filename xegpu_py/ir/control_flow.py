@@ -70,11 +70,11 @@ def forwarded(op: ir.Operation) -> Iterator[tuple[list[Use], list[ir.Value]]]:
             yield [(op, 3 + i), (yield_op, i)], [argument, result]
     elif name == "scf.while":
         before_block, after_block = (r.blocks[0] for r in op.regions)
-        terminators = terminator(before_block), terminator(after_block)
+        exits = terminator(before_block), terminator(after_block)
         for i, argument in enumerate(before_block.arguments):
-            yield [(op, i), (terminators[1], i)], [argument]
+            yield [(op, i), (exits[1], i)], [argument]
         for i, (argument, result) in enumerate(zip(after_block.arguments, op.results, strict=True)):
-            yield [(terminators[0], 1 + i)], [argument, result]
+            yield [(exits[0], 1 + i)], [argument, result]
     elif name in STRUCTURED:
         terminators = [terminator(block) for block in blocks_in(op)]
         terminators = [yield_op for yield_op in terminators if yield_op.name == "scf.yield"]

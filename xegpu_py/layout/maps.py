@@ -201,7 +201,7 @@ def _check_row_major(ids: Ids, map_name: str) -> None:
             raise LayoutError(f"dimension {i} has {n} tiles that are not distributed over {ids.what}s (stride 0)")
         if n > 1 and stride != expected_stride:
             raise LayoutError(
-                f"{what} row by row without gaps, with a stride of {expected_stride} in dimension {i} of "
+                f"{map_name} row by row without gaps, with a stride of {expected_stride} in dimension {i} of "
                 f"{list(ids.tile)}, but {ids.what}_strides = {list(ids.strides)}"
             )
 

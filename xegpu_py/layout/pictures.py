@@ -630,7 +630,6 @@ def _plural(noun: str, numbers: list[int]) -> str:
 
 
 def _span(numbers: Sequence[int]) -> str:
-    """The first and the last number."""
     low, high = min(numbers), max(numbers)
     return str(low) if low == high else f"{low}–{high}"
 

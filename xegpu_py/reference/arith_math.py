@@ -169,8 +169,8 @@ _COMPARED: dict[str, Callable[[Any, Any], Any]] = {
 def cmpi(node: Node, a: Array, b: Array) -> Array:
     """A comparison of integers, signed or not."""
     name = node.word("pred") if node.name == "index.cmp" else INTEGER_CONDITIONS[node.attribute("predicate")]
-    kind = node.operand_kind(0).element
-    read = kind.unsigned if name.startswith("u") else kind.signed
+    element = node.operand_kind(0).element
+    read = element.unsigned if name.startswith("u") else element.signed
     return np.asarray(_COMPARED[name if name in ("eq", "ne") else name[1:]](read(a), read(b)))
 
 
@@ -189,8 +189,8 @@ def cmpf(node: Node, a: Array, b: Array) -> Array:
         return np.full(node.shape, name == "true")
     if name in ("ord", "uno"):
         return np.asarray(unordered == (name == "uno"))
-    found = _COMPARED[name[1:]](x, y)
-    return np.asarray(found | unordered if name[0] == "u" else found & ~unordered)
+    result = _COMPARED[name[1:]](x, y)
+    return np.asarray(result | unordered if name[0] == "u" else result & ~unordered)
 
 
 @evaluates("arith.select")
@@ -232,7 +232,6 @@ def to_integer(node: Node, a: Array) -> Array:
 
 
 def _require_nearest(node: Node) -> None:
-    """Refuse rounding modes other than to nearest even."""
     problem = node.memo("rounding", lambda: rounding_problem(node.op))
     if problem:
         raise Unknown(*problem)
@@ -292,8 +291,8 @@ def _by_single(function: Callable[..., Array], element: Element, *operands: Arra
     """A function that is computed in f32, for any format."""
     if element.bits > 32:
         raise Unknown(f"result of type {element.name} has no specified rounding", "compute in f32")
-    found = function(*(to_float(v, element, _SINGLE) for v in operands))
-    return to_float(np.asarray(found), _SINGLE, element)
+    result = function(*(to_float(v, element, _SINGLE) for v in operands))
+    return to_float(np.asarray(result), _SINGLE, element)
 
 
 _INSTRUCTIONS: dict[str, Callable[[Array, str], Array]] = {
@@ -338,8 +337,8 @@ def formula(node: Node, *operands: Array) -> Array:
 
 def is_function(name: str) -> bool:
     """Whether `apply` knows the function of numbers of an op's name."""
-    known = (_INSTRUCTIONS, expansions.EXPANSIONS, expansions.ALGORITHMS, ("math.fma", "math.absf"))
-    return any(name in table for table in known) or name.removeprefix("arith.") in _FLOATS
+    rule_tables = (_INSTRUCTIONS, expansions.EXPANSIONS, expansions.ALGORITHMS, ("math.fma", "math.absf"))
+    return any(name in table for table in rule_tables) or name.removeprefix("arith.") in _FLOATS
 
 
 def apply(name: str, element: Element, *operands: Array) -> Array:
@@ -367,9 +366,9 @@ def fpowi(node: Node, a: Array, n: Array) -> Array:
 
     def power(x: Array) -> Array:
         exponent = node.operand_kind(1).element.signed(n)
-        found = expansions.evaluate("math.powf", np.abs(x), exponent.astype(np.float32))
+        power_of_abs = expansions.evaluate("math.powf", np.abs(x), exponent.astype(np.float32))
         odd = (exponent & exponent.dtype.type(1)) != 0
-        return np.where(odd, np.copysign(found, x), found).astype(np.float32)
+        return np.where(odd, np.copysign(power_of_abs, x), power_of_abs).astype(np.float32)
 
     return _by_single(power, node.element, a)
 
@@ -384,14 +383,14 @@ def ipowi(node: Node, a: Array, n: Array) -> Array:
         return 0
 
     values = (np.asarray(node.element.signed(v)).astype(object) for v in (a, n))
-    found = np.frompyfunc(power, 2, 1)(*values)
-    return node.element.wrap(np.asarray(np.asarray(found, object).astype(np.uint64)))
+    powers = np.frompyfunc(power, 2, 1)(*values)
+    return node.element.wrap(np.asarray(np.asarray(powers, object).astype(np.uint64)))
 
 
 @evaluates("math.clampf")
-def clampf(node: Node, a: Array, least: Array, most: Array) -> Array:
+def clampf(node: Node, a: Array, least: Array, upper: Array) -> Array:
     """The lesser of the upper bound and the greater of the number and the lower bound; NaN if an operand is."""
-    return binary("minimumf", node.element, binary("maximumf", node.element, a, least), most)
+    return binary("minimumf", node.element, binary("maximumf", node.element, a, least), upper)
 
 
 @evaluates("math.isnormal")
@@ -409,10 +408,10 @@ def round_(node: Node, a: Array) -> Array:
     if node.element.name != "f64":
         return _by_single(lambda x: expansions.evaluate("math.round", x), node.element, a)
     x = np.asarray(a)
-    whole = np.trunc(x)
+    truncated = np.trunc(x)
     with np.errstate(invalid="ignore"):
-        up = np.abs(x - whole) >= 0.5
-    return np.asarray(node.element.finish(np.where(up, whole + np.copysign(1.0, x), whole)))
+        up = np.abs(x - truncated) >= 0.5
+    return np.asarray(node.element.finish(np.where(up, truncated + np.copysign(1.0, x), truncated)))
 
 
 @evaluates("math.fma", "vector.fma")

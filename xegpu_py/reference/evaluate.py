@@ -75,24 +75,26 @@ def run(
     func, _whole = _without_affine(kernel_of(module, kernel))
     memory = Memory("global memory", BASE)
     size = {"grid": extent(grid, "grid"), "block": extent(block, "block")}
-    for what, given in size.items():
-        known = func.attributes.get(f"known_{what}_size")
-        if known is not None and tuple(ir.DenseI32ArrayAttr(known)) != given:
-            raise ValueError(f"'{what}' must be {tuple(known)}, as known_{what}_size says, but got {given}")
-    held = PackedArrays()
-    values = bind(types_of(func), arguments, memory, held, names or argument_names(func, module.sources))
+    for extent_name, given in size.items():
+        declared_size = func.attributes.get(f"known_{extent_name}_size")
+        if declared_size is not None and tuple(ir.DenseI32ArrayAttr(declared_size)) != given:
+            raise ValueError(
+                f"'{extent_name}' must be {tuple(declared_size)}, as known_{extent_name}_size says, but got {given}"
+            )
+    packed_arrays = PackedArrays()
+    values = bind(types_of(func), arguments, memory, packed_arrays, names or argument_names(func, module.sources))
     if watch is not None:
-        number, places = watch
-        memory.watched = range(values[number].address + places.start, values[number].address + places.stop)
-    whole = is_of_workgroups(func)
-    lanes = 1 if whole else lanes_of(func)
+        number, positions = watch
+        memory.watched = range(values[number].address + positions.start, values[number].address + positions.stop)
+    of_workgroups = is_of_workgroups(func)
+    lanes = 1 if of_workgroups else lanes_of(func)
     items = lanes
     if WORK_ITEMS in func.attributes:
         items = int(ir.IntegerAttr(func.attributes[WORK_ITEMS]).value)
     try:
         with module.context, ir.Location.unknown(), np.errstate(all="ignore"):
             function = Function(func)
-            launch = Launch(function, size["grid"], size["block"], lanes, items, whole, model, values, memory)
+            launch = Launch(function, size["grid"], size["block"], lanes, items, of_workgroups, model, values, memory)
             count = math.prod(launch.grid)
             for number in range(count) if groups is None else groups:
                 Workgroup(launch, place_in(launch.grid, number)).run()
@@ -101,7 +103,7 @@ def run(
         e.sources = list(module.sources)
         raise
     finally:
-        held.write_back()
+        packed_arrays.write_back()
 
 
 def _without_affine(func: ir.Operation) -> tuple[ir.Operation, ir.Operation]:
@@ -131,8 +133,8 @@ def kernel_of(module: Module, name: str | None) -> ir.Operation:
     Raises:
         ValueError: if there is none, or several and no name.
     """
-    found = kernels(module.operation)
-    return found[kernel_index([ir.StringAttr(op.attributes["sym_name"]).value for op in found], name)]
+    kernel_ops = kernels(module.operation)
+    return kernel_ops[kernel_index([ir.StringAttr(op.attributes["sym_name"]).value for op in kernel_ops], name)]
 
 
 def is_of_workgroups(func: ir.Operation) -> bool:
@@ -175,13 +177,13 @@ def bind(
     types: Sequence[ir.Type],
     arguments: Sequence[Any],
     memory: Memory,
-    held: PackedArrays | None = None,
+    packed_arrays: PackedArrays | None = None,
     names: Sequence[str] = (),
 ) -> list[Any]:
     """The kernel's values for arguments; arrays become allocations in place.
 
     Args:
-        held: packs arrays of 2- and 4-bit elements.
+        packed_arrays: packs arrays of 2- and 4-bit elements.
         names: the user's names of the arguments, for error messages.
 
     Raises:
@@ -190,19 +192,20 @@ def bind(
     if len(arguments) != len(types):
         listed = ", ".join(f"{i}: {t}" for i, t in enumerate(types))
         raise TypeError(f"the kernel takes {len(types)} arguments ({listed}), but got {len(arguments)}")
-    held = held or PackedArrays()
+    packed_arrays = packed_arrays or PackedArrays()
     names = names or [""] * len(types)
     titles = [f"argument '{n}'" if n else f"argument {i}, a {t}," for i, (n, t) in enumerate(zip(names, types))]
     # The addresses in a table are written when the arrays have some.
     tables = {i: a.arrays for i, a in enumerate(arguments) if isinstance(a, PointerTable) and a.arrays}
     arguments = [np.zeros(len(tables[i]), np.int64) if i in tables else a for i, a in enumerate(arguments)]
-    elements = [_element_in_memory(kind) for kind in types]
+    elements = [_element_in_memory(type_) for type_ in types]
     arguments = [
-        a if e is None else held.pack(a, e.name, titles[i]) for i, (e, a) in enumerate(zip(elements, arguments))
+        a if e is None else packed_arrays.pack(a, e.name, titles[i])
+        for i, (e, a) in enumerate(zip(elements, arguments))
     ]
     arrays = [
-        (names[i] or f"argument {i}", _array(a, kind, element, titles[i]))
-        for i, (kind, element, a) in enumerate(zip(types, elements, arguments))
+        (names[i] or f"argument {i}", _array(a, type_, element, titles[i]))
+        for i, (type_, element, a) in enumerate(zip(types, elements, arguments))
         if element is not None
     ]
     for i, pointed in tables.items():
@@ -210,76 +213,81 @@ def bind(
             check_numbers(array, f"array {j} of {titles[i]}")
             arrays.append((f"{names[i] or f'argument {i}'}[{j}]", array))
     addresses = iter(attach(memory, arrays))
-    found: list[Any] = []
-    for i, (kind, argument) in enumerate(zip(types, arguments)):
+    values: list[Any] = []
+    for i, (type_, argument) in enumerate(zip(types, arguments)):
         element = elements[i]
-        if element and str(kind).startswith("!tt.ptr<"):
-            found.append(np.asarray(next(addresses), np.int64))
-        elif element and not isinstance(kind, ir.MemRefType):
+        if element and str(type_).startswith("!tt.ptr<"):
+            values.append(np.asarray(next(addresses), np.int64))
+        elif element and not isinstance(type_, ir.MemRefType):
             strides = tuple(s // argument.itemsize for s in argument.strides)
-            found.append(triton.Descriptor(memory, next(addresses), argument.shape, strides, element))
+            values.append(triton.Descriptor(memory, next(addresses), argument.shape, strides, element))
         elif element:
-            each = 8 // element.bits if element.shares_bytes else 1
-            strides = tuple(s // argument.itemsize * (each if d else 1) for d, s in _from_innermost(argument.strides))
-            shape = tuple(n * (1 if d else each) for d, n in _from_innermost(argument.shape))
-            if each > 1 and kind.has_static_shape:
-                shape = tuple(kind.shape)
-            found.append(MemRef(memory, next(addresses), 0, shape, strides, element))
+            per_byte = 8 // element.bits if element.shares_bytes else 1
+            strides = tuple(
+                s // argument.itemsize * (per_byte if d else 1) for d, s in _from_innermost(argument.strides)
+            )
+            shape = tuple(n * (1 if d else per_byte) for d, n in _from_innermost(argument.shape))
+            if per_byte > 1 and type_.has_static_shape:
+                shape = tuple(type_.shape)
+            values.append(MemRef(memory, next(addresses), 0, shape, strides, element))
         else:
-            found.append(_number(argument, str(kind), titles[i]))
+            values.append(_number(argument, str(type_), titles[i]))
     for i, pointed in tables.items():
         arguments[i][:] = [*itertools.islice(addresses, len(pointed))]
-    return found
+    return values
 
 
 def _from_innermost(numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """The numbers of dimensions, each with the number of dimensions inside of it."""
     return [(len(numbers) - 1 - i, n) for i, n in enumerate(numbers)]
 
 
-def _element_in_memory(kind: ir.Type) -> Element | None:
+def _element_in_memory(type_: ir.Type) -> Element | None:
     """The elements of the array that an argument of a type is; None for a number or vector."""
-    if isinstance(kind, ir.MemRefType):
-        return element_of(str(kind.element_type))
-    if Ptr.matches(kind):
-        return element_of(Ptr.of(kind).pointee)
-    return element_of(TritonDesc.of(kind).element) if TritonDesc.matches(kind) else None
+    if isinstance(type_, ir.MemRefType):
+        return element_of(str(type_.element_type))
+    if Ptr.matches(type_):
+        return element_of(Ptr.of(type_).pointee)
+    return element_of(TritonDesc.of(type_).element) if TritonDesc.matches(type_) else None
 
 
-def _array(argument: Any, kind: ir.Type, element: Element, title: str) -> np.ndarray[Any, Any]:
+def _array(argument: Any, type_: ir.Type, element: Element, title: str) -> np.ndarray[Any, Any]:
     if not isinstance(argument, np.ndarray):
         raise TypeError(f"{title} must be a numpy array, but got {type(argument).__name__}")
     check_numbers(argument, title)
     if element.is_float and not element.shares_bytes:
-        fits = argument.dtype == element.dtype
+        dtype_matches = argument.dtype == element.dtype
     elif element.bits < 8:
-        fits = argument.dtype.itemsize == 1 and argument.dtype.kind in "iub"
+        dtype_matches = argument.dtype.itemsize == 1 and argument.dtype.kind in "iub"
     else:
-        fits = argument.dtype.kind in "iu" and argument.dtype.itemsize == element.bytes
-    if not fits:
-        kinds = f"{element.name} or, packed, of uint8" if element.shares_bytes else element.name
-        raise TypeError(f"{title} must be an array of {kinds}, but got an array of {argument.dtype}")
-    if not isinstance(kind, ir.MemRefType):
-        if TritonDesc.matches(kind) and argument.ndim != len(TritonDesc.of(kind).shape):
+        dtype_matches = argument.dtype.kind in "iu" and argument.dtype.itemsize == element.bytes
+    if not dtype_matches:
+        legal_dtypes = f"{element.name} or, packed, of uint8" if element.shares_bytes else element.name
+        raise TypeError(f"{title} must be an array of {legal_dtypes}, but got an array of {argument.dtype}")
+    if not isinstance(type_, ir.MemRefType):
+        if TritonDesc.matches(type_) and argument.ndim != len(TritonDesc.of(type_).shape):
             raise ValueError(f"{title} cannot be an array of shape {argument.shape}")
         return argument
-    wanted: Sequence[int | None] = [None if kind.is_dynamic_dim(i) else kind.shape[i] for i in range(kind.rank)]
+    static_extents: Sequence[int | None] = [
+        None if type_.is_dynamic_dim(i) else type_.shape[i] for i in range(type_.rank)
+    ]
     if element.shares_bytes:
-        wanted = packed_shape(wanted, element.name)
-    if len(wanted) != argument.ndim or any(w not in (None, n) for w, n in zip(wanted, argument.shape)):
+        static_extents = packed_shape(static_extents, element.name)
+    if len(static_extents) != argument.ndim or any(w not in (None, n) for w, n in zip(static_extents, argument.shape)):
         raise ValueError(f"{title} cannot be an array of shape {argument.shape}")
-    own = [s // argument.itemsize for s in argument.strides]
+    element_strides = [s // argument.itemsize for s in argument.strides]
     if any(s < 0 or s % argument.itemsize for s in argument.strides):
         raise ValueError(f"{title} cannot be an array of strides {argument.strides} bytes")
-    strides, offset = kind.get_strides_and_offset()
+    strides, offset = type_.get_strides_and_offset()
     if element.shares_bytes:
-        own = [s * (8 // element.bits if d else 1) for d, s in _from_innermost(own)]
+        element_strides = [s * (8 // element.bits if d else 1) for d, s in _from_innermost(element_strides)]
     unknown = ir.ShapedType.get_dynamic_stride_or_offset()
-    if kind.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(kind.rank, kind.context)):
+    if type_.layout == ir.AffineMapAttr.get(ir.AffineMap.get_identity(type_.rank, type_.context)):
         if not argument.flags.c_contiguous:
             raise ValueError(f"{title} must lie in memory in row-major order; numpy.ascontiguousarray makes it so")
-    elif argument.size and any(w not in (unknown, have) and n != 1 for w, have, n in zip(strides, own, argument.shape)):
-        raise ValueError(f"{title} cannot be an array of strides {tuple(own)} elements")
+    elif argument.size and any(
+        w not in (unknown, have) and n != 1 for w, have, n in zip(strides, element_strides, argument.shape)
+    ):
+        raise ValueError(f"{title} cannot be an array of strides {tuple(element_strides)} elements")
     elif offset not in (0, unknown):
         raise ValueError(f"{title} begins {offset} elements into its buffer, which no array does; let it be dynamic")
     return argument
@@ -287,21 +295,21 @@ def _array(argument: Any, kind: ir.Type, element: Element, title: str) -> np.nda
 
 def _number(argument: Any, text: str, title: str) -> Any:
     try:
-        kind = kind_of(text)
+        scalar_kind = kind_of(text)
     except ValueError as e:
         raise TypeError(f"{title} {e}") from None
     array = np.asarray(argument)
-    if array.size != math.prod(kind.shape) or (array.ndim and not kind.is_vector):
+    if array.size != math.prod(scalar_kind.shape) or (array.ndim and not scalar_kind.is_vector):
         raise TypeError(
-            f"{title} must be {'an array of numbers' if kind.is_vector else 'a number'}, but got {argument!r}"
+            f"{title} must be {'an array of numbers' if scalar_kind.is_vector else 'a number'}, but got {argument!r}"
         )
-    if kind.element.is_float:
-        return array.astype(kind.element.dtype).reshape(kind.shape)
+    if scalar_kind.element.is_float:
+        return array.astype(scalar_kind.element.dtype).reshape(scalar_kind.shape)
     try:
         bits = [int(v) & (1 << 64) - 1 for v in array.ravel().tolist()]
     except (TypeError, ValueError):
         raise TypeError(f"{title} must be an integer, but got {argument!r}") from None
-    return np.asarray(kind.element.wrap(np.array(bits, np.uint64).view(np.int64))).reshape(kind.shape)
+    return np.asarray(scalar_kind.element.wrap(np.array(bits, np.uint64).view(np.int64))).reshape(scalar_kind.shape)
 
 
 class ReferenceKernel:
@@ -324,9 +332,9 @@ class ReferenceKernel:
         func = kernel_of(module, name)
         self.types = tuple(map(str, types_of(func)))
         self.argument_names = argument_names(func, module.sources)
-        known = func.attributes.get("known_block_size")
+        block_size = func.attributes.get("known_block_size")
         self.subgroups = xetile.subgroups_of_kernel(func)
-        self.block = tuple(ir.DenseI32ArrayAttr(known)) if known is not None else (self.subgroups or 1,)
+        self.block = tuple(ir.DenseI32ArrayAttr(block_size)) if block_size is not None else (self.subgroups or 1,)
 
     def __call__(
         self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] | None = None

@@ -60,7 +60,7 @@ def _thread(lane: Lane) -> Dim:
 
 
 def _global(lane: Lane) -> Dim:
-    x, y, z = (g * b + t for g, b, t in zip(lane.workgroup.place, lane.launch.block, _thread(lane)))
+    x, y, z = (g * b + t for g, b, t in zip(lane.workgroup.position, lane.launch.block, _thread(lane)))
     return x, y, z
 
 
@@ -68,7 +68,7 @@ _dimension("gpu.thread_id", _thread)
 
 _dimension("gpu.global_id", _global)
 
-_dimension("gpu.block_id", lambda lane: lane.workgroup.place)
+_dimension("gpu.block_id", lambda lane: lane.workgroup.position)
 
 _dimension("gpu.block_dim", lambda lane: lane.launch.block)
 
@@ -107,60 +107,69 @@ def subgroup_size(lane: Lane, node: Node) -> Array:
 def barrier(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
     """Wait until all subgroups of the workgroup have arrived."""
     subgroup.check_together(lanes)
-    yield from _meet(subgroup, node)
+    yield from _wait_at_barrier(subgroup, node)
 
 
 @together("gpu.shuffle")
-def shuffle(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[Any]:
+def shuffle(subgroup: Subgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[Any]:
     """Each lane gets the value of another lane of its segment of `width` lanes, or its own if that is outside of it."""
-    mode, found = node.word("mode"), []
-    for lane, (own, offset, width) in enumerate(given):
+    mode, results = node.word("mode"), []
+    for lane, (value, offset, width) in enumerate(lane_operands):
         o, w = int(np.uint32(np.int32(offset))), int(width)
-        place = lane % w
-        other = {"xor": place ^ o, "up": place - o, "down": place + o, "idx": o}[mode]
-        valid = 0 <= other < w
-        source = lane // w * w + other if valid else lane
+        lane_in_segment = lane % w
+        source_lane = {"xor": lane_in_segment ^ o, "up": lane_in_segment - o, "down": lane_in_segment + o, "idx": o}[
+            mode
+        ]
+        valid = 0 <= source_lane < w
+        source = lane // w * w + source_lane if valid else lane
         # Lanes without a work item have no value.
-        found.append((given[source][0] if source < len(given) else np.zeros_like(own), np.asarray(valid)))
-    return found
+        results.append(
+            (lane_operands[source][0] if source < len(lane_operands) else np.zeros_like(value), np.asarray(valid))
+        )
+    return results
 
 
 @together("gpu.rotate")
-def rotate(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[Any]:
+def rotate(subgroup: Subgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[Any]:
     """Each lane gets the value of the lane `offset` higher, modulo its segment."""
     offset, width = node.attribute("offset"), node.attribute("width")
-    found = []
-    for lane, (own,) in enumerate(given):
+    results = []
+    for lane, (value,) in enumerate(lane_operands):
         source = lane // width * width + (lane % width + offset) % width
-        found.append((given[source][0] if source < len(given) else np.zeros_like(own), np.asarray(lane < width)))
-    return found
+        results.append(
+            (
+                lane_operands[source][0] if source < len(lane_operands) else np.zeros_like(value),
+                np.asarray(lane < width),
+            )
+        )
+    return results
 
 
 @together("gpu.subgroup_broadcast")
-def subgroup_broadcast(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[Any]:
+def subgroup_broadcast(subgroup: Subgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[Any]:
     """One lane's value for all: that of a given lane, or of the first."""
-    chosen = int(given[0][1]) if len(given[0]) > 1 else 0
-    return [given[chosen][0]] * len(given)
+    source_lane = int(lane_operands[0][1]) if len(lane_operands[0]) > 1 else 0
+    return [lane_operands[source_lane][0]] * len(lane_operands)
 
 
 @together("gpu.subgroup_reduce")
-def subgroup_reduce(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[Any]:
+def subgroup_reduce(subgroup: Subgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[Any]:
     """Combine lane i with lane i + n/2, then with lane i + n/4, and so on; missing lanes have the identity."""
-    kind, element = node.word("op"), node.element
-    rows = np.array([row[0] for row in given], element.dtype)
+    combining_kind, element = node.word("op"), node.element
+    rows = np.array([row[0] for row in lane_operands], element.dtype)
     count = len(subgroup.lanes)
     if len(rows) < count:
-        missing = np.broadcast_to(identity_of(kind, element), (count - len(rows), *rows.shape[1:]))
-        rows = np.concatenate([rows, missing])
+        identities = np.broadcast_to(identity_of(combining_kind, element), (count - len(rows), *rows.shape[1:]))
+        rows = np.concatenate([rows, identities])
     size = node.attribute("cluster_size")
     if size is None:
-        return [reduced(kind, element, rows, None)] * len(given)
+        return [reduced(combining_kind, element, rows, None)] * len(lane_operands)
     stride = node.attribute("cluster_stride", 1)
     step = size * stride // 2
     while step >= stride:
-        rows = combine(kind, element, rows, rows[np.arange(count) ^ step])
+        rows = combine(combining_kind, element, rows, rows[np.arange(count) ^ step])
         step //= 2
-    return [np.asarray(row) for row in rows[: len(given)]]
+    return [np.asarray(row) for row in rows[: len(lane_operands)]]
 
 
 @controls("gpu.all_reduce")
@@ -169,31 +178,32 @@ def all_reduce(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> St
     _of_items(subgroup.lanes[lanes[0]])
     subgroup.check_together(lanes)
     element, group = node.element, subgroup.workgroup
-    kind = node.word("op") if "op" in node.op.attributes else _kind_of_region(node)
+    combining_kind = node.word("op") if "op" in node.op.attributes else _kind_of_region(node)
     rows = np.array([frame.values[node.operands[0]][lane] for lane in lanes], element.dtype)
-    missing = len(subgroup.lanes) - len(rows)
-    rows = np.concatenate([rows, np.broadcast_to(identity_of(kind, element), (missing, *rows.shape[1:]))])
-    group.told.setdefault(node.op, {})[subgroup.number] = reduced(kind, element, rows, None)
-    yield from _meet(subgroup, node)
+    absent_lanes = len(subgroup.lanes) - len(rows)
+    rows = np.concatenate(
+        [rows, np.broadcast_to(identity_of(combining_kind, element), (absent_lanes, *rows.shape[1:]))]
+    )
+    group.told.setdefault(node.op, {})[subgroup.number] = reduced(combining_kind, element, rows, None)
+    yield from _wait_at_barrier(subgroup, node)
     told = group.told[node.op]
     total = told[0]
     for number in range(1, len(group.subgroups)):
-        total = combine(kind, element, total, told[number])
+        total = combine(combining_kind, element, total, told[number])
     for lane in lanes:
         frame.set(node.results, np.asarray(total), lane)
-    yield from _meet(subgroup, node)
+    yield from _wait_at_barrier(subgroup, node)
 
 
 def _kind_of_region(node: Node) -> str:
-    """The kind of a region that is one op of arith, such as addf."""
-    first = next(iter(node.op.regions[0].blocks[0].operations)).operation
-    return CombiningKind.of_atomic(first.name.removeprefix("arith.")).value
+    region_op = next(iter(node.op.regions[0].blocks[0].operations)).operation
+    return CombiningKind.of_atomic(region_op.name.removeprefix("arith.")).value
 
 
-def _meet(subgroup: Subgroup, node: Node) -> Steps:
-    found = subgroup.workgroup.barrier(_WORKGROUP)
-    found.signal(len(subgroup.workgroup.subgroups))
-    yield from found.wait(subgroup, node)
+def _wait_at_barrier(subgroup: Subgroup, node: Node) -> Steps:
+    barrier = subgroup.workgroup.barrier(_WORKGROUP)
+    barrier.signal(len(subgroup.workgroup.subgroups))
+    yield from barrier.wait(subgroup, node)
 
 
 @evaluates_in("gpu.printf")
@@ -223,13 +233,13 @@ def for_(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
     # Python's integers, since the counter does not wrap around.
     counts = {lane: number(lower, lane) for lane in lanes}
     frame.give(block.arguments, (lower, *node.operands[3:]), lanes)
-    going = tuple([lane for lane in lanes if counts[lane] < number(upper, lane)])
-    while going:
-        end = yield from subgroup.block(frame, block, going)
-        frame.give(arguments, end.operands, going)
-        counts = {lane: counts[lane] + number(step, lane) for lane in going}
-        going = tuple([lane for lane in going if counts[lane] < number(upper, lane)])
-        for lane in going:
+    active = tuple([lane for lane in lanes if counts[lane] < number(upper, lane)])
+    while active:
+        yield_node = yield from subgroup.block(frame, block, active)
+        frame.give(arguments, yield_node.operands, active)
+        counts = {lane: counts[lane] + number(step, lane) for lane in active}
+        active = tuple([lane for lane in active if counts[lane] < number(upper, lane)])
+        for lane in active:
             frame.values[counter][lane] = element.wrap(np.asarray(counts[lane]))
     frame.give(node.results, arguments, lanes)
 
@@ -238,26 +248,26 @@ def for_(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
 def parallel(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
     """Nested loops, whose iterations run in row-major order; reductions combine in that order too."""
     (block,) = node.regions[0]
-    lower, upper, step, first = node.groups(node.operands)
+    lower, upper, step, initial_values = node.groups(node.operands)
     values = frame.values
-    frame.give(node.results, first, lanes)
+    frame.give(node.results, initial_values, lanes)
 
-    def loop(depth: int, going: Lanes) -> Steps:
+    def loop(depth: int, active: Lanes) -> Steps:
         if depth == len(block.arguments):
-            end = yield from subgroup.block(frame, block, going)
-            for result, value, (combine,) in zip(node.results, end.operands, end.regions):
-                frame.give(combine.arguments, (result, value), going)
-                last = yield from subgroup.block(frame, combine, going)
-                frame.give((result,), last.operands, going)
-            return end
+            yield_node = yield from subgroup.block(frame, block, active)
+            for result, value, (combine,) in zip(node.results, yield_node.operands, yield_node.regions):
+                frame.give(combine.arguments, (result, value), active)
+                combine_node = yield from subgroup.block(frame, combine, active)
+                frame.give((result,), combine_node.operands, active)
+            return yield_node
         counter = block.arguments[depth]
-        frame.give((counter,), (lower[depth],), going)
-        end = None
-        while going := tuple(lane for lane in going if values[counter][lane] < values[upper[depth]][lane]):
-            end = yield from loop(depth + 1, going)
-            for lane in going:
+        frame.give((counter,), (lower[depth],), active)
+        yield_node = None
+        while active := tuple(lane for lane in active if values[counter][lane] < values[upper[depth]][lane]):
+            yield_node = yield from loop(depth + 1, active)
+            for lane in active:
                 values[counter][lane] = values[counter][lane] + values[step[depth]][lane]
-        return end
+        return yield_node
 
     yield from loop(0, lanes)
 
@@ -266,28 +276,28 @@ def parallel(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Step
 def if_(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
     """A branch."""
     condition = frame.values[node.operands[0]]
-    for wanted, region in zip((True, False), node.regions):
-        going = tuple([lane for lane in lanes if bool(condition[lane]) == wanted])
-        if going and region:
-            end = yield from subgroup.block(frame, region[0], going)
-            frame.give(node.results, end.operands, going)
+    for branch, region in zip((True, False), node.regions):
+        active = tuple([lane for lane in lanes if bool(condition[lane]) == branch])
+        if active and region:
+            yield_node = yield from subgroup.block(frame, region[0], active)
+            frame.give(node.results, yield_node.operands, active)
 
 
 @controls("scf.while")
 def while_(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
     """A loop while its condition holds; a lane that has left the loop keeps its values."""
-    (before,), (after,) = node.regions
-    frame.give(before.arguments, node.operands, lanes)
-    going = lanes
-    while going:
-        end = yield from subgroup.block(frame, before, going)
-        condition, *passed = end.operands
-        frame.give(node.results, passed, going)
-        going = tuple([lane for lane in going if frame.values[condition][lane]])
-        frame.give(after.arguments, passed, going)
-        if going:
-            end = yield from subgroup.block(frame, after, going)
-            frame.give(before.arguments, end.operands, going)
+    (before_block,), (after_block,) = node.regions
+    frame.give(before_block.arguments, node.operands, lanes)
+    active = lanes
+    while active:
+        condition_node = yield from subgroup.block(frame, before_block, active)
+        condition, *forwarded = condition_node.operands
+        frame.give(node.results, forwarded, active)
+        active = tuple([lane for lane in active if frame.values[condition][lane]])
+        frame.give(after_block.arguments, forwarded, active)
+        if active:
+            condition_node = yield from subgroup.block(frame, after_block, active)
+            frame.give(before_block.arguments, condition_node.operands, active)
         # Other subgroups may have to write the memory on which this loop waits.
         yield None
 
@@ -296,25 +306,25 @@ def while_(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
 def index_switch(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
     """A choice among cases; the first region is the default."""
     cases = node.attribute("cases")
-    chosen: dict[int, list[int]] = {}
+    lanes_of_case: dict[int, list[int]] = {}
     for lane in lanes:
         value = int(frame.values[node.operands[0]][lane])
-        chosen.setdefault(cases.index(value) + 1 if value in cases else 0, []).append(lane)
-    for number in sorted(chosen):
-        yield from _way(subgroup, frame, node, node.regions[number][0], tuple(chosen[number]))
+        lanes_of_case.setdefault(cases.index(value) + 1 if value in cases else 0, []).append(lane)
+    for number in sorted(lanes_of_case):
+        yield from _branch_to(subgroup, frame, node, node.regions[number][0], tuple(lanes_of_case[number]))
 
 
 @controls("scf.execute_region")
 def execute_region(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
     """A region of several blocks."""
-    ends = yield from subgroup.region(frame, node.regions[0], lanes)
-    for lane, end in ends.items():
-        frame.give(node.results, end.operands, (lane,))
+    yields = yield from subgroup.region(frame, node.regions[0], lanes)
+    for lane, yield_node in yields.items():
+        frame.give(node.results, yield_node.operands, (lane,))
 
 
-def _way(subgroup: Subgroup, frame: Frame, node: Node, block: Block, lanes: Lanes) -> Steps:
-    end = yield from subgroup.block(frame, block, lanes)
-    frame.give(node.results, end.operands, lanes)
+def _branch_to(subgroup: Subgroup, frame: Frame, node: Node, block: Block, lanes: Lanes) -> Steps:
+    yield_node = yield from subgroup.block(frame, block, lanes)
+    frame.give(node.results, yield_node.operands, lanes)
 
 
 # `cf`: branches between blocks. A rule returns the number of the successor, and the operands for its arguments.
@@ -331,8 +341,12 @@ def br(node: Node, operands: list[Any]) -> Taken:
 @evaluates("cf.cond_br")
 def cond_br(node: Node, operands: list[Any]) -> Taken:
     """Branch to the first successor if the condition holds, otherwise to the second."""
-    one, yes, no = node.attribute("operandSegmentSizes")
-    return (0, slice(one, one + yes)) if operands[0] else (1, slice(one + yes, one + yes + no))
+    condition_size, yes, no = node.attribute("operandSegmentSizes")
+    return (
+        (0, slice(condition_size, condition_size + yes))
+        if operands[0]
+        else (1, slice(condition_size + yes, condition_size + yes + no))
+    )
 
 
 @evaluates("cf.switch")
@@ -345,9 +359,9 @@ def switch(node: Node, operands: list[Any]) -> Taken:
     flag = int(operands[0])
     if flag not in cases:
         return 0, slice(1, 1 + default)
-    chosen = cases.index(flag)
-    start = 1 + default + sum(sizes[:chosen])
-    return 1 + chosen, slice(start, start + sizes[chosen])
+    case_index = cases.index(flag)
+    start = 1 + default + sum(sizes[:case_index])
+    return 1 + case_index, slice(start, start + sizes[case_index])
 
 
 @evaluates("cf.assert")
@@ -372,14 +386,14 @@ def call(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
             operands = [frame.values[p][lane] for p in node.operands]
             frame.set(node.results, _intrinsic(node, name, operands), lane)
         return
-    inner = Frame(function.size, len(subgroup.lanes))
+    callee_frame = Frame(function.size, len(subgroup.lanes))
     for lane in lanes:
-        for argument, place in zip(function.blocks[0].arguments, node.operands):
-            inner.values[argument][lane] = frame.values[place][lane]
-    ends = yield from subgroup.region(inner, function.blocks, lanes)
-    for lane, end in ends.items():
-        for place, result in zip(node.results, end.operands):
-            frame.values[place][lane] = inner.values[result][lane]
+        for argument, source in zip(function.blocks[0].arguments, node.operands):
+            callee_frame.values[argument][lane] = frame.values[source][lane]
+    returns = yield from subgroup.region(callee_frame, function.blocks, lanes)
+    for lane, return_node in returns.items():
+        for source, result in zip(node.results, return_node.operands):
+            frame.values[source][lane] = callee_frame.values[result][lane]
 
 
 def _print(subgroup: Subgroup, node: Node, operands: list[Any]) -> None:
@@ -403,8 +417,8 @@ def _intrinsic(node: Node, name: str, operands: list[Any]) -> Array:
     if not f"{name}.".startswith("llvm.genx.srnd."):
         raise Fault(f"calls undefined function '{name}' and stands for no instruction")
     numbers, random = (np.asarray(v) for v in operands)
-    pair = (node.operand_kind(0).element.name, node.element.name)
-    if pair not in _ROUNDED:
-        raise Fault(f"cannot round {pair[0]} to {pair[1]}")
+    element_names = (node.operand_kind(0).element.name, node.element.name)
+    if element_names not in _ROUNDED:
+        raise Fault(f"cannot round {element_names[0]} to {element_names[1]}")
     bits = random.view(f"u{random.dtype.itemsize}").astype(f"u{numbers.dtype.itemsize}")
-    return numerics.srnd(numbers, bits, _ROUNDED[pair])  # type: ignore[arg-type]
+    return numerics.srnd(numbers, bits, _ROUNDED[element_names])  # type: ignore[arg-type]

@@ -64,8 +64,8 @@ class Launch:
     def callee(self, node: Node, name: str) -> Function | None:
         """The function that a call names; None if it has no body."""
         if name not in self.functions:
-            found = symbol(node.op, name)
-            self.functions[name] = Function(found) if len(found.regions[0].blocks) else None
+            function = symbol(node.op, name)
+            self.functions[name] = Function(function) if len(function.regions[0].blocks) else None
         return self.functions[name]
 
     @property
@@ -93,10 +93,10 @@ class Barrier:
         self.arrived = self.phases = 0
         self.passed: dict[int, int] = {}
 
-    def signal(self, expected: int) -> None:
+    def signal(self, arrivals: int) -> None:
         """Count an arrival."""
         self.arrived += 1
-        if self.arrived == expected:
+        if self.arrived == arrivals:
             self.arrived, self.phases = 0, self.phases + 1
 
     def is_open(self, subgroup: int) -> bool:
@@ -115,15 +115,15 @@ class Workgroup:
     """A workgroup.
 
     Attributes:
-        place: its position in the grid.
+        position: its position in the grid.
         shared: shared local memory.
         barriers: by number; -1 is the barrier of the whole workgroup.
         allocated: shared memrefs, by the op that allocates them.
         told: the operands of each subgroup for an op of the whole workgroup, by the op and the subgroup's number.
     """
 
-    def __init__(self, launch: Launch, place: Dim) -> None:
-        self.launch, self.place = launch, place
+    def __init__(self, launch: Launch, position: Dim) -> None:
+        self.launch, self.position = launch, position
         self.shared = Memory("shared local memory")
         self.barriers: dict[int, Barrier] = {}
         self.allocated: dict[Any, MemRef] = {}
@@ -136,10 +136,10 @@ class Workgroup:
         """The barrier with a number."""
         return self.barriers.setdefault(number, Barrier())
 
-    def shared_memref(self, key: Any, kind: ir.MemRefType) -> MemRef:
+    def shared_memref(self, key: Any, memref_type: ir.MemRefType) -> MemRef:
         """The memref in shared local memory of an op or attribution, the same for all subgroups."""
         if key not in self.allocated:
-            self.allocated[key] = allocated(self.shared, kind, f"shared {len(self.allocated)}")
+            self.allocated[key] = allocated(self.shared, memref_type, f"shared {len(self.allocated)}")
         return self.allocated[key]
 
     def run(self) -> None:
@@ -158,21 +158,21 @@ class Workgroup:
         alive = [(s, s.run()) for s in self.subgroups]
         waiting: dict[int, Barrier] = {}
         while alive:
-            left, moved = [], False
+            unfinished, progress = [], False
             for subgroup, steps in alive:
                 barrier = waiting.get(subgroup.number)
                 if barrier is None or barrier.is_open(subgroup.number):
                     waiting.pop(subgroup.number, None)
-                    moved = True
+                    progress = True
                     try:
-                        found = next(steps)
+                        event = next(steps)
                     except StopIteration:
                         continue
-                    if found is not None:
-                        waiting[subgroup.number] = found
-                left.append((subgroup, steps))
-            alive = left
-            if not moved:
+                    if event is not None:
+                        waiting[subgroup.number] = event
+                unfinished.append((subgroup, steps))
+            alive = unfinished
+            if not progress:
                 self.report_deadlock([s for s, _ in alive])
 
     def report_deadlock(self, waiting: Sequence[Subgroup]) -> NoReturn:
@@ -181,10 +181,10 @@ class Workgroup:
         Raises:
             DiagnosticError: at the barrier of the first.
         """
-        first = waiting[0]
+        first_waiting = waiting[0]
         numbers = ", ".join(str(s.number) for s in waiting)
         note = f"subgroup{'s' * (len(waiting) > 1)} {numbers} of {len(self.subgroups)} wait; the others have ended"
-        raise first.error(first.waits_at, Fault("waits forever at a barrier", note), None)
+        raise first_waiting.error(first_waiting.waits_at, Fault("waits forever at a barrier", note), None)
 
 
 class Frame:
@@ -198,17 +198,17 @@ class Frame:
     def give(self, targets: Sequence[int], sources: Sequence[int], lanes: Lanes) -> None:
         """Copy values between places, all at the same time."""
         for lane in lanes:
-            found = [self.values[s][lane] for s in sources]
-            for target, value in zip(targets, found):
+            moved_values = [self.values[s][lane] for s in sources]
+            for target, value in zip(targets, moved_values):
                 self.values[target][lane] = value
 
-    def set(self, places: Sequence[int], results: Any, lane: int) -> None:
+    def set(self, slots: Sequence[int], results: Any, lane: int) -> None:
         """Set the results of an op: one value, or a tuple of several."""
-        if len(places) == 1:
-            self.values[places[0]][lane] = results
+        if len(slots) == 1:
+            self.values[slots[0]][lane] = results
         else:
-            for place, value in zip(places, results or ()):
-                self.values[place][lane] = value
+            for slot, value in zip(slots, results or ()):
+                self.values[slot][lane] = value
 
 
 @dataclass(frozen=True)
@@ -249,9 +249,9 @@ class Subgroup:
         self.workgroup, self.number = workgroup, number
         self.launch = launch
         self.lanes = [Lane(self, i) for i in range(launch.lanes)]
-        first = number * launch.items
-        here = launch.block_items - first if launch.lanes > 1 else 1
-        self.present: Lanes = tuple(range(min(launch.lanes, here)))
+        first_item = number * launch.items
+        lanes_present = launch.block_items - first_item if launch.lanes > 1 else 1
+        self.present: Lanes = tuple(range(min(launch.lanes, lanes_present)))
         self.waits_at: Any = None
         self.printed: list[str] = []
 
@@ -280,12 +280,11 @@ class Subgroup:
         for op_argument in range(len(arguments), len(entry)):
             arguments.append(self._attribution(op_argument))
         for lane in range(len(self.lanes)):
-            for place, value in zip(entry, arguments):
-                frame.values[place][lane] = value
+            for slot, value in zip(entry, arguments):
+                frame.values[slot][lane] = value
         yield from self.region(frame, function.blocks, self.present)
 
     def _attribution(self, argument: int) -> MemRef:
-        """The shared memory of a workgroup attribution of the kernel."""
         block = self.launch.function.op.regions[0].blocks[0]
         return self.workgroup.shared_memref(argument, ir.MemRefType(block.arguments[argument].type))
 
@@ -295,23 +294,23 @@ class Subgroup:
         Returns:
             The terminator at which each lane left, by lane.
         """
-        ends: dict[int, Node] = {}
-        places = dict.fromkeys(lanes, 0)
-        while places:
-            first = min(places.values())
-            here = tuple([lane for lane in lanes if places.get(lane) == first])
-            end = yield from self.block(frame, blocks[first], here)
-            if end is None or not end.successors:
-                for lane in here:
-                    ends[lane] = end
-                    del places[lane]
+        terminators: dict[int, Node] = {}
+        block_of_lane = dict.fromkeys(lanes, 0)
+        while block_of_lane:
+            first_block = min(block_of_lane.values())
+            block_lanes = tuple([lane for lane in lanes if block_of_lane.get(lane) == first_block])
+            terminator = yield from self.block(frame, blocks[first_block], block_lanes)
+            if terminator is None or not terminator.successors:
+                for lane in block_lanes:
+                    terminators[lane] = terminator
+                    del block_of_lane[lane]
                 continue
-            for lane in here:
-                successor, passed = end.rule(end, [frame.values[p][lane] for p in end.operands])
-                places[lane] = end.successors[successor]
-                sources = end.operands[passed]
-                frame.give(blocks[places[lane]].arguments, sources, (lane,))
-        return ends
+            for lane in block_lanes:
+                successor, forwarded = terminator.rule(terminator, [frame.values[p][lane] for p in terminator.operands])
+                block_of_lane[lane] = terminator.successors[successor]
+                sources = terminator.operands[forwarded]
+                frame.give(blocks[block_of_lane[lane]].arguments, sources, (lane,))
+        return terminators
 
     def block(self, frame: Frame, block: Block, lanes: Lanes) -> Steps:
         """Run the ops of a block up to its terminator, which is returned."""
@@ -333,14 +332,14 @@ class Subgroup:
                     yield from rule(self, frame, node, lanes)
                 else:
                     self.check_together(lanes)
-                    given = [[values[p][i] for p in node.operands] for i in lanes]
-                    for lane, results in zip(lanes, rule(self, node, given)):
+                    operand_values = [[values[p][i] for p in node.operands] for i in lanes]
+                    for lane, results in zip(lanes, rule(self, node, operand_values)):
                         frame.set(node.results, results, lane)
             except Fault as fault:
                 raise self.error(node, fault, lane) from None
             if memory.is_touched:
                 memory.is_touched = False
-                self.launch.writers.append((node.op, f"workgroup {self.workgroup.place}, subgroup {self.number}"))
+                self.launch.writers.append((node.op, f"workgroup {self.workgroup.position}, subgroup {self.number}"))
         return block.end
 
     def check_together(self, lanes: Lanes) -> None:
@@ -350,16 +349,16 @@ class Subgroup:
             Fault: if they are not.
         """
         if len(lanes) != len(self.present):
-            missing = ", ".join(str(i) for i in self.present if i not in lanes)
+            inactive = ", ".join(str(i) for i in self.present if i not in lanes)
             raise Fault(
-                f"must be executed by the whole subgroup, but lanes {missing} do not reach it",
+                f"must be executed by the whole subgroup, but lanes {inactive} do not reach it",
                 "block accesses, dpas and barriers must not be in divergent control flow",
             )
 
     def error(self, node: Node, fault: Fault, lane: int | None) -> DiagnosticError:
         """The diagnostic of a fault at an op."""
         where = position_of(node.op.location)
-        x, y, z = self.workgroup.place
+        x, y, z = self.workgroup.position
         name = ir.StringAttr(self.launch.function.op.attributes["sym_name"]).value
         at = f"in kernel '{name}', workgroup ({x}, {y}, {z})"
         if not self.launch.whole:
@@ -367,8 +366,8 @@ class Subgroup:
         if lane is not None and len(self.lanes) > 1:
             at += f", lane {lane}"
         notes = tuple(Diagnostic("note", n, where) for n in (*fault.notes, at))
-        kind = NotEvaluated if isinstance(fault, Unknown) else DiagnosticError
-        return kind([Diagnostic("error", f"'{node.name}' op {fault.message}", where, notes)])
+        error_class = NotEvaluated if isinstance(fault, Unknown) else DiagnosticError
+        return error_class([Diagnostic("error", f"'{node.name}' op {fault.message}", where, notes)])
 
 
 # A function as the evaluator walks it: ops with their rules, operands and results as places in a frame.
@@ -433,7 +432,9 @@ class Node:
         self._memo: dict[Any, Any] = {}
 
     def memo(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What `make` gives, kept under a key: what a rule derives of the op's types and attributes."""
+        """Return the result of `make`, cached under a key: properties that a rule derives of the op's types and
+        attributes.
+        """
         if key not in self._memo:
             self._memo[key] = make()
         return self._memo[key]
@@ -483,11 +484,11 @@ class Node:
         """Operands of an op of our dialects by the names of its fields, each a list."""
         sizes = self.memo("sizes", lambda: group_sizes(self.op.opview, "operand"))
         names = self.memo("names", lambda: [g.name for g in self.op.opview.spec.operands])
-        found, start = {}, 0
+        operands_by_name, start = {}, 0
         for name, size in zip(names, sizes):
-            found[name] = list(operands[start : start + size])
+            operands_by_name[name] = list(operands[start : start + size])
             start += size
-        return found
+        return operands_by_name
 
     def index_list(self, name: str, dynamic: Sequence[Any]) -> list[int]:
         """A list of operands and constants mixed, such as offsets, as integers."""
@@ -500,17 +501,17 @@ def mixed(static: Sequence[int], dynamic: Sequence[Any]) -> list[int]:
     return [int(next(waiting)) if n == DYNAMIC else int(n) for n in static]
 
 
-def _kind(kind: ir.Type) -> Kind:
+def _kind(type_: ir.Type) -> Kind:
     try:
-        return kind_of(str(kind))
+        return kind_of(str(type_))
     except ValueError as e:
         message = str(e)
-        raise Unknown(message if message.startswith("has ") else f"has no rule for {kind}") from None
+        raise Unknown(message if message.startswith("has ") else f"has no rule for {type_}") from None
 
 
 def decoded(attribute: ir.Attribute) -> Any:
     """An attribute as a Python value; see `Node.attribute`."""
-    for kind, read in (
+    for attribute_class, read in (
         (ir.BoolAttr, lambda a: bool(a.value)),
         (ir.IntegerAttr, lambda a: int(a.value)),
         (ir.FloatAttr, lambda a: float(a.value)),
@@ -524,7 +525,7 @@ def decoded(attribute: ir.Attribute) -> Any:
         (ir.DenseElementsAttr, dense_elements),
         (ir.UnitAttr, lambda a: True),
     ):
-        if isinstance(attribute, kind):
+        if isinstance(attribute, attribute_class):
             return read(attribute)
     return str(attribute)
 
@@ -556,12 +557,12 @@ class Function:
 
     def __init__(self, op: ir.Operation) -> None:
         self.op = op
-        self._places: dict[ir.Value, int] = {}
+        self._slots: dict[ir.Value, int] = {}
         self.blocks = self._region(op.regions[0])
         self._memo: dict[Any, Any] = {}
 
     def memo(self, find: Callable[[ir.Operation], Any]) -> Any:
-        """What a function finds of the op, found once."""
+        """Return the result of a function of the op, computed once."""
         if find not in self._memo:
             self._memo[find] = find(self.op)
         return self._memo[find]
@@ -569,27 +570,27 @@ class Function:
     @property
     def size(self) -> int:
         """The places in a frame that its values take."""
-        return len(self._places)
+        return len(self._slots)
 
-    def place(self, value: ir.Value) -> int:
+    def slot_of(self, value: ir.Value) -> int:
         """The place of a value."""
-        return self._places.setdefault(value, len(self._places))
+        return self._slots.setdefault(value, len(self._slots))
 
     def _region(self, region: ir.Region) -> list[Block]:
-        given = list(region.blocks)
-        numbers = {block: i for i, block in enumerate(given)}
-        made = [Block(tuple(self.place(a) for a in block.arguments)) for block in given]
-        for block, found in zip(given, made):
-            nodes = [self.node(inner.operation, numbers) for inner in block.operations]
-            found.nodes = nodes
+        mlir_blocks = list(region.blocks)
+        numbers = {block: i for i, block in enumerate(mlir_blocks)}
+        blocks = [Block(tuple(self.slot_of(a) for a in block.arguments)) for block in mlir_blocks]
+        for block, block_nodes in zip(mlir_blocks, blocks):
+            nodes = [self.node(op.operation, numbers) for op in block.operations]
+            block_nodes.nodes = nodes
             if nodes and (not nodes[-1].results or nodes[-1].successors):
-                found.nodes, found.end = nodes[:-1], nodes[-1]
-        return made
+                block_nodes.nodes, block_nodes.end = nodes[:-1], nodes[-1]
+        return blocks
 
     def node(self, op: ir.Operation, numbers: Mapping[ir.Block, int] = MappingProxyType({})) -> Node:
         """An op of the function; `numbers` are those of the blocks of its region."""
-        operands = tuple([self.place(v) for v in op.operands])
-        node = Node(op, operands, tuple([self.place(v) for v in op.results]))
+        operands = tuple([self.slot_of(v) for v in op.operands])
+        node = Node(op, operands, tuple([self.slot_of(v) for v in op.results]))
         node.regions = [self._region(region) for region in op.regions]
         node.successors = tuple([numbers[b] for b in op.successors])
         return node
@@ -615,12 +616,12 @@ class Stepper:
         self._function = Function(func)
         self._frame = Frame(0, len(subgroup.lanes))
         self._grow()
-        for place, value in zip(self._function.blocks[0].arguments, subgroup.launch.arguments):
-            self._frame.values[place] = [value] * len(subgroup.lanes)
+        for slot, value in zip(self._function.blocks[0].arguments, subgroup.launch.arguments):
+            self._frame.values[slot] = [value] * len(subgroup.lanes)
 
     def _grow(self) -> None:
-        more = self._function.size - len(self._frame.values)
-        self._frame.values += [[None] * len(self.subgroup.lanes) for _ in range(more)]
+        new_slots = self._function.size - len(self._frame.values)
+        self._frame.values += [[None] * len(self.subgroup.lanes) for _ in range(new_slots)]
 
     def steps(self, op: ir.Operation) -> Steps:
         """Evaluate an op whose operands have been evaluated; yields where it waits.
@@ -634,5 +635,5 @@ class Stepper:
         yield from self.subgroup.block(self._frame, block, self.subgroup.present)
 
     def value(self, value: ir.Value) -> Any:
-        """What the first lane has for a value that has been evaluated."""
-        return self._frame.values[self._function.place(value)][0]
+        """Return the first lane's contents of an evaluated value."""
+        return self._frame.values[self._function.slot_of(value)][0]

@@ -49,21 +49,26 @@ def store(node: Node, value: Array, memref: MemRef, *indices: Any) -> None:
     memref.store(np.asarray(value), indices)
 
 
-def update(kind: str, element: Element, old: Array, value: Array) -> Array:
+def update(kind_name: str, element: Element, old_element: Array, value: Array) -> Array:
     """The new value of an atomic update of a kind (arith.AtomicRMWKind), computed by the op of arith of that name."""
-    if kind == "assign":
+    if kind_name == "assign":
         return value
-    return combine(CombiningKind.of_atomic(kind).value, element, old, value)
+    return combine(CombiningKind.of_atomic(kind_name).value, element, old_element, value)
 
 
 def atomic(
-    memory: Memory, addresses: Array, kind: str, element: Element, values: Array, expected: Array | None = None
+    memory: Memory,
+    addresses: Array,
+    kind_name: str,
+    element: Element,
+    values: Array,
+    expected_elements: Array | None = None,
 ) -> Array:
     """Update elements one after the other, in row-major order.
 
     Args:
         addresses: int64, of `values`' shape.
-        expected: of the same shape; only elements with equal bits are updated. None to update all.
+        expected_elements: of the same shape; only elements with equal bits are updated. None to update all.
 
     Returns:
         The elements before the update.
@@ -71,19 +76,19 @@ def atomic(
     Raises:
         Fault: if an address is out of bounds.
     """
-    flat, given = addresses.ravel(), np.asarray(values).ravel()
-    wanted = None if expected is None else element.to_memory(np.asarray(expected).ravel())
-    old = np.empty(flat.shape, element.dtype)
+    flat, operands = addresses.ravel(), np.asarray(values).ravel()
+    expected_bits = None if expected_elements is None else element.to_memory(np.asarray(expected_elements).ravel())
+    old_elements = np.empty(flat.shape, element.dtype)
     for turn in _turns(flat):
-        before = element.from_memory(memory.read(flat[turn], element.memory))
-        old[turn] = before
-        after = element.to_memory(update(kind, element, before, given[turn]))
-        here = flat[turn]
-        if wanted is not None:
-            same = _bits(element.to_memory(before)) == _bits(wanted[turn])
-            here, after = here[same], after[same]
-        memory.write(here, after)
-    return old.reshape(addresses.shape)
+        old_turn = element.from_memory(memory.read(flat[turn], element.memory))
+        old_elements[turn] = old_turn
+        new_turn = element.to_memory(update(kind_name, element, old_turn, operands[turn]))
+        turn_addresses = flat[turn]
+        if expected_bits is not None:
+            same = _bits(element.to_memory(old_turn)) == _bits(expected_bits[turn])
+            turn_addresses, new_turn = turn_addresses[same], new_turn[same]
+        memory.write(turn_addresses, new_turn)
+    return old_elements.reshape(addresses.shape)
 
 
 def _bits(elements: Array) -> Array:
@@ -93,25 +98,25 @@ def _bits(elements: Array) -> Array:
 def _turns(addresses: Array) -> list[list[int]]:
     """Indices in groups without repeated addresses, so that updates of one address keep their order."""
     count: dict[int, int] = {}
-    found: list[list[int]] = []
+    groups: list[list[int]] = []
     for i, address in enumerate(addresses.tolist()):
         turn = count.get(address, 0)
         count[address] = turn + 1
-        if turn == len(found):
-            found.append([])
-        found[turn].append(i)
-    return found
+        if turn == len(groups):
+            groups.append([])
+        groups[turn].append(i)
+    return groups
 
 
 @evaluates("memref.atomic_rmw")
 def atomic_rmw(node: Node, value: Array, memref: MemRef, *indices: Any) -> Array:
     """Update one element; the result is the old element."""
-    kind = AtomicRMWKind(node.attribute("kind")).name.lower()
+    kind_name = AtomicRMWKind(node.attribute("kind")).name.lower()
     if memref.element.shares_bytes:
-        before = memref.load(indices)
-        memref.store(update(kind, memref.element, before, np.asarray(value)), indices)
-        return before
-    return atomic(memref.memory, memref.addresses(indices), kind, memref.element, np.asarray(value))
+        old_element = memref.load(indices)
+        memref.store(update(kind_name, memref.element, old_element, np.asarray(value)), indices)
+        return old_element
+    return atomic(memref.memory, memref.addresses(indices), kind_name, memref.element, np.asarray(value))
 
 
 @controls("memref.generic_atomic_rmw")
@@ -120,11 +125,11 @@ def generic_atomic_rmw(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lane
     body = node.regions[0][0]
     for lane in lanes:
         memref, *indices = [frame.values[p][lane] for p in node.operands]
-        old = memref.load(indices)
-        frame.values[body.arguments[0]][lane] = old
-        end = yield from subgroup.block(frame, body, (lane,))
-        memref.store(np.asarray(frame.values[end.operands[0]][lane]), indices)
-        frame.set(node.results, old, lane)
+        old_element = memref.load(indices)
+        frame.values[body.arguments[0]][lane] = old_element
+        yield_node = yield from subgroup.block(frame, body, (lane,))
+        memref.store(np.asarray(frame.values[yield_node.operands[0]][lane]), indices)
+        frame.set(node.results, old_element, lane)
 
 
 @evaluates("memref.subview")
@@ -132,9 +137,9 @@ def subview(node: Node, memref: MemRef, *dynamic: Any) -> MemRef:
     """A part of a memref; dimensions of size 1 may be dropped."""
     offsets, sizes, strides = _lists(node, (memref, *dynamic))
     start = memref.offset + sum(o * s for o, s in zip(offsets, memref.strides))
-    kept = _kept(sizes, ir.MemRefType(node.op.results[0].type))
+    kept_dims = _kept_dims(sizes, ir.MemRefType(node.op.results[0].type))
     combined = [a * b for a, b in zip(strides, memref.strides)]
-    return memref.part(start, [sizes[i] for i in kept], [combined[i] for i in kept])
+    return memref.part(start, [sizes[i] for i in kept_dims], [combined[i] for i in kept_dims])
 
 
 @evaluates("memref.reinterpret_cast")
@@ -149,16 +154,16 @@ def _lists(node: Node, operands: Sequence[Any]) -> list[list[int]]:
     return [mixed(node.attribute(f"static_{n}"), g) for n, g in zip(("offsets", "sizes", "strides"), groups)]
 
 
-def _kept(sizes: Sequence[int], result: ir.MemRefType) -> list[int]:
+def _kept_dims(sizes: Sequence[int], result: ir.MemRefType) -> list[int]:
     """The dimensions that a subview keeps; dropped ones have size 1."""
     dropped = len(sizes) - result.rank
-    kept: list[int] = []
+    kept_dims: list[int] = []
     for i, size in enumerate(sizes):
-        if dropped and size == 1 and (len(kept) >= result.rank or result.shape[len(kept)] != 1):
+        if dropped and size == 1 and (len(kept_dims) >= result.rank or result.shape[len(kept_dims)] != 1):
             dropped -= 1
         else:
-            kept.append(i)
-    return kept
+            kept_dims.append(i)
+    return kept_dims
 
 
 @evaluates("memref.collapse_shape")
@@ -209,27 +214,31 @@ def at_address(lane: Lane, node: Node, address: Any) -> Any:
     if str(result).rstrip(">").endswith("tf32"):
         return address
     if isinstance(address, MemRef) and address.element.shares_bytes and isinstance(result, ir.MemRefType):
-        each = 8 // address.element.bits
-        shape = (*address.shape[:-1], *(-(-n // each) for n in address.shape[-1:]))
-        strides = (*(n // each for n in address.strides[:-1]), *address.strides[-1:])
+        per_byte = 8 // address.element.bits
+        shape = (*address.shape[:-1], *(-(-n // per_byte) for n in address.shape[-1:]))
+        strides = (*(n // per_byte for n in address.strides[:-1]), *address.strides[-1:])
         element = element_of(str(ir.MemRefType(result).element_type))
-        return MemRef(address.memory, address.base, address.offset // each, shape, strides, element)
+        return MemRef(address.memory, address.base, address.offset // per_byte, shape, strides, element)
     if not isinstance(result, ir.MemRefType):
         raise Fault("is supported only to convert an address to a memref", "use an operand of type i64")
-    kind = ir.MemRefType(result)
-    memory = lane.workgroup.shared if is_slm(kind.memory_space) else lane.launch.memory
-    strides, offset = kind.get_strides_and_offset()
-    shape = tuple((1 << 62) if kind.is_dynamic_dim(i) else kind.shape[i] for i in range(kind.rank))
-    return MemRef(memory, int(address), offset, shape, tuple(strides), element_of(str(kind.element_type)))
+    memref_type = ir.MemRefType(result)
+    memory = lane.workgroup.shared if is_slm(memref_type.memory_space) else lane.launch.memory
+    strides, offset = memref_type.get_strides_and_offset()
+    shape = tuple((1 << 62) if memref_type.is_dynamic_dim(i) else memref_type.shape[i] for i in range(memref_type.rank))
+    return MemRef(memory, int(address), offset, shape, tuple(strides), element_of(str(memref_type.element_type)))
 
 
 @evaluates("memref.view")
 def view(node: Node, memref: MemRef, shift: Any, *sizes: Any) -> MemRef:
     """Bytes of a buffer as elements of another type."""
-    kind = ir.MemRefType(node.op.results[0].type)
-    shape = tuple(mixed([DYNAMIC if kind.is_dynamic_dim(i) else kind.shape[i] for i in range(kind.rank)], sizes))
+    memref_type = ir.MemRefType(node.op.results[0].type)
+    shape = tuple(
+        mixed(
+            [DYNAMIC if memref_type.is_dynamic_dim(i) else memref_type.shape[i] for i in range(memref_type.rank)], sizes
+        )
+    )
     base = memref.address + int(shift)
-    return MemRef(memref.memory, base, 0, shape, row_major(shape), element_of(str(kind.element_type)))
+    return MemRef(memref.memory, base, 0, shape, row_major(shape), element_of(str(memref_type.element_type)))
 
 
 @evaluates("memref.dim")
@@ -254,7 +263,7 @@ def pointer(node: Node, memref: MemRef) -> Array:
 
 @evaluates("memref.extract_strided_metadata")
 def extract_strided_metadata(node: Node, memref: MemRef) -> Any:
-    """What the memref consists of: its buffer, offset, shape and strides."""
+    """Return the parts of the memref: its buffer, offset, shape and strides."""
     numbers = (memref.offset, *memref.shape, *memref.strides)
     return (memref.part(0, (), ()), *(np.asarray(n, np.int64) for n in numbers))
 
@@ -262,8 +271,8 @@ def extract_strided_metadata(node: Node, memref: MemRef) -> Any:
 @evaluates("memref.copy")
 def copy(node: Node, source: MemRef, target: MemRef) -> None:
     """Copy all elements of one memref to another."""
-    places = list(np.indices(source.shape))
-    target.store(source.load(places), places)
+    indices = list(np.indices(source.shape))
+    target.store(source.load(indices), indices)
 
 
 @evaluates("memref.dealloc", "memref.prefetch")
@@ -274,20 +283,22 @@ def nothing(node: Node, *operands: Any) -> None:
 @evaluates_in("memref.get_global")
 def get_global(lane: Lane, node: Node) -> MemRef:
     """A table of constants."""
-    kind = ir.MemRefType(node.op.results[0].type)
+    memref_type = ir.MemRefType(node.op.results[0].type)
     table = symbol(node.op, ir.FlatSymbolRefAttr(node.op.attributes["name"]).value).attributes
     if "constant" not in table or not isinstance(table["initial_value"], ir.DenseElementsAttr):
         raise Fault("refers to memory that is no constant with a value", "pass the memref as an argument")
-    made = allocated(Memory("constants"), kind, "constants")
-    for place, number in zip(np.ndindex(*kind.shape), dense_numbers(table["initial_value"], made.element)):
-        made.store(np.asarray(number), place)
-    return made
+    table_memref = allocated(Memory("constants"), memref_type, "constants")
+    for index, number in zip(
+        np.ndindex(*memref_type.shape), dense_numbers(table["initial_value"], table_memref.element)
+    ):
+        table_memref.store(np.asarray(number), index)
+    return table_memref
 
 
 @evaluates_in("memref.alloc", "memref.alloca")
 def allocate(lane: Lane, node: Node) -> MemRef:
     """Allocate shared local memory, once for the workgroup, or private memory of a work item."""
-    kind = ir.MemRefType(node.op.results[0].type)
-    if is_slm(kind.memory_space):
-        return lane.workgroup.shared_memref(str(node.op.location) if lane.launch.built_apart else node, kind)
-    return allocated(Memory("private memory"), kind, "private memory")
+    memref_type = ir.MemRefType(node.op.results[0].type)
+    if is_slm(memref_type.memory_space):
+        return lane.workgroup.shared_memref(str(node.op.location) if lane.launch.built_apart else node, memref_type)
+    return allocated(Memory("private memory"), memref_type, "private memory")

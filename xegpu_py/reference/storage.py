@@ -51,7 +51,7 @@ class Allocation:
     """Consecutive bytes.
 
     Attributes:
-        name: what messages call it.
+        name: its name in messages.
         address: address of its first byte.
         data: its bytes, uint8; writing them writes the memory.
         writable: whether a kernel may write it.
@@ -67,7 +67,7 @@ class Memory:
     """One address space.
 
     Attributes:
-        name: what messages call it.
+        name: its name in messages.
         allocations: by address.
         watched: addresses whose writes set `is_touched`.
         is_touched: whether a watched address was written since this was cleared.
@@ -81,19 +81,19 @@ class Memory:
         self.watched = range(0)
         self.is_touched = False
 
-    def place(self, name: str, data: Array, writable: bool = True) -> Allocation:
+    def add(self, name: str, data: Array, writable: bool = True) -> Allocation:
         """Add bytes as an allocation, followed by a gap that makes accesses beyond its end errors."""
-        made = Allocation(name, self._next, data, writable)
+        allocation_ = Allocation(name, self._next, data, writable)
         self._next += -(-len(data) // PAGE) * PAGE + PAGE
-        self.allocations.append(made)
-        self._starts.append(made.address)
-        return made
+        self.allocations.append(allocation_)
+        self._starts.append(allocation_.address)
+        return allocation_
 
     def allocate(self, name: str, size: int) -> Allocation:
         """Add an allocation of zeros; `size` is in bytes."""
-        return self.place(name, np.zeros(size, np.uint8))
+        return self.add(name, np.zeros(size, np.uint8))
 
-    def _found(self, addresses: Array, size: int, verb: str) -> tuple[Allocation, Array] | None:
+    def _locate(self, addresses: Array, size: int, verb: str) -> tuple[Allocation, Array] | None:
         """The allocation that contains all elements, and their offsets in it; None if there are several."""
         low, high = int(addresses.min()), int(addresses.max())
         at = bisect.bisect_right(self._starts, low) - 1
@@ -113,14 +113,14 @@ class Memory:
         """
         if not addresses.size:
             return np.zeros(addresses.shape, dtype)
-        found = self._found(addresses, dtype.itemsize, "reads")
-        if found is None:
-            each = [self.read(np.array([a]), dtype)[0] for a in addresses.ravel().tolist()]
-            return np.array(each, dtype).reshape(addresses.shape)
-        allocation, places = found
-        if _aligned(allocation.data, places, dtype.itemsize):
-            return np.asarray(_as(allocation.data, dtype)[places // dtype.itemsize])
-        raw = allocation.data[places[..., None] + np.arange(dtype.itemsize)]
+        location = self._locate(addresses, dtype.itemsize, "reads")
+        if location is None:
+            elements = [self.read(np.array([a]), dtype)[0] for a in addresses.ravel().tolist()]
+            return np.array(elements, dtype).reshape(addresses.shape)
+        allocation, offsets = location
+        if _aligned(allocation.data, offsets, dtype.itemsize):
+            return np.asarray(_as(allocation.data, dtype)[offsets // dtype.itemsize])
+        raw = allocation.data[offsets[..., None] + np.arange(dtype.itemsize)]
         return np.ascontiguousarray(raw).view(dtype)[..., 0]
 
     def write(self, addresses: Array, values: Array) -> None:
@@ -132,67 +132,67 @@ class Memory:
         if not addresses.size:
             return
         dtype = values.dtype
-        found = self._found(addresses, dtype.itemsize, "writes")
-        if found is None:
+        location = self._locate(addresses, dtype.itemsize, "writes")
+        if location is None:
             for a, v in zip(addresses.ravel().tolist(), values.ravel()):
                 self.write(np.array([a]), np.array([v], dtype))
             return
-        allocation, places = found
+        allocation, offsets = location
         if self.watched:
             low, high = self.watched.start - dtype.itemsize, self.watched.stop
             self.is_touched |= bool(((addresses > low) & (addresses < high)).any())
         if not allocation.writable:
             raise Fault(f"writes to '{allocation.name}', which is read-only")
-        if _aligned(allocation.data, places, dtype.itemsize):
-            _as(allocation.data, dtype)[places // dtype.itemsize] = values
+        if _aligned(allocation.data, offsets, dtype.itemsize):
+            _as(allocation.data, dtype)[offsets // dtype.itemsize] = values
             return
         raw = np.ascontiguousarray(values)[..., None].view(np.uint8)
-        allocation.data[places[..., None] + np.arange(dtype.itemsize)] = raw
+        allocation.data[offsets[..., None] + np.arange(dtype.itemsize)] = raw
 
-    def elements(self, base: int, places: Array, element: Element) -> Array:
+    def elements(self, base: int, element_indices: Array, element: Element) -> Array:
         """Elements by their indices (int64, any shape) relative to an address.
 
         Raises:
             Fault: if one lies outside of all allocations.
         """
         if not element.shares_bytes:
-            return element.from_memory(self.read(base + places * element.bytes, element.memory))
-        bits = places * element.bits
-        held = self.read(base + (bits >> 3), np.dtype(np.uint8))
-        found = held >> (bits & 7).astype(np.uint8) & np.uint8((1 << element.bits) - 1)
+            return element.from_memory(self.read(base + element_indices * element.bytes, element.memory))
+        bits = element_indices * element.bits
+        raw_bytes = self.read(base + (bits >> 3), np.dtype(np.uint8))
+        found = raw_bytes >> (bits & 7).astype(np.uint8) & np.uint8((1 << element.bits) - 1)
         return found.view(element.dtype) if element.is_float else element.from_memory(found.view(np.int8))
 
-    def set_elements(self, base: int, places: Array, values: Array, element: Element) -> None:
+    def set_elements(self, base: int, element_indices: Array, values: Array, element: Element) -> None:
         """Write elements by their numbers; those that share bytes one after the other.
 
         Raises:
             Fault: if one lies outside of all allocations, or may not be written.
         """
         if not element.shares_bytes:
-            self.write(base + places * element.bytes, element.to_memory(values))
+            self.write(base + element_indices * element.bytes, element.to_memory(values))
             return
         mask = (1 << element.bits) - 1
         patterns = np.ascontiguousarray(values, element.dtype).view(np.uint8)
-        for bit, value in zip((places * element.bits).ravel().tolist(), patterns.ravel().tolist()):
+        for bit, value in zip((element_indices * element.bits).ravel().tolist(), patterns.ravel().tolist()):
             address, shift = np.array([base + (bit >> 3)]), bit & 7
-            held = int(self.read(address, np.dtype(np.uint8))[0]) & ~(mask << shift)
-            self.write(address, np.array([held | (int(value) & mask) << shift], np.uint8))
+            old_byte = int(self.read(address, np.dtype(np.uint8))[0]) & ~(mask << shift)
+            self.write(address, np.array([old_byte | (int(value) & mask) << shift], np.uint8))
 
     def describe(self, address: int, size: int) -> str:
         """Describe an address relative to the nearest allocation, for messages."""
         if not self.allocations:
             return f"{address:#x} of {self.name}, which has no allocations"
         gaps = [max(a.address - address, address + size - a.address - len(a.data)) for a in self.allocations]
-        near = self.allocations[gaps.index(min(gaps))]
-        what = f"'{near.name}', which has {len(near.data)} bytes"
-        if address < near.address:
-            return f"{address:#x} of {self.name}, {near.address - address} bytes before {what}"
-        over = address + size - near.address - len(near.data)
-        return f"{address:#x} of {self.name}, reaching {over} bytes over the end of {what}"
+        nearest = self.allocations[gaps.index(min(gaps))]
+        allocation_text = f"'{nearest.name}', which has {len(nearest.data)} bytes"
+        if address < nearest.address:
+            return f"{address:#x} of {self.name}, {nearest.address - address} bytes before {allocation_text}"
+        over = address + size - nearest.address - len(nearest.data)
+        return f"{address:#x} of {self.name}, reaching {over} bytes over the end of {allocation_text}"
 
 
-def _aligned(data: Array, places: Array, size: int) -> bool:
-    return size == 1 or (data.ctypes.data % size == 0 and not (places % size).any())
+def _aligned(data: Array, offsets: Array, size: int) -> bool:
+    return size == 1 or (data.ctypes.data % size == 0 and not (offsets % size).any())
 
 
 def _as(data: Array, dtype: np.dtype[Any]) -> Array:
@@ -211,12 +211,12 @@ def attach(memory: Memory, arrays: Sequence[tuple[str, np.ndarray[Any, Any]]]) -
     spans = [span_of(array) for _, array in arrays]
     addresses = [0] * len(arrays)
     for group in overlapping(spans):
-        start, end = min(spans[i][0] for i in group), max(spans[i][1] for i in group)
+        group_start, group_end = min(spans[i][0] for i in group), max(spans[i][1] for i in group)
         name = ", ".join(arrays[i][0] for i in group)
         writable = all(arrays[i][1].flags.writeable for i in group)
-        made = memory.place(name, memory_between(start, end), writable)
+        allocation = memory.add(name, memory_between(group_start, group_end), writable)
         for i in group:
-            addresses[i] = made.address + spans[i][0] - start
+            addresses[i] = allocation.address + spans[i][0] - group_start
     return addresses
 
 
@@ -254,20 +254,20 @@ class MemRef:
 
     def addresses(self, indices: Sequence[Any]) -> Array:
         """The addresses of the elements at indices: an array or number for each dimension."""
-        return np.asarray(self.base + self.places(indices) * self.element.bytes)
+        return np.asarray(self.base + self.element_offsets(indices) * self.element.bytes)
 
-    def places(self, indices: Sequence[Any]) -> Array:
+    def element_offsets(self, indices: Sequence[Any]) -> Array:
         """The offsets of the elements at indices from the buffer's first element."""
-        places = sum((np.asarray(i, np.int64) * s for i, s in zip(indices, self.strides)), np.int64(0))
-        return np.asarray(self.offset + places)
+        offsets = sum((np.asarray(i, np.int64) * s for i, s in zip(indices, self.strides)), np.int64(0))
+        return np.asarray(self.offset + offsets)
 
     def load(self, indices: Sequence[Any]) -> Array:
         """The elements at indices."""
-        return self.memory.elements(self.base, self.places(indices), self.element)
+        return self.memory.elements(self.base, self.element_offsets(indices), self.element)
 
     def store(self, values: Array, indices: Sequence[Any]) -> None:
         """Write the elements at indices, in row-major order of the indices."""
-        self.memory.set_elements(self.base, self.places(indices), values, self.element)
+        self.memory.set_elements(self.base, self.element_offsets(indices), values, self.element)
 
     def part(self, offset: int, shape: Sequence[int], strides: Sequence[int]) -> MemRef:
         """A view of the same buffer."""
@@ -279,21 +279,21 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
 
 
-def allocated(memory: Memory, kind: ir.MemRefType, name: str) -> MemRef:
+def allocated(memory: Memory, memref_type: ir.MemRefType, name: str) -> MemRef:
     """A memref of a static shape in a new allocation.
 
     Raises:
         Fault: if the shape is dynamic.
     """
-    element = element_of(str(kind.element_type))
-    if not kind.has_static_shape:
+    element = element_of(str(memref_type.element_type))
+    if not memref_type.has_static_shape:
         raise Fault("allocates memory of unknown size", "use a memref with a static shape")
-    strides, _ = kind.get_strides_and_offset()
-    shape = tuple(kind.shape)
+    strides, _ = memref_type.get_strides_and_offset()
+    shape = tuple(memref_type.shape)
     count = sum((n - 1) * s for n, s in zip(shape, strides)) + 1 if math.prod(shape) else 0
     size = -(-count * element.bits // 8) if element.shares_bytes else count * element.bytes
-    made = memory.allocate(name, size)
-    return MemRef(memory, made.address, 0, shape, tuple(strides), element)
+    allocation = memory.allocate(name, size)
+    return MemRef(memory, allocation.address, 0, shape, tuple(strides), element)
 
 
 # Element types: their representation in numpy, and conversions between them.
@@ -355,9 +355,9 @@ class Element:
         """The lowest bits of integers of any numpy type, as integers of this type."""
         if self.bits == 1:
             return np.asarray(np.asarray(values).astype(np.uint8) & np.uint8(1) != 0)
-        held = np.asarray(values).astype(self.dtype)
+        bits_array = np.asarray(values).astype(self.dtype)
         over = self.dtype.type(8 * self.dtype.itemsize - self.bits)
-        return np.asarray(held << over >> over if over else held)
+        return np.asarray(bits_array << over >> over if over else bits_array)
 
     def finish(self, values: Array) -> Array:
         """Floating-point results with canonical NaNs."""
@@ -437,9 +437,9 @@ def _widened(values: Array) -> Array:
 
 def _odd_single(wide: Array) -> Array:
     """f64 numbers rounded to odd to f32, so that rounding the result again equals one rounding."""
-    near = wide.astype(np.float32)
-    back = near.astype(np.float64)
-    bits = near.view(np.int32)
+    nearest = wide.astype(np.float32)
+    back = nearest.astype(np.float64)
+    bits = nearest.view(np.int32)
     moves = (back != wide) & (bits & 1 == 0) & np.isfinite(wide)
     outward = np.abs(wide) > np.abs(back)
     return np.asarray(bits + np.where(moves, np.where(outward, 1, -1), 0).astype(np.int32)).view(np.float32)
@@ -471,15 +471,15 @@ def to_float(values: Array, source: Element, target: Element) -> Array:
 def from_integers(values: Array, target: Element) -> Array:
     """Integers, of any numpy type, as floats: rounded once to nearest even; infinity from overflow."""
     assert target.format
-    held = np.asarray(values)
+    integers = np.asarray(values)
     if target.format.name in TYPES:
-        source = next(f.name for f in TYPES.values() if not f.is_float and f.dtype == held.dtype)
-        return convert(held, source, target.format.name)
-    return to_float(odd_doubles(held), element_of("f64"), target)
+        source = next(f.name for f in TYPES.values() if not f.is_float and f.dtype == integers.dtype)
+        return convert(integers, source, target.format.name)
+    return to_float(odd_doubles(integers), element_of("f64"), target)
 
 
 def to_integers(values: Array, target: Element, *, signed: bool) -> Array:
     """Floats toward zero; out of range the nearest limit, and 0 for NaN (docs/numerics.md, mov)."""
     low, high = (-(1 << target.bits - 1), (1 << target.bits - 1) - 1) if signed else (0, (1 << target.bits) - 1)
-    found = convert(_widened(values), "df", "q" if signed else "uq")
-    return target.wrap(np.clip(found, low, high))
+    quadwords = convert(_widened(values), "df", "q" if signed else "uq")
+    return target.wrap(np.clip(quadwords, low, high))

@@ -155,7 +155,7 @@ def make_range(node: Node) -> Array:
 @evaluates_in("tt.get_program_id")
 def get_program_id(lane: Lane, node: Node) -> Array:
     """The workgroup's place in the grid."""
-    return np.asarray(lane.workgroup.place[node.field("axis")], np.int32)
+    return np.asarray(lane.workgroup.position[node.field("axis")], np.int32)
 
 
 @evaluates_in("tt.get_num_programs")
@@ -300,7 +300,7 @@ class Descriptor:
     element: Element
     outside: Any = 0
 
-    def places(self, indices: Sequence[Any]) -> tuple[Array, Array]:
+    def element_offsets(self, indices: Sequence[Any]) -> tuple[Array, Array]:
         """The addresses of elements, and which of them are inside; an array of indices for each dimension."""
         inside: Any = np.asarray(True)
         address: Any = np.int64(self.address)
@@ -311,14 +311,14 @@ class Descriptor:
 
     def load(self, indices: Sequence[Any]) -> Array:
         """The elements at indices; outside of the shape the padding."""
-        addresses, inside = self.places(indices)
+        addresses, inside = self.element_offsets(indices)
         found = np.full(inside.shape, self.outside, self.element.dtype)
         found[inside] = self.element.from_memory(self.memory.read(addresses[inside], self.element.memory))
         return found
 
     def store(self, indices: Sequence[Any], values: Array) -> None:
         """Write the elements at indices that are inside of the shape."""
-        addresses, inside = self.places(indices)
+        addresses, inside = self.element_offsets(indices)
         self.memory.write(addresses[inside], self.element.to_memory(values[inside]))
 
 
@@ -333,7 +333,6 @@ def make_tensor_descriptor(lane: Lane, node: Node, *operands: Array) -> Descript
 
 
 def _block(node: Node, first: Sequence[Array]) -> list[Array]:
-    """The indices of a block's elements, from its first ones."""
     shape = node.memo("block", lambda: TensorDesc.of(node.op.opview.desc).shape)
     return [int(start) + index for start, index in zip(first, np.indices(shape))]
 
@@ -355,7 +354,7 @@ def descriptor_store(node: Node, desc: Descriptor, value: Array, *indices: Array
 def descriptor_reduce(node: Node, desc: Descriptor, value: Array, *indices: Array) -> None:
     """Update a block's elements that are inside of the shape, in order."""
     places, kind = _block(node, indices), node.field("kind")
-    addresses, inside = desc.places(places)
+    addresses, inside = desc.element_offsets(places)
     values = np.reshape(value, inside.shape)[inside]
     name = kind.name
     if kind in (DescriptorReduceKind.inc, DescriptorReduceKind.dec):
@@ -568,7 +567,7 @@ def _times(values: Array, scales: Sequence[Array], axis: int) -> Array:
 @evaluates_in("tt.print")
 def print_(lane: Lane, node: Node, *operands: Array) -> None:
     """A line for each element, with the program's place and the element's."""
-    place, prefix = lane.workgroup.place, node.field("prefix")
+    place, prefix = lane.workgroup.position, node.field("prefix")
     lines = [] if operands else [f"pid {place}{prefix}"]
     for i, value in enumerate(operands):
         element = node.operand_kind(i).element

@@ -60,32 +60,32 @@ class Block:
     offsets: tuple[int, ...]
     element: Element
 
-    def places(self, shape: Sequence[int], block: int = 0) -> tuple[Array, Array]:
+    def element_offsets(self, shape: Sequence[int], block: int = 0) -> tuple[Array, Array]:
         """The offsets of a block's elements from the tensor's first element, and which of them are in bounds.
 
         Args:
             block: the index in an array of blocks, which are neighbours along the innermost dimension.
         """
         index = np.indices(tuple(shape))
-        places = [o + i for o, i in zip(self.offsets, index)]
-        places[-1] = places[-1] + block * shape[-1]
+        coordinates = [o + i for o, i in zip(self.offsets, index)]
+        coordinates[-1] = coordinates[-1] + block * shape[-1]
         inside = np.ones(tuple(shape), bool)
-        for place, extent in zip(places, self.extents or ()):
-            inside &= (place >= 0) & (place < extent)
-        total = sum((p * s for p, s in zip(places, self.strides)), np.zeros(tuple(shape), np.int64))
+        for coordinate, extent in zip(coordinates, self.extents or ()):
+            inside &= (coordinate >= 0) & (coordinate < extent)
+        total = sum((p * s for p, s in zip(coordinates, self.strides)), np.zeros(tuple(shape), np.int64))
         return total, inside
 
     def load(self, shape: Sequence[int], block: int = 0) -> Array:
         """A block's elements. RFC: "pads with zero for out-of-boundary access"."""
-        places, inside = self.places(shape, block)
-        found = np.zeros(tuple(shape), self.element.dtype)
-        found[inside] = self.memory.elements(self.base, places[inside], self.element)
-        return found
+        offsets, inside = self.element_offsets(shape, block)
+        elements = np.zeros(tuple(shape), self.element.dtype)
+        elements[inside] = self.memory.elements(self.base, offsets[inside], self.element)
+        return elements
 
     def store(self, values: Array, block: int = 0) -> None:
         """Write a block's elements; out-of-bounds elements are not written."""
-        places, inside = self.places(values.shape, block)
-        self.memory.set_elements(self.base, places[inside], values[inside], self.element)
+        offsets, inside = self.element_offsets(values.shape, block)
+        self.memory.set_elements(self.base, offsets[inside], values[inside], self.element)
 
 
 @dataclass(frozen=True)
@@ -108,17 +108,17 @@ def _source(lane: Lane, source: Any, desc: TensorDesc) -> tuple[Memory, int]:
     """The memory and the address of a descriptor's source."""
     if isinstance(source, MemRef):
         return source.memory, source.address
-    shared = desc.attr.memory_scope == MemoryScope.SLM
-    return (lane.workgroup.shared if shared else lane.launch.memory), int(source)
+    is_slm = desc.attr.memory_scope == MemoryScope.SLM
+    return (lane.workgroup.shared if is_slm else lane.launch.memory), int(source)
 
 
 @evaluates_in("xegpu.create_nd_tdesc")
 def create_nd_tdesc(lane: Lane, node: Node, *operands: Any) -> Block:
     """RFC: "creates a tensor descriptor for an n-dimensional tensor, which describes a subview of an n-dimensional base
     tensor"; "also accepts a memref as input instead of a memory address, shapes, and sizes"."""
-    given, desc = node.named(operands), _desc(node)
-    offsets, shape, strides = (node.index_list(n, given[n]) for n in ("offsets", "shape", "strides"))
-    (source,) = given["source"]
+    operand_values, desc = node.named(operands), _desc(node)
+    offsets, shape, strides = (node.index_list(n, operand_values[n]) for n in ("offsets", "shape", "strides"))
+    (source,) = operand_values["source"]
     memory, address = _source(lane, source, desc)
     if isinstance(source, MemRef):
         shape, strides = shape or list(source.shape), strides or list(source.strides)
@@ -130,13 +130,15 @@ def create_nd_tdesc(lane: Lane, node: Node, *operands: Any) -> Block:
 
 
 @evaluates("xegpu.update_nd_offset", "xegpu.update_offset", "xetile.update_tile_offset")
-def update_offset(node: Node, place: Block | Scattered, *operands: Any) -> Block | Scattered:
+def update_offset(node: Node, descriptor: Block | Scattered, *operands: Any) -> Block | Scattered:
     """RFC: "updates the subtensor's offsets for the tensor descriptor. These offsets are relative offset to the current
     position in the number of elements"; scattered elements have an offset each, in elements too."""
-    if isinstance(place, Scattered):
-        return replace(place, addresses=place.addresses + _indices(node, operands[0]) * place.element.bytes)
-    moved = node.index_list("offsets", operands)
-    return replace(place, offsets=tuple(a + b for a, b in zip(place.offsets, moved)))
+    if isinstance(descriptor, Scattered):
+        return replace(
+            descriptor, addresses=descriptor.addresses + _indices(node, operands[0]) * descriptor.element.bytes
+        )
+    deltas = node.index_list("offsets", operands)
+    return replace(descriptor, offsets=tuple(a + b for a, b in zip(descriptor.offsets, deltas)))
 
 
 def _indices(node: Node, indices: Array) -> Array:
@@ -156,25 +158,25 @@ def _blocks(block: Block, desc: TensorDesc) -> Array:
 
 def _transformed(node: Node, desc: TensorDesc, blocks: Array, mode: Mode) -> Array:
     """Blocks, or a work item's fragments of them, [array_length, *shape], in the shape that a load gives them."""
-    given = tuple(node.field(n) for n in ("transpose", "transpose_bit_width", "vnni_axis"))
-    choices = node.memo(("shapes", mode), lambda: loaded_shapes(desc, mode, *given))
-    own = node.memo("own shapes", lambda: loaded_shapes(desc, node.field("mode"), *given))
-    chosen = own.index(node.shape)
-    found = arranged(blocks, desc, len(blocks) > 1 and chosen == 1, *given)
-    shape: tuple[int, ...] = choices[chosen]
-    return np.ascontiguousarray(found).reshape(shape)
+    transforms = tuple(node.field(n) for n in ("transpose", "transpose_bit_width", "vnni_axis"))
+    choices = node.memo(("shapes", mode), lambda: loaded_shapes(desc, mode, *transforms))
+    legal_shapes = node.memo("own shapes", lambda: loaded_shapes(desc, node.field("mode"), *transforms))
+    shape_index = legal_shapes.index(node.shape)
+    loaded_blocks = arranged(blocks, desc, len(blocks) > 1 and shape_index == 1, *transforms)
+    shape: tuple[int, ...] = choices[shape_index]
+    return np.ascontiguousarray(loaded_blocks).reshape(shape)
 
 
 @together("xegpu.load_nd")
-def load_nd(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[Array]:
+def load_nd(subgroup: Subgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[Array]:
     """RFC: "loads the memory specified by tensor_desc to a multi-dimension vector"."""
     desc, mode = _desc(node), node.field("mode")
-    blocks = _blocks(given[0][0], desc)
+    blocks = _blocks(lane_operands[0][0], desc)
     if mode == Mode.VC or desc.attr.map is None:
-        return [_transformed(node, desc, blocks, mode)] * len(given)
+        return [_transformed(node, desc, blocks, mode)] * len(lane_operands)
     _check_lanes(subgroup, desc)
-    parts = [np.stack([block[owned] for block in blocks]) for owned in fragments(desc)]
-    return [_transformed(node, desc, part, mode) for part in parts]
+    lane_fragments = [np.stack([block[owned] for block in blocks]) for owned in fragments(desc)]
+    return [_transformed(node, desc, fragment, mode) for fragment in lane_fragments]
 
 
 def _check_lanes(subgroup: Subgroup, desc: TensorDesc) -> None:
@@ -201,25 +203,25 @@ def fragments(desc: TensorDesc) -> list[tuple[Array, ...]]:
 
 
 @together("xegpu.store_nd")
-def store_nd(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[None]:
+def store_nd(subgroup: Subgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[None]:
     """RFC: "stores a vector to memory specified by tensor_desc"."""
     desc, mode = _desc(node), node.field("mode")
-    block = given[0][1]
+    block = lane_operands[0][1]
     count = desc.attr.array_length
     if mode == Mode.VC or desc.attr.map is None:
-        blocks = _apart(np.asarray(given[0][0]), desc, desc.shape)
+        blocks = _by_blocks(np.asarray(lane_operands[0][0]), desc, desc.shape)
     else:
         _check_lanes(subgroup, desc)
         blocks = np.zeros((count, *desc.shape), node.operand_kind(0).element.dtype)
-        for (value, _), owned in zip(given, fragments(desc)):
-            for i, part in enumerate(_apart(np.asarray(value), desc, desc.fragment())):
-                blocks[i][owned] = part
+        for (value, _), owned in zip(lane_operands, fragments(desc)):
+            for i, fragment in enumerate(_by_blocks(np.asarray(value), desc, desc.fragment())):
+                blocks[i][owned] = fragment
     for i in range(count):
         block.store(blocks[i], i)
-    return [None] * len(given)
+    return [None] * len(lane_operands)
 
 
-def _apart(value: Array, desc: TensorDesc, shape: tuple[int, ...]) -> Array:
+def _by_blocks(value: Array, desc: TensorDesc, shape: tuple[int, ...]) -> Array:
     """An array of blocks, or the area that they cover, as [array_length, *shape]."""
     count = desc.attr.array_length
     if value.shape in ((count, *shape), shape):
@@ -235,8 +237,8 @@ def create_tdesc(lane: Lane, node: Node, source: Any, offsets: Array) -> Scatter
     desc = _desc(node)
     memory, address = _source(lane, source, desc)
     element = source.element if isinstance(source, MemRef) else element_of(desc.element)
-    places = _indices(node, offsets) + np.arange(desc.chunk)[:, None]
-    return Scattered(memory, (address + places * element.bytes).reshape(desc.shape[::-1]), element)
+    element_offsets = _indices(node, offsets) + np.arange(desc.chunk)[:, None]
+    return Scattered(memory, (address + element_offsets * element.bytes).reshape(desc.shape[::-1]), element)
 
 
 def precision(element: str) -> str:
@@ -264,22 +266,22 @@ def product(
 
 def multiplied(node: Node, acc: Array | None, a: Array, b: Array, names: tuple[str, str], model: Any) -> Array:
     """`acc + a x b` of matrices with the bits of dpas, in the type of the op's result."""
-    first, second = (_unsigned(v, n) for v, n in zip((a, b), names))
-    found = multiply(acc, first, second, **_precisions(node, acc, names), model=model)
-    return found.astype(node.kind().element.dtype, copy=False)
+    a_bits, b_bits = (_unsigned(v, n) for v, n in zip((a, b), names))
+    product = multiply(acc, a_bits, b_bits, **_precisions(node, acc, names), model=model)
+    return product.astype(node.kind().element.dtype, copy=False)
 
 
 def _precisions(node: Node, acc: Array | None, names: tuple[str, str]) -> dict[str, str]:
     """The precisions and types of a product by vISA's names."""
-    kind = node.kind().element.name
+    dst_name = node.kind().element.name
     # The accumulator may be of another type than the result.
-    given = None if acc is None else next((f.name for f in FLOATS.values() if f.dtype == acc.dtype), None)
-    own = FLOATS[kind].name if kind in FLOATS else "d"
+    acc_name = None if acc is None else next((f.name for f in FLOATS.values() if f.dtype == acc.dtype), None)
+    dst_type = FLOATS[dst_name].name if dst_name in FLOATS else "d"
     return {
         "W": precision(names[1]),
         "A": precision(names[0]),
-        "dst_type": own,
-        "src0_type": given or own,
+        "dst_type": dst_type,
+        "src0_type": acc_name or dst_type,
     }
 
 
@@ -294,39 +296,39 @@ def unpacked(b: Array) -> Array:
 
 
 @together("xegpu.dpas", "xegpu.dpas_mx")
-def dpas(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[Array]:
+def dpas(subgroup: Subgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[Array]:
     """RFC: "does the matrix multiplication on the 2D matrix represented as 2D or 3D vectors"; with scales that of
     blocks of 32 elements of K (OCP Microscaling Formats 1.0)."""
     names = node.memo("factors", lambda: _factors(node))
     if node.field("mode") != Mode.VC:
-        return _dpas_of_fragments(subgroup, node, given, names)
-    groups = {name: found[0] for name, found in node.named(given[0]).items() if found}
+        return _dpas_of_fragments(subgroup, node, lane_operands, names)
+    groups = {name: operand[0] for name, operand in node.named(lane_operands[0]).items() if operand}
     acc, a, b = groups.pop("acc", None), groups.pop("lhs"), groups.pop("rhs")
-    found = product(node, acc, a.reshape(a.shape[0], -1), unpacked(b), names, subgroup.launch.model, groups)
-    return [found] * len(given)
+    operand = product(node, acc, a.reshape(a.shape[0], -1), unpacked(b), names, subgroup.launch.model, groups)
+    return [operand] * len(lane_operands)
 
 
 def _factors(node: Node) -> tuple[str, str]:
     view = node.op.opview
-    found = [str(v.type).rstrip(">").rpartition("x")[2] for v in (view.lhs, view.rhs)]
-    return found[0], found[1]
+    element_names = [str(v.type).rstrip(">").rpartition("x")[2] for v in (view.lhs, view.rhs)]
+    return element_names[0], element_names[1]
 
 
 def _dpas_of_fragments(
-    subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]], names: tuple[str, str]
+    subgroup: Subgroup, node: Node, lane_operands: Sequence[Sequence[Any]], names: tuple[str, str]
 ) -> list[Array]:
     """RFC: "WI mapping for vector_a, vector_b, vector_c refer to the sg_mapping associated with tensor_desc"."""
     lanes = len(subgroup.lanes)
-    if len(given) != lanes:
-        raise Fault(f"multiplies fragments of {lanes} work items, but the subgroup has {len(given)}")
-    groups = [node.named(row) for row in given]
+    if len(lane_operands) != lanes:
+        raise Fault(f"multiplies fragments of {lanes} work items, but the subgroup has {len(lane_operands)}")
+    groups = [node.named(row) for row in lane_operands]
     view = node.op.opview
     sizes = [math.prod(np.shape(groups[0][n][0])) * lanes for n in ("lhs", "rhs")]
     result = math.prod(node.shape) * lanes
     maps: Placements = subgroup.launch.function.memo(Placements)
-    known = maps.of(view.rhs)
+    layout_of_b = maps.of(view.rhs)
     factor = max(vnni_factor(element_of(names[1]).bits), 1)
-    columns = known[0].shape[1] if known else lanes
+    columns = layout_of_b[0].shape[1] if layout_of_b else lanes
     rows, depth = result // columns, sizes[1] // columns
     b_shape = (depth // factor, columns, factor) if factor > 1 else (depth, columns)
 
@@ -337,12 +339,12 @@ def _dpas_of_fragments(
             raise Fault(*e.args) from None
 
     def matrix(name: str, value: Any, shape: tuple[int, ...]) -> Array:
-        parts = [np.asarray(g[name][0]) for g in groups]
+        fragments = [np.asarray(g[name][0]) for g in groups]
         placement = placed(value, name, shape)
-        whole = np.zeros(math.prod(shape), parts[0].dtype)
-        for lane, part in enumerate(parts):
-            whole[placement.order[:, lane]] = part.ravel()
-        return whole.reshape(shape)
+        elements = np.zeros(math.prod(shape), fragments[0].dtype)
+        for lane, fragment in enumerate(fragments):
+            elements[placement.order[:, lane]] = fragment.ravel()
+        return elements.reshape(shape)
 
     a = matrix("lhs", view.lhs, (rows, depth))
     b = unpacked(matrix("rhs", view.rhs, b_shape))
@@ -352,19 +354,21 @@ def _dpas_of_fragments(
         for name, count in (("scale_a", rows), ("scale_b", columns))
         if groups[0].get(name)
     }
-    found = product(node, acc, a, b, names, subgroup.launch.model, scales).ravel()
+    product_elements = product(node, acc, a, b, names, subgroup.launch.model, scales).ravel()
     placement = placed(view.result, "result", (rows, columns))
-    return [found[placement.order[:, lane]].reshape(node.shape) for lane in range(lanes)]
+    return [product_elements[placement.order[:, lane]].reshape(node.shape) for lane in range(lanes)]
 
 
-def _scales_of_lanes(parts: Array, name: str, count: int, blocks: int) -> Array:
+def _scales_of_lanes(lane_scales: Array, name: str, count: int, blocks: int) -> Array:
     """The matrix of scales from those of the lanes, [lanes, elements]; `count` rows of A or columns of B."""
-    lanes = len(parts)
-    if parts.shape[1] != max(count // lanes, 1) * blocks:
-        raise Fault(f"has {parts.shape[1]} elements of {name} in a work item, not {max(count // lanes, 1) * blocks}")
+    lanes = len(lane_scales)
+    if lane_scales.shape[1] != max(count // lanes, 1) * blocks:
+        raise Fault(
+            f"has {lane_scales.shape[1]} elements of {name} in a work item, not {max(count // lanes, 1) * blocks}"
+        )
     if name == "scale_b":
-        return np.reshape(parts.reshape(lanes, blocks, -1).transpose(1, 2, 0), (blocks, count))
-    rows = parts[:count].reshape(min(lanes, count), -1, blocks)
+        return np.reshape(lane_scales.reshape(lanes, blocks, -1).transpose(1, 2, 0), (blocks, count))
+    rows = lane_scales[:count].reshape(min(lanes, count), -1, blocks)
     return np.reshape(rows.transpose(1, 0, 2), (count, blocks))
 
 
@@ -377,22 +381,24 @@ def truncf(node: Node, values: Array) -> Array:
 
 
 @together("xegpu.lane_shuffle")
-def lane_shuffle(subgroup: Subgroup, node: Node, given: Sequence[Sequence[Any]]) -> list[Array]:
+def lane_shuffle(subgroup: Subgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[Array]:
     """Upstream: `pack` moves element j of lane i from position j * S + i to i * N + j; `unpack` is the reverse."""
     lanes = len(subgroup.lanes)
-    if len(given) != lanes:
-        raise Fault(f"exchanges elements of {lanes} work items, but the subgroup has {len(given)}")
-    held = np.stack([np.asarray(own) for (own,) in given])
+    if len(lane_operands) != lanes:
+        raise Fault(f"exchanges elements of {lanes} work items, but the subgroup has {len(lane_operands)}")
+    lane_vectors = np.stack([np.asarray(vector) for (vector,) in lane_operands])
     pack = node.field("shuffle") == LaneShuffleMode.PACK
-    moved = held.T.reshape(held.shape) if pack else held.reshape(held.shape[::-1]).T
-    return list(np.ascontiguousarray(moved))
+    shuffled = lane_vectors.T.reshape(lane_vectors.shape) if pack else lane_vectors.reshape(lane_vectors.shape[::-1]).T
+    return list(np.ascontiguousarray(shuffled))
 
 
 @evaluates_in("xegpu.alloc_nbarrier")
 def alloc_nbarrier(lane: Lane, node: Node, *count: Any) -> None:
     """RFC: "allocates a set of named barriers with the specified number"."""
-    wanted = int(node.operand_kind(0).element.unsigned(np.asarray(count[0]))) if count else node.field("nbarrier_num")
-    lane.workgroup.named_barriers = max(lane.workgroup.named_barriers, wanted)
+    barrier_count = (
+        int(node.operand_kind(0).element.unsigned(np.asarray(count[0]))) if count else node.field("nbarrier_num")
+    )
+    lane.workgroup.named_barriers = max(lane.workgroup.named_barriers, barrier_count)
 
 
 @dataclass(frozen=True)
@@ -449,16 +455,16 @@ def nbarrier_wait(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) ->
 @evaluates_in("xetile.init_tile")
 def init_tile(lane: Lane, node: Node, *operands: Any) -> Block | Scattered:
     """A tile of the innermost two dimensions of a memref or of a matrix at an address, or scattered elements."""
-    given = node.named(operands)
+    operand_values = node.named(operands)
     tile: Tile = node.memo("tile", lambda: Tile.of(node.op.opview.tile))
-    (source,) = given["source"]
+    (source,) = operand_values["source"]
     if isinstance(source, MemRef):
         memory, address, element = source.memory, source.address, source.element
     else:
         memory, address, element = lane.launch.memory, int(source), element_of(tile.element)
     if tile.scattered:
-        return Scattered(memory, address + _indices(node, given["indices"][0]) * element.bytes, element)
-    offsets, shape, strides = (node.index_list(n, given[n]) for n in ("offsets", "shape", "strides"))
+        return Scattered(memory, address + _indices(node, operand_values["indices"][0]) * element.bytes, element)
+    offsets, shape, strides = (node.index_list(n, operand_values[n]) for n in ("offsets", "shape", "strides"))
     if isinstance(source, MemRef):
         shape, strides = shape or list(source.shape), strides or list(source.strides)
     base = address + sum(o * s for o, s in zip(offsets[:-2], strides[:-2])) * element.bytes
@@ -470,13 +476,13 @@ def _padding(node: Node) -> Array:
     element = node.element
     if "padding" not in node.op.attributes:
         return np.zeros((), element.dtype)
-    number, _, kind = node.field("padding").rpartition(" : ")
+    number, _, element_name = node.field("padding").rpartition(" : ")
     if not element.is_float:
         return np.asarray(element.wrap(np.asarray(int(number, 0), np.int64)))
     if number.startswith("0x"):
-        own = element_of(kind)
-        bits = np.asarray(int(number, 16), f"u{own.dtype.itemsize}").view(own.dtype)
-        return to_float(bits, own, element)
+        padding_element = element_of(element_name)
+        bits = np.asarray(int(number, 16), f"u{padding_element.dtype.itemsize}").view(padding_element.dtype)
+        return to_float(bits, padding_element, element)
     return to_float(np.asarray(float(number)), element_of("f64"), element)
 
 
@@ -486,8 +492,8 @@ def _accessed(tile: Block | Scattered, shape: tuple[int, ...], mask: Sequence[Ar
     RFC: "the mask applies to the first dimension in memory and not the second dimension (Chunk Size)".
     """
     if isinstance(tile, Block):
-        places, inside = tile.places(shape)
-        return tile.base + places * tile.element.bytes, inside
+        offsets, inside = tile.element_offsets(shape)
+        return tile.base + offsets * tile.element.bytes, inside
     return tile.addresses, np.broadcast_to(mask[0] if mask else True, shape)
 
 
@@ -496,9 +502,9 @@ def load(node: Node, tile: Block | Scattered, *mask: Array) -> Array:
     """Load a tile; out-of-bounds and masked elements are padding. RFC: "load data per each work item"; "the mask
     operand masks out memory access"."""
     addresses, active = _accessed(tile, node.shape, mask)
-    found = np.full(addresses.shape, _padding(node), tile.element.dtype)
-    found[active] = tile.element.from_memory(tile.memory.read(addresses[active], tile.element.memory))
-    return found
+    elements = np.full(addresses.shape, _padding(node), tile.element.dtype)
+    elements[active] = tile.element.from_memory(tile.memory.read(addresses[active], tile.element.memory))
+    return elements
 
 
 @evaluates("xetile.store_tile", "xetile.store", "xegpu.store_scatter")
@@ -509,23 +515,25 @@ def store(node: Node, value: Array, tile: Block | Scattered, *mask: Array) -> No
 
 
 @evaluates("xetile.atomic_rmw", "xegpu.atomic_rmw")
-def atomic_rmw(node: Node, value: Array, tile: Block | Scattered, *more: Array) -> Array:
+def atomic_rmw(node: Node, value: Array, tile: Block | Scattered, *operands_and_mask: Array) -> Array:
     """RFC: "atomically reads, modifies, and writes back data to the memory specified by the tensor_desc". Elements are
     updated in row-major order; those that are not accessed are zero in the result."""
     masked = node.op.opview.mask is not None
-    addresses, active = _accessed(tile, np.shape(value), more[:masked])
-    found = np.zeros(addresses.shape, tile.element.dtype)
-    given = [np.asarray(e)[active] for e in more[masked:]]
-    kind = node.field("kind").name.lower()
-    found[active] = atomic(tile.memory, addresses[active], kind, tile.element, np.asarray(value)[active], *given)
-    return found
+    addresses, active = _accessed(tile, np.shape(value), operands_and_mask[:masked])
+    old_elements = np.zeros(addresses.shape, tile.element.dtype)
+    update_operands = [np.asarray(e)[active] for e in operands_and_mask[masked:]]
+    kind_name = node.field("kind").name.lower()
+    old_elements[active] = atomic(
+        tile.memory, addresses[active], kind_name, tile.element, np.asarray(value)[active], *update_operands
+    )
+    return old_elements
 
 
 @evaluates_in("xetile.tile_mma")
-def tile_mma(lane: Lane, node: Node, *given: Array) -> Array:
+def tile_mma(lane: Lane, node: Node, *operands: Array) -> Array:
     """`d = a x b`, or `d = a x b + c`, with the bits of dpas; with scales those of bdpas."""
     names = node.memo("factors", lambda: tuple(node.operand_kind(i).element.name for i in (0, 1)))
-    groups = {name: np.asarray(found[0]) for name, found in node.named(given).items() if found}
+    groups = {name: np.asarray(operand[0]) for name, operand in node.named(operands).items() if operand}
     a, b, acc = groups.pop("a"), groups.pop("b"), groups.pop("c", None)
     return product(node, acc, a, b, names, lane.launch.model, groups)
 
@@ -547,36 +555,36 @@ def reduction(node: Node, a: Array) -> Array:
     Lowered kernels use this order, unless a map divides the dimension among subgroups (docs/numerics.md).
     """
     (dim,) = node.field("dims")
-    a, kind, element = np.asarray(a), node.field("kind").value, node.element
+    a, combining_kind, element = np.asarray(a), node.field("kind").value, node.element
     if node.shape[dim] > 1:
         size = a.shape[dim] // node.shape[dim]
-        apart = a.reshape(*a.shape[:dim], node.shape[dim], size, *a.shape[dim + 1 :])
-        return reduced(kind, element, np.moveaxis(apart, dim + 1, 0), None)
-    return reduced_along(kind, element, a, dim)
+        grouped = a.reshape(*a.shape[:dim], node.shape[dim], size, *a.shape[dim + 1 :])
+        return reduced(combining_kind, element, np.moveaxis(grouped, dim + 1, 0), None)
+    return reduced_along(combining_kind, element, a, dim)
 
 
-def reduced_along(kind: str, element: Element, a: Array, dim: int) -> Array:
+def reduced_along(combining_kind: str, element: Element, a: Array, dim: int) -> Array:
     """Combine all elements along a dimension, of which one is left, in the order of `xetile.reduction`."""
     lines, block = np.moveaxis(a, dim, 0), reduced_block(dim, element.bits)
     blocks = [lines[i : i + block] for i in range(0, len(lines), block)]
-    whole = [b for b in blocks if len(b) == len(blocks[0])]
-    parts = [reduced(kind, element, _tree(kind, element, whole), None)]
-    parts += [reduced(kind, element, b, None) for b in blocks[len(whole) :]]
-    return np.expand_dims(_tree(kind, element, parts), dim)
+    full_blocks = [b for b in blocks if len(b) == len(blocks[0])]
+    partials = [reduced(combining_kind, element, _tree(combining_kind, element, full_blocks), None)]
+    partials += [reduced(combining_kind, element, b, None) for b in blocks[len(full_blocks) :]]
+    return np.expand_dims(_tree(combining_kind, element, partials), dim)
 
 
-def _tree(kind: str, element: Element, values: Sequence[Array]) -> Array:
+def _tree(combining_kind: str, element: Element, values: Sequence[Array]) -> Array:
     """Combine all values, neighbours first."""
-    left = list(values)
-    while len(left) > 1:
-        pairs = [combine(kind, element, a, b) for a, b in zip(left[::2], left[1::2])]
-        left = pairs + ([left[-1]] if len(left) % 2 else [])
-    return left[0]
+    partials = list(values)
+    while len(partials) > 1:
+        combined = [combine(combining_kind, element, a, b) for a, b in zip(partials[::2], partials[1::2])]
+        partials = combined + ([partials[-1]] if len(partials) % 2 else [])
+    return partials[0]
 
 
 @evaluates("xetile.broadcast")
 def broadcast(node: Node, a: Array) -> Array:
     """A matrix repeated along a dimension of size 1, or each of its elements repeated."""
     (dim,) = node.field("dims")
-    times = node.shape[dim] // np.shape(a)[dim]
-    return np.repeat(a, times, axis=dim)
+    repeats = node.shape[dim] // np.shape(a)[dim]
+    return np.repeat(a, repeats, axis=dim)

@@ -124,7 +124,6 @@ class DeviceMemory:
         return [(b.address, b.bytes, self._host(i) - b.address) for i, b in enumerate(self.buffers)]
 
     def _host(self, index: int) -> int:
-        """The address of an allocation in the host's memory."""
         return int(self.data.ctypes.data) + self.buffers[index].address - BASE
 
     def locate(self, addresses: Array, size: int, verb: str, required_bytes: Array | None = None) -> Array:
