@@ -76,19 +76,19 @@ class Array:
         """The strides, in elements."""
         if self._strides is not None:
             return self._strides
-        known, _ = self._type.get_strides_and_offset()
+        static_strides, _ = self._type.get_strides_and_offset()
         unknown = mlir.ShapedType.get_dynamic_stride_or_offset()
-        if isinstance(self._type.layout, mlir.StridedLayoutAttr) and unknown in known:
+        if isinstance(self._type.layout, mlir.StridedLayoutAttr) and unknown in static_strides:
             with _beginning(self.ir):
                 steps = _runtime_strides(self.ir)
             self._strides = tuple(
-                Value(s, element_types.index) if n == unknown else int(n) for n, s in zip(known, steps)
+                Value(s, element_types.index) if n == unknown else int(n) for n, s in zip(static_strides, steps)
             )
             return self._strides
         found: list[int | Value] = []
         for dim in reversed(range(self.ndim)):
-            if known[dim] != unknown:
-                found.insert(0, int(known[dim]))
+            if static_strides[dim] != unknown:
+                found.insert(0, int(static_strides[dim]))
             else:
                 found.insert(0, self.shape[dim + 1] * found[0])
         return tuple(found)
@@ -96,8 +96,8 @@ class Array:
     def _extent(self, dim: int) -> Value | int:
         if dim not in self._extents:
             with _beginning(self.ir):
-                place = arith.constant(mlir.IndexType.get(), dim)
-                self._extents[dim] = Value(memref.dim(self.ir, place), element_types.index)
+                dim_index = arith.constant(mlir.IndexType.get(), dim)
+                self._extents[dim] = Value(memref.dim(self.ir, dim_index), element_types.index)
         return self._extents[dim]
 
     @property
@@ -121,29 +121,29 @@ class Array:
             ValueError: if the numbers of dimensions do not fit.
             TypeError: if the shape is not known at compile time.
         """
-        wanted, at = self._block(shape, at)
-        if len(wanted) == 1:
-            return self._line(wanted[0], at, map)
-        if len(wanted) > 2:
-            return self._stack(wanted, at, map)
+        tile_shape, at = self._block(shape, at)
+        if len(tile_shape) == 1:
+            return self._line(tile_shape[0], at, map)
+        if len(tile_shape) > 2:
+            return self._stack(tile_shape, at, map)
         strides = self._type.get_strides_and_offset()[0]
         if 1 not in strides[-2:]:
-            return self._strided(wanted, at, map, (wanted[0], wanted[1]))
+            return self._strided(tile_shape, at, map, (tile_shape[0], tile_shape[1]))
         order = (0, 1) if strides[-2] == 1 and strides[-1] != 1 else (1, 0)
         attr = xetile.TileAttr(wg_map=map, order=order, memory_space=self._space)
-        kind = xetile.Tile(wanted, self.dtype.memory.mlir, attr)
-        return Tile(xetile.init_tile(self.ir, [as_index(n) for n in at], tile=kind.to_ir()), self.dtype)
+        tile_type = xetile.Tile(tile_shape, self.dtype.memory.mlir, attr)
+        return Tile(xetile.init_tile(self.ir, [as_index(n) for n in at], tile=tile_type.to_ir()), self.dtype)
 
     def _block(
         self, shape: int | Sequence[int], at: int | Value | Sequence[int | Value]
     ) -> tuple[tuple[int, ...], Sequence[int | Value]]:
-        wanted, at = static_shape(shape), (at,) if isinstance(at, (int, Value)) else at
-        if len(at) != self.ndim or not 1 <= len(wanted) <= self.ndim:
+        block_shape, at = static_shape(shape), (at,) if isinstance(at, (int, Value)) else at
+        if len(at) != self.ndim or not 1 <= len(block_shape) <= self.ndim:
             raise ValueError(
-                f"a tile of {len(wanted)} dimensions at {len(at)} indices does not fit an array of "
+                f"a tile of {len(block_shape)} dimensions at {len(at)} indices does not fit an array of "
                 f"{self.ndim} dimensions"
             )
-        return wanted, at
+        return block_shape, at
 
     def _line(self, count: int, at: Sequence[int | Value], map: WgMap | None) -> LineTile | StridedTile:
         """A 1D tile: a row of a matrix, or part of a 1D array, which is viewed as a matrix of one row."""
@@ -167,22 +167,24 @@ class Array:
         return StridedTile(lambda index: self.at(index, map), self.dtype, bounds, shape, at, block)
 
     def _stack(self, shape: tuple[int, ...], at: Sequence[int | Value], map: WgMap | None) -> TileStack:
-        before = self.ndim - len(shape)
+        leading_dims = self.ndim - len(shape)
         tiles, inside = [], []
-        for place in np.ndindex(*shape[:-2]):
-            leading = [*at[:before], *(a + p for a, p in zip(at[before:-2], place))]
-            within: Value | bool = True
+        for block_index in np.ndindex(*shape[:-2]):
+            leading = [*at[:leading_dims], *(a + p for a, p in zip(at[leading_dims:-2], block_index))]
+            in_bounds: Value | bool = True
             for dim, index in enumerate(leading):
                 extent = self.shape[dim]
-                if dim < before or (isinstance(index, int) and isinstance(extent, int) and 0 <= index < extent):
+                if dim < leading_dims or (isinstance(index, int) and isinstance(extent, int) and 0 <= index < extent):
                     continue
-                given = value_of(index, element_types.index).to(element_types.index)
-                low, below = given >= 0, given < extent
-                within = low & below if within is True else within & low & below
+                leading_index = value_of(index, element_types.index).to(element_types.index)
+                low, below_extent = leading_index >= 0, leading_index < extent
+                in_bounds = low & below_extent if in_bounds is True else in_bounds & low & below_extent
                 # The index of a tile that exists, in place of one out of bounds.
-                leading[dim] = (low & below).broadcast(())._selected(given, constant(element_types.index, 0))
+                leading[dim] = (
+                    (low & below_extent).broadcast(())._selected(leading_index, constant(element_types.index, 0))
+                )
             tiles.append(self.tile(shape[-2:], [*leading, *at[-2:]], map))
-            inside.append(within)
+            inside.append(in_bounds)
         return TileStack(shape, tiles, inside)
 
     def view(self, shape: Sequence[int | Value], strides: Sequence[int | Value]) -> Array:
@@ -205,11 +207,13 @@ class Array:
         """The array's memory with other extents and strides, dynamic ones as values of type index."""
         unknown = mlir.ShapedType.get_dynamic_size()
         sizes, steps = ([unknown if isinstance(n, Value) else n for n in of] for of in (extents, strides))
-        old = self._type
-        kind = mlir.MemRefType.get(sizes, old.element_type, mlir.StridedLayoutAttr.get(0, steps), old.memory_space)
+        old_type = self._type
+        memref_type = mlir.MemRefType.get(
+            sizes, old_type.element_type, mlir.StridedLayoutAttr.get(0, steps), old_type.memory_space
+        )
         dynamic = ([n.ir for n in of if isinstance(n, Value)] for of in (extents, strides))
         return Array(
-            memref.reinterpret_cast(kind, self.ir, [], *dynamic, [0], sizes, steps), self.dtype, extents, strides
+            memref.reinterpret_cast(memref_type, self.ir, [], *dynamic, [0], sizes, steps), self.dtype, extents, strides
         )
 
     def at(self, indices: Value, map: WgMap | None = None) -> Scattered:
@@ -226,8 +230,8 @@ class Array:
         keys = key if isinstance(key, tuple) else (key,)
         if len(keys) != self.ndim:
             raise IndexError(f"an array of {self.ndim} dimensions is indexed by {self.ndim} integers, not {len(keys)}")
-        places = (as_index(k) for k in keys)
-        return [constant(element_types.index, p).ir if isinstance(p, int) else p for p in places]
+        indices = (as_index(k) for k in keys)
+        return [constant(element_types.index, p).ir if isinstance(p, int) else p for p in indices]
 
     def __getitem__(self, key: Any) -> Value:
         """A single element."""
@@ -235,15 +239,15 @@ class Array:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Store a single element."""
-        given = converted(value, self.dtype)
-        if given.shape:
-            raise TypeError(f"a single element cannot become {given.describe()}")
-        memref.store(given.to(self.dtype.memory).ir, self.ir, self._place(key))
+        element = converted(value, self.dtype)
+        if element.shape:
+            raise TypeError(f"a single element cannot become {element.describe()}")
+        memref.store(element.to(self.dtype.memory).ir, self.ir, self._place(key))
         BUILDING.built()
 
     def __repr__(self) -> str:
-        shown = ", ".join(str(n) if isinstance(n, int) else "?" for n in self.shape)
-        return f"<array of {self.dtype}[{shown}]>"
+        shape_text = ", ".join(str(n) if isinstance(n, int) else "?" for n in self.shape)
+        return f"<array of {self.dtype}[{shape_text}]>"
 
 
 def _beginning(array: mlir.Value) -> mlir.InsertionPoint:
@@ -262,10 +266,10 @@ class ArrayFrom(Array):
     """
 
     def __init__(
-        self, array: Array, first: Value, shape: Sequence[int | Value], strides: Sequence[int | Value]
+        self, array: Array, first_index: Value, shape: Sequence[int | Value], strides: Sequence[int | Value]
     ) -> None:
         super().__init__(array.ir, array.dtype)
-        self._first = first
+        self._first = first_index
         self._bounds = [*zip(strides, shape)]
         if len(shape) != len(strides):
             raise ValueError(f"an array of {len(shape)} dimensions needs as many strides, not {len(strides)}")
@@ -285,14 +289,14 @@ class ArrayFrom(Array):
     def tile(
         self, shape: int | Sequence[int], at: int | Value | Sequence[int | Value], map: WgMap | None = None
     ) -> Any:
-        wanted, at = self._block(shape, at)
-        if len(wanted) > 2:
-            return self._stack(wanted, at, map)
+        tile_shape, at = self._block(shape, at)
+        if len(tile_shape) > 2:
+            return self._stack(tile_shape, at, map)
         bounds = self._bounds
         if self.ndim == 1:
             bounds, at = [(0, 1), *bounds], (0, *at)
-        block = (wanted[0], wanted[1]) if len(wanted) == 2 else (1, wanted[0])
-        return StridedTile(lambda index: self.at(index, map), self.dtype, bounds, wanted, at, block)
+        block = (tile_shape[0], tile_shape[1]) if len(tile_shape) == 2 else (1, tile_shape[0])
+        return StridedTile(lambda index: self.at(index, map), self.dtype, bounds, tile_shape, at, block)
 
     def view(self, shape: Sequence[int | Value], strides: Sequence[int | Value]) -> Array:
         return ArrayFrom(Array(self.ir, self.dtype), self._first, shape, strides)
@@ -311,11 +315,11 @@ def _known_or_index(n: Value) -> int | Value:
 
 def _runtime_strides(array: mlir.Value) -> Sequence[mlir.Value]:
     """The strides of an array as SSA values."""
-    kind = mlir.MemRefType(array.type)
-    base = mlir.MemRefType.get([], kind.element_type, memory_space=kind.memory_space)
-    results = [base, *[mlir.IndexType.get()] * (1 + 2 * kind.rank)]
-    found = mlir.Operation.create("memref.extract_strided_metadata", results=results, operands=[array]).results
-    return [*found][2 + kind.rank :]
+    memref_type = mlir.MemRefType(array.type)
+    base = mlir.MemRefType.get([], memref_type.element_type, memory_space=memref_type.memory_space)
+    results = [base, *[mlir.IndexType.get()] * (1 + 2 * memref_type.rank)]
+    metadata = mlir.Operation.create("memref.extract_strided_metadata", results=results, operands=[array]).results
+    return [*metadata][2 + memref_type.rank :]
 
 
 def shared(shape: int | Sequence[int], dtype: Any = np.float32) -> Array:
@@ -323,14 +327,14 @@ def shared(shape: int | Sequence[int], dtype: Any = np.float32) -> Array:
     BUILDING.check()
     element = dtype_of(dtype).memory.vector()
     space = mlir.IntegerAttr.get(mlir.IntegerType.get_signless(64), SHARED)
-    kind = mlir.MemRefType.get(list(static_shape(shape)), element, memory_space=space)
-    return Array(memref.alloc(kind, [], []), dtype)
+    memref_type = mlir.MemRefType.get(list(static_shape(shape)), element, memory_space=space)
+    return Array(memref.alloc(memref_type, [], []), dtype)
 
 
 def _elements(memory: Array | Memory, indices: Value, attr: xetile.TileAttr) -> Scattered:
-    kind = xetile.Tile(matrix_shape(indices.shape), memory.dtype.memory.mlir, attr)
-    made = xetile.init_tile(memory.ir, [], indices=indices.to(element_types.index).ir, tile=kind.to_ir())
-    return Scattered(made, memory.dtype, indices.shape)
+    tile_type = xetile.Tile(matrix_shape(indices.shape), memory.dtype.memory.mlir, attr)
+    element_tile = xetile.init_tile(memory.ir, [], indices=indices.to(element_types.index).ir, tile=tile_type.to_ir())
+    return Scattered(element_tile, memory.dtype, indices.shape)
 
 
 class PointerType(Struct, frozen=True):
@@ -396,10 +400,10 @@ class Pointers:
     """
 
     def __init__(self, array: Array | Memory, indices: Value | Product | int) -> None:
-        places = value_of(indices, element_types.index)
-        if not places.dtype.is_integer:
-            raise TypeError(f"pointers are counted in integers, not in {places.describe()}")
-        self.array, self.indices = array, places.to(element_types.index)
+        offsets = value_of(indices, element_types.index)
+        if not offsets.dtype.is_integer:
+            raise TypeError(f"pointers are counted in integers, not in {offsets.describe()}")
+        self.array, self.indices = array, offsets.to(element_types.index)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -413,8 +417,8 @@ class Pointers:
 
     type = dtype
 
-    def __add__(self, more: Value | int) -> Pointers:
-        return Pointers(self.array, self.indices + more)
+    def __add__(self, offset: Value | int) -> Pointers:
+        return Pointers(self.array, self.indices + offset)
 
     __radd__ = __add__
 
@@ -565,11 +569,11 @@ class Place(Handle):
         """MLIR's `AtomicRMWKind` of an atomic operation on these elements."""
         if self.dtype.kind == "bool":
             raise TypeError(f"atomic {operation} needs numbers, not {self.dtype}")
-        kinds = ATOMICS[operation]
-        kind = kinds[0] if self.dtype.is_float else kinds[1] if self.dtype.is_signed else kinds[2]
-        if not kind:
+        kind_names = ATOMICS[operation]
+        kind_name = kind_names[0] if self.dtype.is_float else kind_names[1] if self.dtype.is_signed else kind_names[2]
+        if not kind_name:
             raise TypeError(f"atomic {operation} needs integers, not {self.dtype}")
-        return kind
+        return kind_name
 
 
 class Tile(Place, Block):
@@ -584,8 +588,8 @@ class Tile(Place, Block):
 
     def atomic(self, operation: str, value: Any, expected: Any = None) -> Value:
         compared = None if expected is None else self._stored(expected)
-        old = xetile.atomic_rmw(self._kind(operation), self._stored(value), self.ir, None, compared)
-        return Value(old, self.dtype).reshape(self.shape)
+        old_elements = xetile.atomic_rmw(self._kind(operation), self._stored(value), self.ir, None, compared)
+        return Value(old_elements, self.dtype).reshape(self.shape)
 
     def prefetch(self) -> None:
         xetile.prefetch_tile(self.ir)
@@ -618,8 +622,8 @@ class LineTile(Tile):
         super().advance(columns=by)
 
     def _stored(self, value: Any) -> mlir.Value:
-        whole = converted(value, self.dtype).broadcast(self.shape).reshape(self.type.shape)
-        return whole.to(self.dtype.memory).ir
+        full_line = converted(value, self.dtype).broadcast(self.shape).reshape(self.type.shape)
+        return full_line.to(self.dtype.memory).ir
 
 
 class TileStack(Block):
@@ -636,22 +640,22 @@ class TileStack(Block):
         self.dtype = tiles[0].dtype
 
     def load(self, padding: Number | None = None) -> Value:
-        parts = []
+        matrices = []
         for tile, inside in zip(self.tiles, self.inside):
-            one = tile.load(padding)
+            matrix = tile.load(padding)
             if isinstance(inside, Value):
-                outside = constant(self.dtype, 0 if padding is None else padding, one.shape)
-                one = inside.broadcast(one.shape)._selected(one, outside)
-            parts.append(one.expand_dims(0))
-        return concatenate(parts, 0).reshape(self.shape)
+                outside = constant(self.dtype, 0 if padding is None else padding, matrix.shape)
+                matrix = inside.broadcast(matrix.shape)._selected(matrix, outside)
+            matrices.append(matrix.expand_dims(0))
+        return concatenate(matrices, 0).reshape(self.shape)
 
     def store(self, value: Any) -> None:
-        self._each(lambda tile, part: tile.store(part), value)
+        self._each(lambda tile, matrix: tile.store(matrix), value)
 
     def atomic(self, operation: str, value: Any, expected: Any = None) -> Value:
         values = [value] if expected is None else [value, expected]
-        found = self._each(lambda tile, *parts: tile.atomic(operation, *parts), *values, results=True)
-        return concatenate(found, 0).reshape(self.shape)
+        old_matrices = self._each(lambda tile, *parts: tile.atomic(operation, *parts), *values, results=True)
+        return concatenate(old_matrices, 0).reshape(self.shape)
 
     def _each(self, act: Callable[..., Any], *values: Any, results: bool = False) -> list[Value]:
         """Do `act` with each 2D tile that is within bounds and its parts of values.
@@ -659,23 +663,23 @@ class TileStack(Block):
         Returns:
             With `results`, what `act` gives for each tile, and zeros for tiles out of bounds.
         """
-        given = [converted(v, self.dtype).broadcast(self.shape).reshape((-1, *self.shape[-2:])) for v in values]
+        operands = [converted(v, self.dtype).broadcast(self.shape).reshape((-1, *self.shape[-2:])) for v in values]
         found = []
         for i, (tile, inside) in enumerate(zip(self.tiles, self.inside)):
-            parts = [v[i] for v in given]
+            matrices = [v[i] for v in operands]
             if not isinstance(inside, Value):
-                found.append(act(tile, *parts))
+                found.append(act(tile, *matrices))
                 continue
-            branch = scf.IfOp(inside.ir, [parts[0].ir.type] if results else [], has_else=results)
+            branch = scf.IfOp(inside.ir, [matrices[0].ir.type] if results else [], has_else=results)
             with mlir.InsertionPoint(branch.then_block):
-                old = act(tile, *parts)
-                scf.YieldOp([old.ir] if results else [])
+                result = act(tile, *matrices)
+                scf.YieldOp([result.ir] if results else [])
             if results:
                 with mlir.InsertionPoint(branch.else_block):
-                    scf.YieldOp([parts[0]._number(0).ir])
-                found.append(Value(branch.results[0], self.dtype, parts[0].shape))
+                    scf.YieldOp([matrices[0]._number(0).ir])
+                found.append(Value(branch.results[0], self.dtype, matrices[0].shape))
             BUILDING.built()
-        return [one.expand_dims(0) for one in found] if results else []
+        return [result_matrix.expand_dims(0) for result_matrix in found] if results else []
 
     def prefetch(self) -> None:
         for tile in self.tiles:
@@ -718,9 +722,9 @@ class Scattered(Place):
     def load(self, mask: Any = None, padding: Any = None) -> Value:
         """The elements. Masked elements are not read: they are `padding`, a number or a value, or zero."""
         if isinstance(padding, (Value, Product)):
-            found, bits = self.load(mask), self._masked(mask)
-            other = converted(padding, self.dtype).broadcast(self.shape)
-            return found if bits is None else Value(bits, element_types.bool_, self.shape)._selected(found, other)
+            elements, bits = self.load(mask), self._masked(mask)
+            fill = converted(padding, self.dtype).broadcast(self.shape)
+            return elements if bits is None else Value(bits, element_types.bool_, self.shape)._selected(elements, fill)
         return loaded(xetile.load(self.ir, self._masked(mask), padding=self._padding(padding)), self.dtype, self.shape)
 
     def store(self, value: Any, mask: Any = None) -> None:
@@ -731,8 +735,10 @@ class Scattered(Place):
     def atomic(self, operation: str, value: Any, mask: Any = None, expected: Any = None) -> Value:
         """Combine a value with memory atomically where the mask is set; gives the old elements. See `Block.atomic`."""
         compared = None if expected is None else self._stored(expected)
-        old = xetile.atomic_rmw(self._kind(operation), self._stored(value), self.ir, self._masked(mask), compared)
-        return Value(old, self.dtype, self.shape)
+        old_elements = xetile.atomic_rmw(
+            self._kind(operation), self._stored(value), self.ir, self._masked(mask), compared
+        )
+        return Value(old_elements, self.dtype, self.shape)
 
     def add(self, value: Any, mask: Any = None) -> None:
         """Add a value to memory atomically where the mask is set."""
@@ -788,36 +794,36 @@ class StridedTile(Block):
         """The elements, and which of them are within bounds."""
         shape, inside = self._block, None
         index = constant(element_types.index, 0, shape)
-        places: list[int | Value] = [*self._lead]
+        coordinates: list[int | Value] = [*self._lead]
         for dim, position in enumerate(self.positions):
             line = Value(vector.step(element_types.index.vector((shape[dim],))), element_types.index)
-            along = line.reshape((-1, 1) if dim == 0 else (1, -1)).broadcast(shape)
-            places.append(along + Value(position.ir, element_types.index))
-        for place, (stride, extent) in zip(places, self._bounds):
-            here = value_of(place, element_types.index)
-            index = index + here * stride
-            within = ((here >= 0) & (here < extent)).broadcast(shape)
-            inside = within if inside is None else inside & within
+            line_index = line.reshape((-1, 1) if dim == 0 else (1, -1)).broadcast(shape)
+            coordinates.append(line_index + Value(position.ir, element_types.index))
+        for coordinate, (stride, extent) in zip(coordinates, self._bounds):
+            index_value = value_of(coordinate, element_types.index)
+            index = index + index_value * stride
+            in_bounds = ((index_value >= 0) & (index_value < extent)).broadcast(shape)
+            inside = in_bounds if inside is None else inside & in_bounds
         assert inside is not None
         return self._at(index), inside
 
     def load(self, padding: Number | None = None) -> Value:
-        place, inside = self._elements()
-        return place.load(inside, padding).reshape(self.shape)
+        elements, inside = self._elements()
+        return elements.load(inside, padding).reshape(self.shape)
 
     def store(self, value: Any) -> None:
-        place, inside = self._elements()
-        place.store(self._matrix(value), inside)
+        elements, inside = self._elements()
+        elements.store(self._matrix(value), inside)
 
     def atomic(self, operation: str, value: Any, expected: Any = None) -> Value:
-        place, inside = self._elements()
+        elements, inside = self._elements()
         compared = None if expected is None else self._matrix(expected)
-        return place.atomic(operation, self._matrix(value), inside, compared).reshape(self.shape)
+        return elements.atomic(operation, self._matrix(value), inside, compared).reshape(self.shape)
 
     def copy(self) -> StridedTile:
-        made = copy.copy(self)
-        made.positions = made.handles = tuple(Position(position.ir) for position in self.positions)
-        return made
+        duplicate = copy.copy(self)
+        duplicate.positions = duplicate.handles = tuple(Position(position.ir) for position in self.positions)
+        return duplicate
 
     def advance(self, *by: int | Value, **named: int | Value) -> None:
         """Move the tile, in place: by `rows` and `columns`, or a 1D tile `by` elements.

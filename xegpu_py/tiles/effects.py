@@ -58,8 +58,8 @@ def load(
     pointer = pointed(pointer)
     if is_block(pointer, mask):
         return pointer.load(_PADDINGS[padding_option] if other is None else other)
-    found = scattered_of(pointer, _LOADED).load(mask, other)
-    return found.reshape(pointer.indices.shape) if isinstance(pointer, Pointers) else found
+    loaded = scattered_of(pointer, _LOADED).load(mask, other)
+    return loaded.reshape(pointer.indices.shape) if isinstance(pointer, Pointers) else loaded
 
 
 def store(pointer: Any, value: Any, mask: Any = None, boundary_check: Sequence[int] = (), **hints: Any) -> None:
@@ -82,23 +82,23 @@ def store(pointer: Any, value: Any, mask: Any = None, boundary_check: Sequence[i
     return scattered_of(pointer, _LOADED).store(value, mask)
 
 
-def pointed(given: Any) -> Any:
+def pointed(pointer: Any) -> Any:
     """What a load or store accesses: of an array its first element, as of a pointer in Triton."""
-    return Pointers(given, 0) if isinstance(given, Array) else given
+    return Pointers(pointer, 0) if isinstance(pointer, Array) else pointer
 
 
-def is_block(given: Any, mask: Any) -> TypeGuard[Block]:
+def is_block(pointer: Any, mask: Any) -> TypeGuard[Block]:
     """Whether a load or store accesses a tile, and not pointers.
 
     Raises:
         TypeError: if a tile is given a mask.
     """
-    if isinstance(given, Block) and mask is not None:
+    if isinstance(pointer, Block) and mask is not None:
         raise TypeError("a tile takes no mask: out-of-bounds elements are not accessed")
-    return isinstance(given, Block)
+    return isinstance(pointer, Block)
 
 
-def scattered_of(given: Any, rule: str) -> Scattered:
+def scattered_of(pointer: Any, rule: str) -> Scattered:
     """The elements that pointers, `array + indices` or `array.at(indices)`, point to.
 
     Args:
@@ -107,11 +107,11 @@ def scattered_of(given: Any, rule: str) -> Scattered:
     Raises:
         TypeError: if these are not pointers.
     """
-    if isinstance(given, Pointers):
-        return given.place()
-    if isinstance(given, Scattered):
-        return given
-    raise TypeError(f"{rule}, not {given!r}")
+    if isinstance(pointer, Pointers):
+        return pointer.place()
+    if isinstance(pointer, Scattered):
+        return pointer
+    raise TypeError(f"{rule}, not {pointer!r}")
 
 
 _HINTS = ("cache_modifier", "eviction_policy", "volatile")
@@ -172,9 +172,9 @@ def advance(base: Any, offsets: Sequence[int | Value]) -> Any:
     """
     if not isinstance(base, Block) or len(base.shape) != len(offsets):
         raise TypeError(f"advance moves a tile by a number for each dimension, but got {base!r} and {offsets!r}")
-    moved = assignable(base.copy())
-    moved.advance(*offsets)
-    return moved
+    advanced = assignable(base.copy())
+    advanced.advance(*offsets)
+    return advanced
 
 
 class TensorDescriptor:
@@ -276,8 +276,10 @@ def _updated(
     pointer = pointed(pointer)
     if is_block(pointer, mask):
         return pointer.atomic(operation, value, expected)
-    found = scattered_of(pointer, "atomic ops update tiles and pointers").atomic(operation, value, mask, expected)
-    return found.reshape(pointer.indices.shape) if isinstance(pointer, Pointers) else found
+    old_elements = scattered_of(pointer, "atomic ops update tiles and pointers").atomic(
+        operation, value, mask, expected
+    )
+    return old_elements.reshape(pointer.indices.shape) if isinstance(pointer, Pointers) else old_elements
 
 
 def _atomic(operation: str) -> Any:
@@ -328,10 +330,10 @@ def atomic_load(pointer: Any, mask: Any = None, sem: str | None = None, scope: s
         ValueError: for another order or scope.
     """
     _check("load", ("acquire", "relaxed"), sem, scope)
-    found = load(pointer, mask)
+    loaded = load(pointer, mask)
     if sem != "relaxed":
         fence(scope=_SCOPES[scope])
-    return found
+    return loaded
 
 
 def atomic_store(pointer: Any, value: Any, mask: Any = None, sem: str | None = None, scope: str | None = None) -> None:
@@ -379,13 +381,13 @@ def fence(memory: str = "both", scope: str = "gpu") -> None:
         ValueError: for another memory or scope.
     """
     BUILDING.check()
-    kinds = {"global": MemoryKind.GLOBAL, "shared": MemoryKind.SHARED, "both": None}
+    memory_kinds = {"global": MemoryKind.GLOBAL, "shared": MemoryKind.SHARED, "both": None}
     scopes = {"workgroup": FenceScope.WORKGROUP, "gpu": FenceScope.GPU}
-    if memory not in kinds:
-        raise ValueError(f"fence orders accesses of {', '.join(kinds)}, not {memory!r}")
+    if memory not in memory_kinds:
+        raise ValueError(f"fence orders accesses of {', '.join(memory_kinds)}, not {memory!r}")
     if scope not in scopes:
         raise ValueError(f"the scope of a fence is {' or '.join(scopes)}, not {scope!r}")
-    xegpu.fence(memory_kind=kinds[memory], scope=scopes[scope])
+    xegpu.fence(memory_kind=memory_kinds[memory], scope=scopes[scope])
     BUILDING.built()
 
 
@@ -447,8 +449,8 @@ def static_assert(condition: Any, message: str = "") -> None:
 
 def static_print(*values: Any, sep: str = " ", end: str = "\n", file: Any = None, flush: bool = False) -> None:
     """Python's `print` at compile time. Values that are known only at run time show their type."""
-    shown = [v.describe() if isinstance(v, Value) else v for v in values]
-    builtins.print(*shown, sep=sep, end=end, file=file, flush=flush)
+    texts = [v.describe() if isinstance(v, Value) else v for v in values]
+    builtins.print(*texts, sep=sep, end=end, file=file, flush=flush)
 
 
 def device_assert(condition: Any, message: str = "", mask: Any = None) -> None:
@@ -460,10 +462,10 @@ def device_assert(condition: Any, message: str = "", mask: Any = None) -> None:
         mask: which elements to check; by default all.
     """
     BUILDING.check()
-    held = value_of(condition).to(element_types.bool_)
+    holds = value_of(condition).to(element_types.bool_)
     if mask is not None:
-        held = held | ~value_of(mask).to(element_types.bool_)
-    cf.assert_((held.all() if held.shape else held).ir, message or "assertion failed")
+        holds = holds | ~value_of(mask).to(element_types.bool_)
+    cf.assert_((holds.all() if holds.shape else holds).ir, message or "assertion failed")
     BUILDING.built()
 
 
@@ -483,18 +485,18 @@ def device_print(prefix: str, *values: Any, hex: bool = False) -> None:
     if not isinstance(prefix, str):
         raise TypeError(f"device_print needs a text first, not {prefix!r}")
     form, operands = prefix.replace("%", "%%"), []
-    for given in values:
-        value = value_of(given)
+    for printed in values:
+        value = value_of(printed)
         if value.size > PRINTED:
             raise ValueError(f"device_print shows values of up to {PRINTED} elements, not {value.describe()}")
         value = value.to(element_types.int32) if value.dtype.kind == "bool" else value
         if value.dtype.is_float and value.dtype.bits < 32:
             value = value.to(element_types.float32)
-        one = " %f" if value.dtype.is_float else " %x" if hex else " %u" if value.dtype.kind == "uint" else " %d"
+        conversion = " %f" if value.dtype.is_float else " %x" if hex else " %u" if value.dtype.kind == "uint" else " %d"
         line = value.ravel() if value.shape else value
-        parts = [line[i] for i in range(value.size)] if value.shape else [line]
-        form += one * len(parts)
-        operands += [p.ir for p in parts]
+        elements = [line[i] for i in range(value.size)] if value.shape else [line]
+        form += conversion * len(elements)
+        operands += [p.ir for p in elements]
     gpu.printf(form + "\n", *operands)
     BUILDING.built()
 
@@ -503,8 +505,8 @@ def device_print(prefix: str, *values: Any, hex: bool = False) -> None:
 
 
 def _hinted(value: Any, numbers: Any, name: str) -> Any:
-    given = numbers if isinstance(numbers, Sequence) else [numbers]
-    if not all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in given):
+    hints = numbers if isinstance(numbers, Sequence) else [numbers]
+    if not all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in hints):
         raise TypeError(f"{name} needs positive integers that are known at compile time, not {numbers!r}")
     return value
 
@@ -538,9 +540,10 @@ def assume(condition: Any) -> None:
 
 def expect_zero(value: Any, mask: Any) -> Any:
     """Promise that a value is zero wherever a mask is set; gives the value. `device_assert` checks it."""
-    given = value_of(value)
+    operand = value_of(value)
     device_assert(
-        (given == 0) | ~value_of(mask).to(element_types.bool_), "expect_zero: a value is not zero where the mask is set"
+        (operand == 0) | ~value_of(mask).to(element_types.bool_),
+        "expect_zero: a value is not zero where the mask is set",
     )
     return value
 
@@ -568,44 +571,44 @@ def inline_mlir(text: str, *operands: Any, dtype: Any = None) -> Any:
         ValueError: if the text cannot be parsed.
     """
     BUILDING.check()
-    given = [value_of(v) for v in operands]
-    body = re.sub(r"\$t(\d+)", lambda m: str(given[int(m[1])].ir.type), text)
+    operands_ = [value_of(v) for v in operands]
+    body = re.sub(r"\$t(\d+)", lambda m: str(operands_[int(m[1])].ir.type), text)
     body = re.sub(r"\$(\d+)", lambda m: f"%arg{m[1]}", body)
-    ends = re.findall(r"\breturn\b([^\n]*)", body)
-    if not ends:
+    returns = re.findall(r"\breturn\b([^\n]*)", body)
+    if not returns:
         raise ValueError("the text of inline_mlir ends with 'return', and the types of what it returns")
-    results = ends[-1].partition(":")[2].strip()
-    arguments = ", ".join(f"%arg{i}: {v.ir.type}" for i, v in enumerate(given))
-    whole = f"func.func @inlined({arguments}) -> ({results}) {{\n{body}\n}}"
+    results = returns[-1].partition(":")[2].strip()
+    arguments = ", ".join(f"%arg{i}: {v.ir.type}" for i, v in enumerate(operands_))
+    module_text = f"func.func @inlined({arguments}) -> ({results}) {{\n{body}\n}}"
     try:
-        module = parse_source(Source(whole, "<inline_mlir>"), context=current())
+        module = parse_source(Source(module_text, "<inline_mlir>"), context=current())
     except DiagnosticError as e:
         raise ValueError(f"inline_mlir: {e.diagnostics[0].message}") from e
-    return _results(_inlined(module, given), given, dtype)
+    return _results(_inlined(module, operands_), operands_, dtype)
 
 
-def _inlined(module: Any, given: list[Value]) -> list[mlir.Value]:
+def _inlined(module: Any, operands: list[Value]) -> list[mlir.Value]:
     """Clone the ops of a function at the insertion point; gives the results."""
     (function,) = module.ir.body.operations
     block = function.regions[0].blocks[0]
-    values = dict(zip(block.arguments, (v.ir for v in given)))
-    *ops, end = block.operations
+    values = dict(zip(block.arguments, (v.ir for v in operands)))
+    *ops, terminator = block.operations
     for op in ops:
-        made = op.operation.clone()
+        clone = op.operation.clone()
         for i, operand in enumerate(op.operation.operands):
-            made.operands[i] = values[operand]
-        values |= dict(zip(op.operation.results, made.results))
-    return [values[v] for v in end.operation.operands]
+            clone.operands[i] = values[operand]
+        values |= dict(zip(op.operation.results, clone.results))
+    return [values[v] for v in terminator.operation.operands]
 
 
-def _results(found: list[mlir.Value], given: list[Value], dtype: Any) -> Any:
-    wanted = dtype if isinstance(dtype, (tuple, list)) else [dtype] * len(found)
-    made = []
-    for value, kind in zip(found, wanted, strict=True):
-        plain = Value(value, None if kind is None else dtype_of(kind))
-        like = next((v for v in given if matrix_shape(v.shape) == plain.shape), None)
-        made.append(plain if like is None else plain.reshape(like.shape))
-    return None if not made else made[0] if len(made) == 1 else tuple(made)
+def _results(results: list[mlir.Value], operands: list[Value], dtype: Any) -> Any:
+    dtypes = dtype if isinstance(dtype, (tuple, list)) else [dtype] * len(results)
+    values = []
+    for value, result_dtype in zip(results, dtypes, strict=True):
+        plain = Value(value, None if result_dtype is None else dtype_of(result_dtype))
+        like = next((v for v in operands if matrix_shape(v.shape) == plain.shape), None)
+        values.append(plain if like is None else plain.reshape(like.shape))
+    return None if not values else values[0] if len(values) == 1 else tuple(values)
 
 
 def inline_visa(text: str, *operands: Any, dtype: Any = None) -> Value:
@@ -627,17 +630,17 @@ def inline_visa(text: str, *operands: Any, dtype: Any = None) -> Value:
         TypeError: if no operand is a value.
     """
     BUILDING.check()
-    first = next((value_of(v) for v in operands if isinstance(v, (Value, Product))), None)
-    if first is None:
+    first_value = next((value_of(v) for v in operands if isinstance(v, (Value, Product))), None)
+    if first_value is None:
         raise TypeError("inline_visa needs an operand that is a value")
-    given = [value_of(v, first.dtype) for v in operands]
-    shape = common_shape(*(v.shape for v in given))
-    wide = [v.broadcast(shape or (1,)) for v in given]
-    to = first.dtype if dtype is None else dtype_of(dtype)
+    arguments = [value_of(v, first_value.dtype) for v in operands]
+    shape = common_shape(*(v.shape for v in arguments))
+    wide = [v.broadcast(shape or (1,)) for v in arguments]
+    to = first_value.dtype if dtype is None else dtype_of(dtype)
     attributes = {TEXT: mlir.StringAttr.get(text)}
-    kind = wide[0]._type(wide[0].shape, to)
-    made = wide[0]._made(call_external(INLINE, kind, *(v.ir for v in wide), attributes=attributes), to)
-    return made.reshape(shape)
+    vector_type = wide[0]._type(wide[0].shape, to)
+    result = wide[0]._made(call_external(INLINE, vector_type, *(v.ir for v in wide), attributes=attributes), to)
+    return result.reshape(shape)
 
 
 def inline_asm_elementwise(
@@ -655,7 +658,10 @@ def inline_asm_elementwise(
     Raises:
         ValueError: if the constraints are not those of one result and these operands.
     """
-    named = [one.strip() for one in constraints.split(",") if one.strip()]
-    if len(named) != 1 + len(args) or [one[0] == "=" for one in named] != [True, *[False] * len(args)]:
+    constraint_names = [constraint.strip() for constraint in constraints.split(",") if constraint.strip()]
+    if len(constraint_names) != 1 + len(args) or [constraint[0] == "=" for constraint in constraint_names] != [
+        True,
+        *[False] * len(args),
+    ]:
         raise ValueError(f"'constraints' must be those of a result and {len(args)} operands, but got {constraints!r}")
     return inline_visa(asm, *args, dtype=dtype)

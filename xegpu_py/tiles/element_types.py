@@ -200,12 +200,12 @@ def dtype_of(given: Any) -> DType:
         return _BY_NAME[given]
     try:
         # numpy takes None for float64.
-        found = None if given is None else _BY_NUMPY.get(np.dtype(given))
+        dtype = None if given is None else _BY_NUMPY.get(np.dtype(given))
     except TypeError:
-        found = None
-    if found is None:
+        dtype = None
+    if dtype is None:
         raise ValueError(f"no element type matches {given!r}; expected {', '.join(t.name for t in DTYPES)}")
-    return found
+    return dtype
 
 
 def integer_of(bits: int, signed: bool) -> DType:
@@ -234,9 +234,9 @@ def promote(a: DType, b: DType) -> DType:
     """
     if a is b:
         return int32 if a.kind == "bool" else a
-    for one, other in ((a, b), (b, a)):
-        if one.kind == "bool" or (other.is_float and not one.is_float):
-            return other
+    for first, second in ((a, b), (b, a)):
+        if first.kind == "bool" or (second.is_float and not first.is_float):
+            return second
     if a.is_float:
         return _wider_float(a, b)
     return _wider_integer(a, b)
@@ -288,14 +288,14 @@ def with_scalar(tile: DType, number: Any) -> DType:
     if isinstance(number, (bool, np.bool_)):
         return tile
     if isinstance(number, (int, np.integer)):
-        found = int32 if tile.kind == "bool" else tile
+        dtype = int32 if tile.kind == "bool" else tile
     elif isinstance(number, (float, np.floating)):
-        found = tile if tile.is_float else float32
+        dtype = tile if tile.is_float else float32
     else:
         raise TypeError(f"a value of {tile} cannot be combined with {number!r}")
-    if not found.holds(number):
-        raise OverflowError(f"{number} does not fit {found}")
-    return found
+    if not dtype.holds(number):
+        raise OverflowError(f"{number} does not fit {dtype}")
+    return dtype
 
 
 def of_scalar(number: Any) -> DType:
@@ -352,13 +352,13 @@ class ArrayType:
             return f"memref<{extents}>"
         return f"memref<{extents}, strided<[{', '.join('?' if n is None else str(n) for n in self.strides)}]>>"
 
-    def argument(self, given: Any) -> Any:
+    def argument(self, array: Any) -> Any:
         """The array as it is passed: bools as bytes."""
-        return given.view(np.uint8) if isinstance(given, np.ndarray) and given.dtype == bool else given
+        return array.view(np.uint8) if isinstance(array, np.ndarray) and array.dtype == bool else array
 
     def __str__(self) -> str:
-        shown = ", ".join("?" if n is None else str(n) for n in self.shape)
-        return f"{self.dtype}[{shown}]{'' if self.aligned else ' unaligned'}"
+        shape_text = ", ".join("?" if n is None else str(n) for n in self.shape)
+        return f"{self.dtype}[{shape_text}]{'' if self.aligned else ' unaligned'}"
 
 
 @dataclass(frozen=True)
@@ -378,11 +378,11 @@ class ScalarType:
         """MLIR's type."""
         return self.dtype.mlir
 
-    def argument(self, given: Any) -> Any:
+    def argument(self, number: Any) -> Any:
         """The number as it is passed. MLIR's integers are signless: great unsigned ones become negative."""
-        if self.dtype.kind == "uint" and given >= 1 << self.dtype.bits - 1:
-            return int(given) - (1 << self.dtype.bits)
-        return given
+        if self.dtype.kind == "uint" and number >= 1 << self.dtype.bits - 1:
+            return int(number) - (1 << self.dtype.bits)
+        return number
 
     def __str__(self) -> str:
         return str(self.dtype if self.number is None else self.number)
@@ -423,49 +423,51 @@ def identity(value: Any) -> Any:
 ArgumentType = ArrayType | ScalarType | Known
 
 
-def is_passed(kind: ArgumentType) -> TypeGuard[ArrayType | ScalarType]:
+def is_passed(argument_type: ArgumentType) -> TypeGuard[ArrayType | ScalarType]:
     """Whether an argument is passed to the kernel at run time."""
-    return isinstance(kind, ArrayType) or (isinstance(kind, ScalarType) and kind.number is None)
+    return isinstance(argument_type, ArrayType) or (
+        isinstance(argument_type, ScalarType) and argument_type.number is None
+    )
 
 
-def flattened(given: Mapping[str, Any]) -> dict[str, Any]:
+def flattened(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments, the elements of tuples of arrays by the names `X[0]`, `X[1]`, ...; `nested` is the inverse."""
-    found: dict[str, Any] = {}
-    for name, value in given.items():
+    flat: dict[str, Any] = {}
+    for name, value in arguments.items():
         if isinstance(value, tuple) and has_arrays(value):
-            found |= flattened({f"{name}[{i}]": as_argument(one) for i, one in enumerate(value)})
+            flat |= flattened({f"{name}[{i}]": as_argument(element) for i, element in enumerate(value)})
         else:
-            found[name] = value
-    return found
+            flat[name] = value
+    return flat
 
 
-def nested(found: Mapping[str, Any]) -> dict[str, Any]:
+def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments, with a tuple for names `X[0]`, `X[1]`, ..."""
-    made: dict[str, Any] = {}
-    parts: dict[str, dict[str, Any]] = {}
-    for name, value in found.items():
-        outer, opened, inner = name.partition("[")
+    arguments: dict[str, Any] = {}
+    elements_of: dict[str, dict[str, Any]] = {}
+    for name, value in flat.items():
+        tuple_name, opened, index_text = name.partition("[")
         if not opened:
-            made[name] = value
+            arguments[name] = value
             continue
-        number, _, rest = inner.partition("]")
-        made.setdefault(outer, None)
-        parts.setdefault(outer, {})[number + rest] = value
-    return made | {outer: tuple(nested(elements).values()) for outer, elements in parts.items()}
+        number, _, suffix = index_text.partition("]")
+        arguments.setdefault(tuple_name, None)
+        elements_of.setdefault(tuple_name, {})[number + suffix] = value
+    return arguments | {tuple_name: tuple(nested(elements).values()) for tuple_name, elements in elements_of.items()}
 
 
-def has_arrays(given: Any) -> bool:
+def has_arrays(argument: Any) -> bool:
     """Whether a tuple contains arrays."""
-    if isinstance(given, tuple):
-        return any(map(has_arrays, given))
-    if isinstance(given, (np.generic, type)):
+    if isinstance(argument, tuple):
+        return any(map(has_arrays, argument))
+    if isinstance(argument, (np.generic, type)):
         return False
-    return hasattr(given, "__array_interface__") or hasattr(given, "__dlpack__")
+    return hasattr(argument, "__array_interface__") or hasattr(argument, "__dlpack__")
 
 
 def argument_type(
     parameter: inspect.Parameter,
-    given: Any,
+    argument: Any,
     limits: Block2DLimits | None,
     kernel: str,
     specialized: bool = True,
@@ -483,47 +485,51 @@ def argument_type(
         TypeError: if it is neither an array nor a number, or an array with other elements or a negative stride.
         OverflowError: if it does not fit the type with which the parameter is annotated.
     """
-    wanted, name = parameter.annotation, name or parameter.name
-    if wanted is Constexpr or isinstance(given, (bool, str, tuple, type(None), DType)):
-        known = Known(given)
+    annotation, name = parameter.annotation, name or parameter.name
+    if annotation is Constexpr or isinstance(argument, (bool, str, tuple, type(None), DType)):
+        constant = Known(argument)
         try:
-            hash(known)
+            hash(constant)
         except TypeError:
             raise TypeError(
-                f"argument '{name}' of kernel '{kernel}' must be hashable, unlike {type(given).__name__}: "
+                f"argument '{name}' of kernel '{kernel}' must be hashable, unlike {type(argument).__name__}: "
                 "it is known at compile time"
             ) from None
-        return known
-    if isinstance(given, np.ndarray) and given.ndim:
-        if isinstance(wanted, DType):
-            raise TypeError(f"argument '{name}' of kernel '{kernel}' must be a number of {wanted}, but got an array")
-        check_numbers(given, f"argument '{name}' of kernel '{kernel}'")
+        return constant
+    if isinstance(argument, np.ndarray) and argument.ndim:
+        if isinstance(annotation, DType):
+            raise TypeError(
+                f"argument '{name}' of kernel '{kernel}' must be a number of {annotation}, but got an array"
+            )
+        check_numbers(argument, f"argument '{name}' of kernel '{kernel}'")
         try:
-            return _array_type(given, limits)
+            return _array_type(argument, limits)
         except ValueError as e:
-            hint = "; pack it in uint8, which unpack_int4 reads" if given.dtype.name.endswith("int4") else ""
+            hint = "; pack it in uint8, which unpack_int4 reads" if argument.dtype.name.endswith("int4") else ""
             raise TypeError(f"argument '{name}' of kernel '{kernel}': {e}{hint}") from None
-    if isinstance(given, (int, float, np.generic)):
-        if wanted not in (inspect.Parameter.empty, int, float):
+    if isinstance(argument, (int, float, np.generic)):
+        if annotation not in (inspect.Parameter.empty, int, float):
             try:
-                dtype = dtype_of(wanted)
+                dtype = dtype_of(annotation)
             except ValueError as e:
-                what = f"parameter '{name}' of kernel '{kernel}'"
-                raise TypeError(f"{what} is annotated {wanted!r}, which is neither Constexpr nor a type: {e}") from None
-            if not dtype.holds(given.item() if isinstance(given, np.generic) else given):
-                raise OverflowError(f"argument '{name}': {given} does not fit {dtype}")
+                parameter_title = f"parameter '{name}' of kernel '{kernel}'"
+                raise TypeError(
+                    f"{parameter_title} is annotated {annotation!r}, which is neither Constexpr nor a type: {e}"
+                ) from None
+            if not dtype.holds(argument.item() if isinstance(argument, np.generic) else argument):
+                raise OverflowError(f"argument '{name}': {argument} does not fit {dtype}")
             return ScalarType(dtype)
-        if isinstance(given, (int, np.integer)):
+        if isinstance(argument, (int, np.integer)):
             # A stride that is known to be 1 makes tiles of adjacent elements.
-            fitting = [t for t in (int32, int64, uint64) if t.holds(given)]
-            if not fitting:
-                raise OverflowError(f"argument '{name}': no integer type holds {given}")
-            return ScalarType(fitting[0], 1 if given == 1 and specialized else None)
-        return ScalarType(of_scalar(given))
-    if callable(given):
-        return Known(given)
+            fitting_types = [t for t in (int32, int64, uint64) if t.holds(argument)]
+            if not fitting_types:
+                raise OverflowError(f"argument '{name}': no integer type holds {argument}")
+            return ScalarType(fitting_types[0], 1 if argument == 1 and specialized else None)
+        return ScalarType(of_scalar(argument))
+    if callable(argument):
+        return Known(argument)
     raise TypeError(
-        f"argument '{name}' of kernel '{kernel}' must be an array or a number, but got {type(given).__name__}"
+        f"argument '{name}' of kernel '{kernel}' must be an array or a number, but got {type(argument).__name__}"
     )
 
 
@@ -547,20 +553,20 @@ def _array_type(array: np.ndarray[Any, Any], limits: Block2DLimits | None) -> Ar
     return ArrayType(dtype, shape, tuple(1 if s == 1 else None for s in steps), aligned)
 
 
-def as_argument(given: Any) -> Any:
+def as_argument(argument: Any) -> Any:
     """An argument, arrays of any library as numpy arrays that share their memory. 0-dimensional ones get one dimension.
 
     Raises:
         TypeError: if an array is not in the host's memory.
     """
-    if isinstance(given, (np.generic, int, float, str, tuple, type, type(None))):
-        return given
-    if is_masked(given) or isinstance(given, PointerTable):
+    if isinstance(argument, (np.generic, int, float, str, tuple, type, type(None))):
+        return argument
+    if is_masked(argument) or isinstance(argument, PointerTable):
         # `argument_type` refuses it by its name; asarray would drop the mask.
-        return given
-    if hasattr(given, "__array_interface__"):
-        given = np.asarray(given)
-    elif hasattr(given, "__dlpack__"):
+        return argument
+    if hasattr(argument, "__array_interface__"):
+        argument = np.asarray(argument)
+    elif hasattr(argument, "__dlpack__"):
         # A tensor that requires a gradient exports DLPack only when it is detached.
-        given = from_dlpack(given.detach() if hasattr(given, "detach") else given)
-    return given.reshape(1) if isinstance(given, np.ndarray) and not given.ndim else given
+        argument = from_dlpack(argument.detach() if hasattr(argument, "detach") else argument)
+    return argument.reshape(1) if isinstance(argument, np.ndarray) and not argument.ndim else argument

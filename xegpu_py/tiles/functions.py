@@ -64,10 +64,10 @@ def next_power_of_2(n: int) -> int:
 
 def _unary(name: str, title: str) -> Callable[[Any], Value]:
     def apply(value: Any) -> Value:
-        given = value_of(value)
-        if not given.dtype.is_float:
-            given = given.to(element_types.float32)
-        return given._op(f"math.{name}")
+        operand = value_of(value)
+        if not operand.dtype.is_float:
+            operand = operand.to(element_types.float32)
+        return operand._op(f"math.{name}")
 
     apply.__name__ = apply.__qualname__ = name
     apply.__doc__ = f"{title} of each element; float32 of integers."
@@ -107,8 +107,8 @@ def tan(value: Any) -> Value:
 
 def sigmoid(value: Any) -> Value:
     """1 / (1 + exp(-x)) of each element."""
-    given = value_of(value)
-    return 1 / (1 + exp(-given))
+    operand = value_of(value)
+    return 1 / (1 + exp(-operand))
 
 
 def abs_(value: Any) -> Any:
@@ -140,12 +140,12 @@ class PropagateNan(enum.Enum):
 def _chosen(a: Any, b: Any, name: str, propagate_nan: PropagateNan) -> Any:
     if not isinstance(a, (Value, Product)) and not isinstance(b, (Value, Product)):
         return {"min": min, "max": max}[name](a, b)
-    one, other = both(a, b)
-    if one.dtype.kind == "bool":
-        return one._op("arith.andi" if name == "min" else "arith.ori", other)
-    real = "imumf" if propagate_nan is PropagateNan.ALL else "numf"
-    kind = real if one.dtype.is_float else "si" if one.dtype.is_signed else "ui"
-    return one._op(f"arith.{name}{kind}", other)
+    x, y = both(a, b)
+    if x.dtype.kind == "bool":
+        return x._op("arith.andi" if name == "min" else "arith.ori", y)
+    float_suffix = "imumf" if propagate_nan is PropagateNan.ALL else "numf"
+    suffix = float_suffix if x.dtype.is_float else "si" if x.dtype.is_signed else "ui"
+    return x._op(f"arith.{name}{suffix}", y)
 
 
 def minimum(a: Any, b: Any, propagate_nan: PropagateNan = PropagateNan.ALL) -> Any:
@@ -216,9 +216,9 @@ def umulhi(a: Any, b: Any) -> Value:
         return (x.to(element_types.uint64) * y.to(element_types.uint64) >> 32).to(element_types.uint32).to(one.dtype)
     low, (x1, y1) = 0xFFFFFFFF, (x >> 32, y >> 32)
     x0, y0 = x & low, y & low
-    first, second = x0 * y1, x1 * y0
-    carry = ((x0 * y0 >> 32) + (first & low) + (second & low)) >> 32
-    return (x1 * y1 + (first >> 32) + (second >> 32) + carry).to(one.dtype)
+    low_high, high_low = x0 * y1, x1 * y0
+    carry = ((x0 * y0 >> 32) + (low_high & low) + (high_low & low)) >> 32
+    return (x1 * y1 + (low_high >> 32) + (high_low >> 32) + carry).to(one.dtype)
 
 
 def softmax(value: Any, dim: int | None = None, *, keep_dims: bool | None = None, ieee_rounding: bool = False) -> Value:
@@ -229,9 +229,9 @@ def softmax(value: Any, dim: int | None = None, *, keep_dims: bool | None = None
         dim: the dimension.
         keep_dims, ieee_rounding: Triton's, without effect: the shape is kept, and the division is correctly rounded.
     """
-    given = value_of(value)
+    operand = value_of(value)
     axis = 0 if dim is None else dim
-    raised = exp(given - given.max(axis, keep_dims=True))
+    raised = exp(operand - operand.max(axis, keep_dims=True))
     return raised / raised.sum(axis, keep_dims=True)
 
 
@@ -257,10 +257,10 @@ def _several(values: tuple[Any, ...], name: str) -> Any:
 
 def _binary(name: str, title: str) -> Callable[[Any, Any], Value]:
     def apply(x: Any, y: Any) -> Value:
-        one, other = both(x, y)
-        if not one.dtype.is_float:
-            one, other = one.to(element_types.float32), other.to(element_types.float32)
-        return one._op(name, other)
+        lhs, rhs = both(x, y)
+        if not lhs.dtype.is_float:
+            lhs, rhs = lhs.to(element_types.float32), rhs.to(element_types.float32)
+        return lhs._op(name, rhs)
 
     apply.__doc__ = f"{title}; float32 of integers."
     return apply
@@ -268,10 +268,10 @@ def _binary(name: str, title: str) -> Callable[[Any, Any], Value]:
 
 def _counting(name: str, title: str) -> Callable[[Any], Value]:
     def apply(value: Any) -> Value:
-        given = value_of(value)
-        if not given.dtype.is_integer:
-            raise TypeError(f"{name} needs integers, not {given.dtype}")
-        return given._op(f"math.{name}").to(element_types.int32)
+        operand = value_of(value)
+        if not operand.dtype.is_integer:
+            raise TypeError(f"{name} needs integers, not {operand.dtype}")
+        return operand._op(f"math.{name}").to(element_types.int32)
 
     apply.__doc__ = f"{title} of each element, int32."
     return apply
@@ -279,8 +279,8 @@ def _counting(name: str, title: str) -> Callable[[Any], Value]:
 
 def _test(test: Callable[[Value], Value], title: str) -> Callable[[Any], Value]:
     def apply(value: Any) -> Value:
-        given = value_of(value)
-        return test(given if given.dtype.is_float else given.to(element_types.float32))
+        operand = value_of(value)
+        return test(operand if operand.dtype.is_float else operand.to(element_types.float32))
 
     apply.__doc__ = f"Where an element is {title}, bool."
     return apply
@@ -296,8 +296,8 @@ def _converted(dtype: element_types.DType, rounding: str) -> Callable[[Any], Val
 
 def _ffs(value: Any) -> Value:
     """The number of the lowest bit that is set, from 1 on, or 0 if none is: int32."""
-    given = value_of(value)
-    return where(given.equals(0), 0, _counting("cttz", "")(given) + 1)
+    operand = value_of(value)
+    return where(operand.equals(0), 0, _counting("cttz", "")(operand) + 1)
 
 
 def _negative(value: Value) -> Value:
@@ -337,32 +337,32 @@ def where(condition: Any, x: Any, y: Any) -> Any:
         TypeError: for a pointer and a value, and for pointers to two arrays whose types differ, or of which each
             element is chosen.
     """
-    chosen = value_of(condition).to(element_types.bool_)
+    mask = value_of(condition).to(element_types.bool_)
     if isinstance(x, (Array, Pointers)) or isinstance(y, (Array, Pointers)):
-        return _chosen_pointers(chosen, x, y)
+        return _chosen_pointers(mask, x, y)
     if isinstance(x, (Value, Product)) or isinstance(y, (Value, Product)):
-        one, other = both(x, y)
+        lhs, rhs = both(x, y)
     else:
         dtype = element_types.promote(element_types.of_scalar(x), element_types.of_scalar(y))
-        one, other = constant(dtype, x), constant(dtype, y)
-    shape = common_shape(chosen.shape, one.shape)
-    made = arith.select(chosen.broadcast(shape).ir, one.broadcast(shape).ir, other.broadcast(shape).ir)
-    return one._made(made, shape=shape)
+        lhs, rhs = constant(dtype, x), constant(dtype, y)
+    shape = common_shape(mask.shape, lhs.shape)
+    selected = arith.select(mask.broadcast(shape).ir, lhs.broadcast(shape).ir, rhs.broadcast(shape).ir)
+    return lhs._made(selected, shape=shape)
 
 
-def _chosen_pointers(chosen: Value, x: Any, y: Any) -> Pointers:
-    one, other = (Pointers(p, 0) if isinstance(p, Array) else p for p in (x, y))
-    if not (isinstance(one, Pointers) and isinstance(other, Pointers)):
+def _chosen_pointers(mask: Value, x: Any, y: Any) -> Pointers:
+    lhs, rhs = (Pointers(p, 0) if isinstance(p, Array) else p for p in (x, y))
+    if not (isinstance(lhs, Pointers) and isinstance(rhs, Pointers)):
         raise TypeError(f"where() chooses between two pointers or between two values, not between {x!r} and {y!r}")
-    array = one.array
-    if array.ir != other.array.ir:
-        if chosen.shape or array.ir.type != other.array.ir.type or not isinstance(array, Array):
+    array = lhs.array
+    if array.ir != rhs.array.ir:
+        if mask.shape or array.ir.type != rhs.array.ir.type or not isinstance(array, Array):
             raise TypeError(
                 "where() chooses between pointers to two arrays by one condition, and only if the arrays have one "
                 "type; load from both with a mask instead"
             )
-        array = Array(arith.select(chosen.ir, array.ir, other.array.ir), one.dtype)
-    return Pointers(array, where(chosen, one.indices, other.indices))
+        array = Array(arith.select(mask.ir, array.ir, rhs.array.ir), lhs.dtype)
+    return Pointers(array, where(mask, lhs.indices, rhs.indices))
 
 
 libdevice: Any = SimpleNamespace(
@@ -431,14 +431,14 @@ def arange(start: int, end: int | None = None, map: WgMap | None = None) -> Valu
         TypeError: if the bounds are not known at compile time.
     """
     BUILDING.check()
-    first, last = (static_extent(n, "a bound of arange") for n in ((0, start) if end is None else (start, end)))
-    if last <= first:
-        raise ValueError(f"arange({first}, {last}) has no elements")
-    made = vector.step(element_types.index.vector((last - first,)))
+    low, high = (static_extent(n, "a bound of arange") for n in ((0, start) if end is None else (start, end)))
+    if high <= low:
+        raise ValueError(f"arange({low}, {high}) has no elements")
+    steps = vector.step(element_types.index.vector((high - low,)))
     if map is not None:
-        made.owner.operation.attributes["map"] = map.to_ir()
-    found = Value(made, element_types.index)
-    return found + first if first else found
+        steps.owner.operation.attributes["map"] = map.to_ir()
+    line = Value(steps, element_types.index)
+    return line + low if low else line
 
 
 def subgroup_id() -> Value:
@@ -468,9 +468,9 @@ def grid_size(axis: int | str) -> Value:
 program_id, num_programs = block_id, grid_size
 
 
-def to_tensor(given: Any) -> Value:
+def to_tensor(number: Any) -> Value:
     """A value of the kernel; a Python number becomes a scalar."""
-    return value_of(given)
+    return value_of(number)
 
 
 def condition(given: Any, disable_licm: bool = False) -> Any:
@@ -490,11 +490,11 @@ def swizzle2d(i: Any, j: Any, size_i: Any, size_j: Any, size_g: Any) -> tuple[An
         The row and column of the element with the same number.
     """
     number = i * size_j + j
-    group, place = number // (size_g * size_j), number % (size_g * size_j)
-    first = group * size_g
-    left = size_i - first
-    rows = where(left < size_g, left, size_g) if isinstance(left, Value) else min(left, size_g)
-    return first + place % rows, place // rows
+    group, number_in_group = number // (size_g * size_j), number % (size_g * size_j)
+    first_row = group * size_g
+    rows_left = size_i - first_row
+    rows = where(rows_left < size_g, rows_left, size_g) if isinstance(rows_left, Value) else min(rows_left, size_g)
+    return first_row + number_in_group % rows, number_in_group // rows
 
 
 # Functions of the tile language that rearrange elements: broadcast, join, split, gather, pack.
@@ -515,9 +515,9 @@ def broadcast(a: Any, b: Any) -> tuple[Value, Value]:
     Raises:
         ValueError: if the shapes do not fit.
     """
-    one, other = value_of(a), value_of(b)
-    shape = common_shape(one.shape, other.shape)
-    return one.broadcast(shape), other.broadcast(shape)
+    lhs, rhs = value_of(a), value_of(b)
+    shape = common_shape(lhs.shape, rhs.shape)
+    return lhs.broadcast(shape), rhs.broadcast(shape)
 
 
 def trans(value: Any, *dims: Any) -> Value:
@@ -532,11 +532,11 @@ def cast(value: Any, dtype: Any, fp_downcast_rounding: str | None = None, bitcas
 
 def _in_one_type(*values: Any) -> list[Value]:
     """Values converted to the type in which they are combined; Python numbers take the type of the values."""
-    held = [v for v in values if isinstance(v, (Value, Product))]
-    if not held:
+    tensors = [v for v in values if isinstance(v, (Value, Product))]
+    if not tensors:
         return _in_one_type(value_of(values[0]), *values[1:])
-    dtype = value_of(held[0]).dtype
-    for v in map(value_of, held[1:]):
+    dtype = value_of(tensors[0]).dtype
+    for v in map(value_of, tensors[1:]):
         dtype = dtype if v.dtype == dtype else element_types.promote(dtype, v.dtype)
     for v in values:
         if not isinstance(v, (Value, Product)):
@@ -546,11 +546,11 @@ def _in_one_type(*values: Any) -> list[Value]:
 
 def join(a: Any, b: Any) -> Value:
     """Two values side by side in a new last dimension of extent 2."""
-    one, other = _in_one_type(a, b)
-    one, other = broadcast(one, other)
-    shape = (*one.shape, 2)
-    left, right = one.ravel(), other.ravel()
-    return left.rows_with(right, alternating(left.size)).reshape(shape)
+    lhs, rhs = _in_one_type(a, b)
+    lhs, rhs = broadcast(lhs, rhs)
+    shape = (*lhs.shape, 2)
+    left_line, right_line = lhs.ravel(), rhs.ravel()
+    return left_line.rows_with(right_line, alternating(left_line.size)).reshape(shape)
 
 
 def split(value: Any) -> tuple[Value, Value]:
@@ -559,12 +559,12 @@ def split(value: Any) -> tuple[Value, Value]:
     Raises:
         ValueError: if it has another extent.
     """
-    given = value_of(value)
-    if not given.shape or given.shape[-1] != 2:
-        raise ValueError(f"split needs a last dimension of extent 2, but got {given.describe()}")
-    line = given.ravel()
-    first, second = (line.rows(list(range(start, given.size, 2))).reshape(given.shape[:-1]) for start in (0, 1))
-    return first, second
+    joined = value_of(value)
+    if not joined.shape or joined.shape[-1] != 2:
+        raise ValueError(f"split needs a last dimension of extent 2, but got {joined.describe()}")
+    line = joined.ravel()
+    even, odd = (line.rows(list(range(start, joined.size, 2))).reshape(joined.shape[:-1]) for start in (0, 1))
+    return even, odd
 
 
 def interleave(a: Any, b: Any) -> Value:
@@ -573,10 +573,10 @@ def interleave(a: Any, b: Any) -> Value:
     Raises:
         ValueError: for scalars.
     """
-    joined = join(a, b)
-    if joined.ndim < 2:
+    pairs = join(a, b)
+    if pairs.ndim < 2:
         raise ValueError("interleave needs values of at least one dimension")
-    return joined.reshape((*joined.shape[:-2], 2 * joined.shape[-2]))
+    return pairs.reshape((*pairs.shape[:-2], 2 * pairs.shape[-2]))
 
 
 def cat(*values: Any, can_reorder: bool = False, dim: int = 0) -> Value:
@@ -590,11 +590,11 @@ def cat(*values: Any, can_reorder: bool = False, dim: int = 0) -> Value:
     Raises:
         ValueError: if they differ in other dimensions.
     """
-    given = list(values[0]) if len(values) == 1 and isinstance(values[0], (tuple, list)) else list(values)
-    found = _in_one_type(*given) if given else []
-    if not found or not all(v.shape for v in found):
+    operands = list(values[0]) if len(values) == 1 and isinstance(values[0], (tuple, list)) else list(values)
+    converted_operands = _in_one_type(*operands) if operands else []
+    if not converted_operands or not all(v.shape for v in converted_operands):
         raise ValueError("zero-dimensional arrays cannot be concatenated")
-    return concatenate(found, dim)
+    return concatenate(converted_operands, dim)
 
 
 def flip(value: Any, dim: int | None = None) -> Value:
@@ -603,9 +603,9 @@ def flip(value: Any, dim: int | None = None) -> Value:
     Raises:
         ValueError: if there is no such dimension.
     """
-    given = value_of(value)
-    axis = axis_of(-1 if dim is None else dim, given.ndim)
-    return given.along(axis, list(range(given.shape[axis]))[::-1])
+    operand = value_of(value)
+    axis = axis_of(-1 if dim is None else dim, operand.ndim)
+    return operand.along(axis, list(range(operand.shape[axis]))[::-1])
 
 
 FEW_ROWS = 16
@@ -626,44 +626,46 @@ def gather(src: Any, index: Any, axis: int) -> Value:
         ValueError: if the shapes differ along another dimension.
         TypeError: if the indices are not integers.
     """
-    given, places = value_of(src), value_of(index)
-    dim = axis_of(axis, given.ndim)
-    if not places.dtype.is_integer:
-        raise TypeError(f"indices are integers, not {places.dtype}")
-    if places.ndim != given.ndim or any(a != b for d, (a, b) in enumerate(zip(given.shape, places.shape)) if d != dim):
-        raise ValueError(f"gather from {given.describe()} along axis {axis} cannot take indices {places.describe()}")
-    places = places.to(element_types.int32) if places.dtype.bits < 32 else places
-    extent = given.shape[dim]
-    inside = places < extent
+    source, indices = value_of(src), value_of(index)
+    dim = axis_of(axis, source.ndim)
+    if not indices.dtype.is_integer:
+        raise TypeError(f"indices are integers, not {indices.dtype}")
+    if indices.ndim != source.ndim or any(
+        a != b for d, (a, b) in enumerate(zip(source.shape, indices.shape)) if d != dim
+    ):
+        raise ValueError(f"gather from {source.describe()} along axis {axis} cannot take indices {indices.describe()}")
+    indices = indices.to(element_types.int32) if indices.dtype.bits < 32 else indices
+    extent = source.shape[dim]
+    inside = indices < extent
     device_assert(
-        inside & (places >= 0) if places.dtype.is_signed else inside, f"gather: an index is not 0 to {extent - 1}"
+        inside & (indices >= 0) if indices.dtype.is_signed else inside, f"gather: an index is not 0 to {extent - 1}"
     )
     BUILDING.check_together("select elements")
-    if extent > FEW_ROWS and BUILDING.take_shared(given.size * max(given.dtype.bits // 8, 1)):
-        return _gathered_in_memory(given, places, dim)
+    if extent > FEW_ROWS and BUILDING.take_shared(source.size * max(source.dtype.bits // 8, 1)):
+        return _gathered_in_memory(source, indices, dim)
     # Lanes cannot index registers: each row is compared with all indices.
-    wanted = places.with_first(dim)
-    rows = given.with_first(dim)
-    found = constant(given.dtype, 0, wanted.shape)
+    moved_indices = indices.with_first(dim)
+    rows = source.with_first(dim)
+    found = constant(source.dtype, 0, moved_indices.shape)
     for k in range(extent):
-        found = where(wanted == k, rows.rows([k]).broadcast(wanted.shape), found)
-    return found.from_first(places.shape, dim)
+        found = where(moved_indices == k, rows.rows([k]).broadcast(moved_indices.shape), found)
+    return found.from_first(indices.shape, dim)
 
 
-def _gathered_in_memory(given: Value, places: Value, dim: int) -> Value:
+def _gathered_in_memory(source: Value, indices: Value, dim: int) -> Value:
     """The elements at indices along a dimension, from a copy in shared local memory."""
-    held = given.to(element_types.uint8) if given.dtype == element_types.bool_ else given
-    shape = matrix_shape(given.shape)
-    memory, numbers, stride = shared(shape, held.dtype), value_of(0, element_types.index), 1
-    for d, extent in reversed([*enumerate(given.shape)]):
-        line = tuple(extent if d == e else 1 for e in range(given.ndim))
-        along = places.to(element_types.index) if d == dim else arange(extent).reshape(line)
-        numbers, stride = numbers + along * stride, stride * extent
-    store(memory.tile(shape, at=(0,) * len(shape)), held.reshape(shape))
+    stored = source.to(element_types.uint8) if source.dtype == element_types.bool_ else source
+    shape = matrix_shape(source.shape)
+    memory, numbers, stride = shared(shape, stored.dtype), value_of(0, element_types.index), 1
+    for d, extent in reversed([*enumerate(source.shape)]):
+        line = tuple(extent if d == e else 1 for e in range(source.ndim))
+        axis_index = indices.to(element_types.index) if d == dim else arange(extent).reshape(line)
+        numbers, stride = numbers + axis_index * stride, stride * extent
+    store(memory.tile(shape, at=(0,) * len(shape)), stored.reshape(shape))
     barrier()
-    found = load(memory + numbers)
+    gathered = load(memory + numbers)
     barrier()
-    return found.to(given.dtype)
+    return gathered.to(source.dtype)
 
 
 def unpack_int4(value: Any, signed: bool = True) -> Value:
@@ -678,10 +680,10 @@ def unpack_int4(value: Any, signed: bool = True) -> Value:
     Raises:
         TypeError: for other types.
     """
-    given = value_of(value)
-    if given.dtype not in (element_types.int8, element_types.uint8):
-        raise TypeError(f"unpack_int4 needs bytes, not {given.dtype}")
-    bytes_ = given.to(element_types.integer_of(8, signed))
+    packed = value_of(value)
+    if packed.dtype not in (element_types.int8, element_types.uint8):
+        raise TypeError(f"unpack_int4 needs bytes, not {packed.dtype}")
+    bytes_ = packed.to(element_types.integer_of(8, signed))
     low = (bytes_ << 4) >> 4
     return interleave(low, bytes_ >> 4)
 
@@ -693,10 +695,10 @@ def pack_int4(value: Any) -> Value:
         TypeError: for floating-point values.
         ValueError: if the last extent is odd.
     """
-    given = value_of(value)
-    if given.dtype.kind not in ("int", "uint"):
-        raise TypeError(f"pack_int4 needs integers, not {given.dtype}")
-    if not given.shape or given.shape[-1] % 2:
-        raise ValueError(f"pack_int4 needs an even last extent, but got {given.describe()}")
-    low, high = split(given.to(element_types.uint8).reshape((*given.shape[:-1], given.shape[-1] // 2, 2)))
+    nibbles = value_of(value)
+    if nibbles.dtype.kind not in ("int", "uint"):
+        raise TypeError(f"pack_int4 needs integers, not {nibbles.dtype}")
+    if not nibbles.shape or nibbles.shape[-1] % 2:
+        raise ValueError(f"pack_int4 needs an even last extent, but got {nibbles.describe()}")
+    low, high = split(nibbles.to(element_types.uint8).reshape((*nibbles.shape[:-1], nibbles.shape[-1] // 2, 2)))
     return (low & 15) | (high << 4)

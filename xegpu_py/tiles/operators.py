@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound="Operators")
 
 
-def _operator(method: Callable[..., Any], *more: Any) -> Callable[[S, Any], S]:
+def _operator(method: Callable[..., Any], *extra_arguments: Any) -> Callable[[S, Any], S]:
     """The operator that calls a method with its operand and these arguments."""
 
     def operator(self: S, other: Any) -> S:
-        return method(self, other, *more)
+        return method(self, other, *extra_arguments)
 
     return operator
 
@@ -134,8 +134,10 @@ class Operators(Shapes):
             special = self.equals(0)
         else:
             # One comparison finds both: -1 and 0 become 0 and 1.
-            after = self._op("arith.addi", self._number(1))
-            special = self._made(arith.cmpi(arith.CmpIPredicate.ule, after.ir, self._number(1).ir), element_types.bool_)
+            divisor_plus_one = self._op("arith.addi", self._number(1))
+            special = self._made(
+                arith.cmpi(arith.CmpIPredicate.ule, divisor_plus_one.ir, self._number(1).ir), element_types.bool_
+            )
         return special, special._selected(self._number(1), self)
 
     def _floordiv(self, other: Any, swapped: bool = False) -> Self:
@@ -143,11 +145,11 @@ class Operators(Shapes):
         if a.dtype.is_float:
             return a._divmod(b)[0]
         special, divisor = b._own_rule(None if swapped else other)
-        found = a._op("arith.floordivsi" if a.dtype.is_signed else "arith.divui", divisor)
+        quotient = a._op("arith.floordivsi" if a.dtype.is_signed else "arith.divui", divisor)
         if special is None:
-            return found
+            return quotient
         # By 0 this is 0. By -1 it is -a, which wraps around.
-        return special._selected((0 - a) & b if a.dtype.is_signed else b, found)
+        return special._selected((0 - a) & b if a.dtype.is_signed else b, quotient)
 
     __floordiv__, __rfloordiv__ = _operator(_floordiv), _operator(_floordiv, True)
 
@@ -160,9 +162,9 @@ class Operators(Shapes):
         if not a.dtype.is_signed:
             return a._op("arith.remui", b)
         # Python's remainder has the divisor's sign, arith's the dividend's.
-        rest = a._op("arith.remsi", b)
-        differs = ((rest ^ b) < 0) & rest.differs(0)
-        return rest + differs.to(rest.dtype) * b
+        remainder = a._op("arith.remsi", b)
+        differs = ((remainder ^ b) < 0) & remainder.differs(0)
+        return remainder + differs.to(remainder.dtype) * b
 
     __mod__, __rmod__ = _operator(_modulo), _operator(_modulo, True)
 
@@ -175,28 +177,28 @@ class Operators(Shapes):
             wide = self.to(element_types.float32)._divmod(other.to(element_types.float32))
             return wide[0].to(self.dtype), wide[1].to(self.dtype)
         zero = self._number(0.0)
-        rest = self._op("arith.remf", other)
-        quotient = (self - rest) / other
-        above = rest.differs(0) & ((rest < 0) ^ (other < 0))
-        rest = above._selected(rest + other, rest)
-        rest = rest.equals(0)._selected(zero._op("math.copysign", other), rest)
-        quotient = above._selected(quotient - 1, quotient)
+        remainder = self._op("arith.remf", other)
+        quotient = (self - remainder) / other
+        needs_correction = remainder.differs(0) & ((remainder < 0) ^ (other < 0))
+        remainder = needs_correction._selected(remainder + other, remainder)
+        remainder = remainder.equals(0)._selected(zero._op("math.copysign", other), remainder)
+        quotient = needs_correction._selected(quotient - 1, quotient)
         down = quotient._op("math.floor")
         down = ((quotient - down) > 0.5)._selected(down + 1, down)
         exact = self / other
         down = quotient.equals(0)._selected(zero._op("math.copysign", exact), down)
-        return other.equals(0)._selected(exact, down), rest
+        return other.equals(0)._selected(exact, down), remainder
 
     def _power(self, other: Any, swapped: bool = False) -> Self:
         if isinstance(other, int) and not isinstance(other, bool) and 0 < other <= 64 and not swapped:
-            found, square, rest = None, self, other
-            while rest:
-                if rest & 1:
-                    found = square if found is None else found * square
-                rest >>= 1
-                square = square * square if rest else square
-            assert found is not None
-            return found
+            product, square, exponent = None, self, other
+            while exponent:
+                if exponent & 1:
+                    product = square if product is None else product * square
+                exponent >>= 1
+                square = square * square if exponent else square
+            assert product is not None
+            return product
         a, b = self._both(other)
         if not a.dtype.is_float:
             raise TypeError("'**' needs floating-point values, or a constant exponent of 1 to 64")
@@ -260,8 +262,8 @@ class Operators(Shapes):
         if a.dtype.is_narrow:
             a, b = a.to(element_types.float32), b.to(element_types.float32)
         if a.dtype.is_float:
-            real = f"{'U' if name == 'ne' else 'O'}{name.upper()}"
-            return a._made(arith.cmpf(arith.CmpFPredicate[real], a.ir, b.ir), element_types.bool_)
+            float_predicate = f"{'U' if name == 'ne' else 'O'}{name.upper()}"
+            return a._made(arith.cmpf(arith.CmpFPredicate[float_predicate], a.ir, b.ir), element_types.bool_)
         name = name if name in ("eq", "ne") else f"{'s' if a.dtype.is_signed else 'u'}{name}"
         return a._made(arith.cmpi(arith.CmpIPredicate[name], a.ir, b.ir), element_types.bool_)
 
@@ -331,22 +333,22 @@ class Conversions(Operators):
         target = dtype_of(dtype)
         if bitcast:
             return self.bitcast(target)
-        named = rounding if rounding is not None else fp_downcast_rounding
-        mode = _ALIASES.get(named, named)
+        rounding_name = rounding if rounding is not None else fp_downcast_rounding
+        mode = _ALIASES.get(rounding_name, rounding_name)
         if mode not in ROUNDINGS:
-            raise ValueError(f"there is no rounding {named!r}; there are {', '.join(map(repr, ROUNDINGS))}")
+            raise ValueError(f"there is no rounding {rounding_name!r}; there are {', '.join(map(repr, ROUNDINGS))}")
         if (random is not None) != (mode == "stochastic"):
-            what = "needs random=" if mode == "stochastic" else f"takes no random bits, as {mode!r} does"
-            raise TypeError(f"stochastic rounding {what}")
+            requirement = "needs random=" if mode == "stochastic" else f"takes no random bits, as {mode!r} does"
+            raise TypeError(f"stochastic rounding {requirement}")
         if mode == "stochastic":
             return self._stochastic(target, random, saturate)
         if self.dtype.is_float and target.is_integer:
-            return self._to_whole(target, "zero" if named is None else mode, saturate)
+            return self._to_whole(target, "zero" if rounding_name is None else mode, saturate)
         if self.dtype.is_float and target.is_float:
             return self._to_float(target, mode, saturate)
-        if named is not None and not target.is_float:
+        if rounding_name is not None and not target.is_float:
             raise ValueError(f"{self.dtype} becomes {target} without rounding")
-        if named is not None and mode != "nearest":
+        if rounding_name is not None and mode != "nearest":
             raise ValueError(f"{self.dtype} is rounded to {target} to nearest only; convert it to float32 first")
         return self._whole_saturated(target) if saturate else self._converted(target)
 
@@ -354,39 +356,44 @@ class Conversions(Operators):
 
     def _converted(self, to: DType) -> Self:
         """Convert as `arith` ops do: to nearest even, toward zero to integers, integers to their low bits."""
-        old = self.dtype
-        if to == old:
+        source_type = self.dtype
+        if to == source_type:
             return self._made(self.ir)
         if to.kind == "bool":
             return self.differs(0)
-        if old.is_float and to.is_float:
+        if source_type.is_float and to.is_float:
             return self._float_to_float(to)
         if to.is_float:
             # bool and index have no conversions of their own.
-            wide = self._converted({"bool": element_types.uint8, "index": element_types.int64}.get(old.kind, old))
+            wide = self._converted(
+                {"bool": element_types.uint8, "index": element_types.int64}.get(source_type.kind, source_type)
+            )
             return wide._op("arith.sitofp" if wide.dtype.is_signed else "arith.uitofp", dtype=to)
-        if old.is_float:
+        if source_type.is_float:
             through = element_types.int64 if to.kind == "index" else to
-            found = self._op("arith.fptosi" if through.is_signed else "arith.fptoui", dtype=through)
-            return found._converted(to)
-        if "index" in (old.kind, to.kind):
-            other = old if to.kind == "index" else to
-            if other.kind == "bool":
+            integers = self._op("arith.fptosi" if through.is_signed else "arith.fptoui", dtype=through)
+            return integers._converted(to)
+        if "index" in (source_type.kind, to.kind):
+            target_type = source_type if to.kind == "index" else to
+            if target_type.kind == "bool":
                 return self._converted(element_types.int64)._converted(element_types.index)
-            return self._op("arith.index_cast" if other.is_signed else "arith.index_castui", dtype=to)
-        if to.bits == old.bits:
+            return self._op("arith.index_cast" if target_type.is_signed else "arith.index_castui", dtype=to)
+        if to.bits == source_type.bits:
             return self._made(self.ir, to)
-        name = "trunci" if to.bits < old.bits else "extsi" if old.is_signed else "extui"
+        name = "trunci" if to.bits < source_type.bits else "extsi" if source_type.is_signed else "extui"
         return self._op(f"arith.{name}", dtype=to)
 
     def _float_to_float(self, to: DType) -> Self:
         """Rounded to nearest even, once."""
-        old = self.dtype
-        if to == old:
+        source_type = self.dtype
+        if to == source_type:
             return self._made(self.ir)
-        if element_types.holds_all(to, old) or (old, to) == (element_types.tfloat32, element_types.float32):
+        if element_types.holds_all(to, source_type) or (source_type, to) == (
+            element_types.tfloat32,
+            element_types.float32,
+        ):
             return self._op("arith.extf", dtype=to)
-        if old.bits == to.bits < 32:
+        if source_type.bits == to.bits < 32:
             # Neither type holds the other.
             return self._float_to_float(element_types.float32)._float_to_float(to)
         return self._op("arith.truncf", dtype=to)
@@ -401,28 +408,28 @@ class Conversions(Operators):
         if saturate or not to.infinite:
             # Directed rounding, too, stops at the greatest number of a type without infinities.
             source = source._clipped(source._number(to.most), keep_infinities=not saturate)
-        found = source._converted(to)
+        nearest = source._converted(to)
         if mode == "nearest":
-            return found
-        back = found._converted(element_types.float32)._converted(source.dtype)
+            return nearest
+        back = nearest._converted(element_types.float32)._converted(source.dtype)
         # The next number away from zero has the next integer as its bits; the first one beyond the type is infinity.
-        held = element_types.float32 if to == element_types.tfloat32 else to
-        bits = found._converted(held).bitcast(element_types.integer_of(to.bits, signed=True))
-        one = bits._number(1 << 13 if to == element_types.tfloat32 else 1)
+        storage_type = element_types.float32 if to == element_types.tfloat32 else to
+        bits = nearest._converted(storage_type).bitcast(element_types.integer_of(to.bits, signed=True))
+        ulp = bits._number(1 << 13 if to == element_types.tfloat32 else 1)
         if mode == "zero":
-            bits = (back.__abs__() > source.__abs__())._selected(bits - one, bits)
+            bits = (back.__abs__() > source.__abs__())._selected(bits - ulp, bits)
         else:
-            wrong = back < source if mode == "up" else back > source
+            rounded_past = back < source if mode == "up" else back > source
             outward = source > 0 if mode == "up" else source < 0
-            bits = wrong._selected(outward._selected(bits + one, bits - one), bits)
-        return bits.bitcast(held)._converted(to)
+            bits = rounded_past._selected(outward._selected(bits + ulp, bits - ulp), bits)
+        return bits.bitcast(storage_type)._converted(to)
 
     def _clipped(self, most: Self, keep_infinities: bool) -> Self:
         """Numbers greater in magnitude than `most` become `most` with their sign; NaN stays."""
-        beyond = abs(self) > most
+        too_great = abs(self) > most
         if keep_infinities:
-            beyond = beyond & (abs(self) != self._number(float("inf")))
-        return beyond._selected((self < 0)._selected(-most, most), self)
+            too_great = too_great & (abs(self) != self._number(float("inf")))
+        return too_great._selected((self < 0)._selected(-most, most), self)
 
     def _to_whole(self, to: DType, mode: str, saturate: bool) -> Self:
         """Floating-point numbers as integers."""
@@ -435,24 +442,24 @@ class Conversions(Operators):
             return self._converted(to)
         low, high = to.limits
         # The first number beyond the type is a power of two, which every type holds that is not narrower.
-        above = self >= self._number(float(high + 1))
-        below = self < self._number(float(low))
-        inside = ~(above | below | (self != self))
-        whole = inside._selected(self, self._number(0))._converted(to)
-        most, least = whole._number(high), whole._number(low)
-        return above._selected(most, below._selected(least, whole))
+        above_range = self >= self._number(float(high + 1))
+        below_range = self < self._number(float(low))
+        inside = ~(above_range | below_range | (self != self))
+        integers = inside._selected(self, self._number(0))._converted(to)
+        most, least = integers._number(high), integers._number(low)
+        return above_range._selected(most, below_range._selected(least, integers))
 
     def _whole_saturated(self, to: DType) -> Self:
         """Integers as numbers of another type, clamped to its range."""
         if "bool" in (self.dtype.kind, to.kind):
             return self._converted(to)
         (low, high), (least, most) = self.dtype.limits, (-int(to.most), int(to.most)) if to.is_float else to.limits
-        found = self
+        clamped = self
         if high > most:
-            found = (found > found._number(most))._selected(found._number(most), found)
+            clamped = (clamped > clamped._number(most))._selected(clamped._number(most), clamped)
         if low < least:
-            found = (found < found._number(least))._selected(found._number(least), found)
-        return found._converted(to)
+            clamped = (clamped < clamped._number(least))._selected(clamped._number(least), clamped)
+        return clamped._converted(to)
 
     def _stochastic(self, to: DType, random: Any, saturate: bool) -> Self:
         """SRND; see docs/numerics.md."""
@@ -460,19 +467,19 @@ class Conversions(Operators):
             step = self._stochastic(element_types.float16, random, saturate)
             # The second step uses other random bits than the first.
             return step._stochastic(to, random >> 13, saturate)
-        wanted = _STOCHASTIC.get((self.dtype.name, to.name))
-        if wanted is None:
-            pairs = ", ".join(f"{a} to {b}" for a, b in _STOCHASTIC)
-            raise ValueError(f"there is no stochastic rounding of {self.dtype} to {to}; there is one of {pairs}")
+        random_type = _STOCHASTIC.get((self.dtype.name, to.name))
+        if random_type is None:
+            legal_pairs = ", ".join(f"{a} to {b}" for a, b in _STOCHASTIC)
+            raise ValueError(f"there is no stochastic rounding of {self.dtype} to {to}; there is one of {legal_pairs}")
         if not isinstance(random, Conversions) or not random.dtype.is_integer:
             raise TypeError("the random bits of stochastic rounding are integers")
         source = self._clipped(self._number(to.most), keep_infinities=False) if saturate else self
-        bits = random._converted(element_types.dtype_of(wanted)).broadcast_to(self.shape)
+        bits = random._converted(element_types.dtype_of(random_type)).broadcast_to(self.shape)
         line = not self.shape
         if line:
             source, bits = source.reshape((1,)), bits.reshape((1,))
-        found = source._made(call_external("llvm.genx.srnd", source._type(source.shape, to), source.ir, bits.ir), to)
-        return found.reshape(()) if line else found
+        rounded = source._made(call_external("llvm.genx.srnd", source._type(source.shape, to), source.ir, bits.ir), to)
+        return rounded.reshape(()) if line else rounded
 
     def bitcast(self, dtype: Any) -> Self:
         """The same bits as elements of another type of the same width; tf32 has those of float32.
