@@ -64,14 +64,14 @@ _MERGED = object()
 class Compiler(Expressions):
     """Compiles one kernel, and inlines all functions that it calls."""
 
-    def __init__(self, needed: Mapping[ast.AST, Mapping[str, Any]] | None = None) -> None:
+    def __init__(self, carried_types: Mapping[ast.AST, Mapping[str, Any]] | None = None) -> None:
         """Begin a kernel.
 
         Args:
-            needed: variables that loops carry although they only assign them, with the outlines of their types.
+            carried_types: variables that loops carry although they only assign them, with the outlines of their types.
         """
         super().__init__()
-        self._needed = needed or {}
+        self._needed = carried_types or {}
         self._assigning: dict[ast.AST, bool] = {}
         self._carried: dict[str, Item] = {}
 
@@ -83,16 +83,16 @@ class Compiler(Expressions):
             if flow is Flow.ESCAPED:
                 return flow
             if flow is Flow.MAYBE:
-                rest = statements[i + 1 :]
-                return self._guarded(rest) if rest else flow
+                following_statements = statements[i + 1 :]
+                return self._guarded(following_statements) if following_statements else flow
         return Flow.NEXT
 
-    def _guarded(self, rest: Sequence[ast.stmt]) -> Flow:
+    def _guarded(self, following_statements: Sequence[ast.stmt]) -> Flow:
         """The rest of a block, executed unless a flag is set."""
-        with self._at(rest[0]):
+        with self._at(following_statements[0]):
             flags = [f for n in (BREAK, CONTINUE, RETURN) if (f := self.scope.variables.get(n, False)) is not False]
             running = ~functools.reduce(operator.or_, (value_of(f) for f in flags))
-            return self._branch(running, lambda: self._block(rest), lambda: Flow.ESCAPED)
+            return self._branch(running, lambda: self._block(following_statements), lambda: Flow.ESCAPED)
 
     def _statement(self, node: ast.stmt) -> Flow:
         with self._at(node):
@@ -107,12 +107,14 @@ class Compiler(Expressions):
         call = node.value
         assigned_to = assigned_by(call)
         if assigned_to is not None:
-            held = self._value(assigned_to)
-            if isinstance(held, Value):
+            target_value = self._value(assigned_to)
+            if isinstance(target_value, Value):
                 # The older spelling of an assignment: `x.assign(y)` is `x = y` in the type and shape of x.
                 assert isinstance(call, ast.Call)
-                (given,) = self._elements(call.args)
-                self._assign(as_store(assigned_to), value_of(given, held.dtype).broadcast(held.shape))
+                (assigned_value,) = self._elements(call.args)
+                self._assign(
+                    as_store(assigned_to), value_of(assigned_value, target_value.dtype).broadcast(target_value.shape)
+                )
                 return
         if not isinstance(call, ast.Constant):
             self._value(call)
@@ -131,51 +133,53 @@ class Compiler(Expressions):
 
     def _do_AugAssign(self, node: ast.AugAssign) -> None:
         load = ast.copy_location(as_load(node.target), node.target)
-        held, given = self._value(load), self._value(node.value)
+        old_value, operand = self._value(load), self._value(node.value)
         combine = BINARY[type(node.op)]
-        if isinstance(held, (list, dict, set)):
+        if isinstance(old_value, (list, dict, set)):
             # Other variables that hold the list see the change, as in Python.
-            self._check_changes(held, "an augmented assignment")
+            self._check_changes(old_value, "an augmented assignment")
             combine = getattr(operator, f"i{combine.__name__.rstrip('_')}")
-        self._assign(node.target, combine(held, given))
+        self._assign(node.target, combine(old_value, operand))
 
     def _assign(self, target: ast.expr, value: Any) -> None:
         if isinstance(target, ast.Name):
             self.scope.variables[target.id] = value
         elif isinstance(target, (ast.Tuple, ast.List)):
-            parts = self._unpacked(target, value)
-            for part, one in zip(target.elts, parts):
-                self._assign(part.value if isinstance(part, ast.Starred) else part, one)
+            elements = self._unpacked(target, value)
+            for element_target, element in zip(target.elts, elements):
+                self._assign(
+                    element_target.value if isinstance(element_target, ast.Starred) else element_target, element
+                )
         elif isinstance(target, ast.Subscript):
-            held, key = self._value(target.value), self._key(target.slice)
-            if isinstance(held, Value):
+            container, key = self._value(target.value), self._key(target.slice)
+            if isinstance(container, Value):
                 self._fail(
-                    f"elements of {described(held)} cannot be assigned in a kernel",
+                    f"elements of {described(container)} cannot be assigned in a kernel",
                     "where(mask, value, x) replaces some",
                 )
-            if not isinstance(held, (Array, list, dict)):
-                self._fail(f"elements of {described(held)} cannot be assigned in a kernel")
-            if not isinstance(held, Array):
-                self._check_key(held, key)
-                if not self._containers.carries(held, key):
-                    self._check_changes(held, "an assignment of an element")
-            held[key] = value
+            if not isinstance(container, (Array, list, dict)):
+                self._fail(f"elements of {described(container)} cannot be assigned in a kernel")
+            if not isinstance(container, Array):
+                self._check_key(container, key)
+                if not self._containers.carries(container, key):
+                    self._check_changes(container, "an assignment of an element")
+            container[key] = value
         else:
             self._fail(f"{title(target)} cannot be assigned in a kernel")
 
     def _unpacked(self, target: ast.Tuple | ast.List, value: Any) -> list[Any]:
-        parts = list(self._items(value, "unpacked"))
+        elements = list(self._items(value, "unpacked"))
         starred = [i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)]
-        wanted = len(target.elts)
+        target_count = len(target.elts)
         if starred:
-            at, extra = starred[0], len(parts) - wanted + 1
+            at, extra = starred[0], len(elements) - target_count + 1
             if extra < 0:
-                self._fail(f"not enough values to unpack (expected at least {wanted - 1}, got {len(parts)})")
-            return [*parts[:at], parts[at : at + extra], *parts[at + extra :]]
-        if len(parts) != wanted:
-            few = "not enough" if len(parts) < wanted else "too many"
-            self._fail(f"{few} values to unpack (expected {wanted}, got {len(parts)})")
-        return parts
+                self._fail(f"not enough values to unpack (expected at least {target_count - 1}, got {len(elements)})")
+            return [*elements[:at], elements[at : at + extra], *elements[at + extra :]]
+        if len(elements) != target_count:
+            few = "not enough" if len(elements) < target_count else "too many"
+            self._fail(f"{few} values to unpack (expected {target_count}, got {len(elements)})")
+        return elements
 
     def _do_FunctionDef(self, node: ast.FunctionDef) -> None:
         if node.decorator_list:
@@ -187,14 +191,14 @@ class Compiler(Expressions):
         if dynamic(condition):
             self._fail("an assertion of a kernel must be known at compile time")
         if not condition:
-            shown = self._value(node.msg) if node.msg else ast.unparse(node.test)
-            self._fail(f"assertion failed: {shown}")
+            message = self._value(node.msg) if node.msg else ast.unparse(node.test)
+            self._fail(f"assertion failed: {message}")
 
     def _do_Return(self, node: ast.Return) -> Flow:
         if node.value is not None:
             value = self._value(node.value)
             self.scope.variables[RESULT] = value.value if isinstance(value, Product) else value
-        elif any(isinstance(inner, ast.Return) and inner.value for inner in ast.walk(self.scope.code.node)):
+        elif any(isinstance(statement, ast.Return) and statement.value for statement in ast.walk(self.scope.code.node)):
             self.scope.variables[RESULT] = None
         self.scope.variables[RETURN] = True
         return Flow.ESCAPED
@@ -217,144 +221,156 @@ class Compiler(Expressions):
 
     def _branch(self, condition: Value, yes: Callable[[], Flow], no: Callable[[], Flow]) -> Flow:
         """Compile both sides of a condition that is known only at run time, and merge their variables."""
-        before, contents = dict(self.scope.variables), self._containers.contents()
+        variables_before, contents = dict(self.scope.variables), self._containers.contents()
         items: dict[str, Item] = {}
-        reached = {id(handle): handle for handle in BUILDING.handles}
-        old = {key: handle.ir for key, handle in reached.items()}
+        live_handles = {id(handle): handle for handle in BUILDING.handles}
+        handle_ir = {key: handle.ir for key, handle in live_handles.items()}
         draft = scf.IfOp(condition.ir, has_else=True)
-        sides = []
+        branches = []
         for block, run in ((draft.then_block, yes), (draft.else_block, no)):
-            self.scope.variables = dict(before)
+            self.scope.variables = dict(variables_before)
             with self._inside(block):
                 flow = run()
             for name, item in self._containers.changes(contents, self._scopes[::-1]).items():
                 self.scope.variables[name] = item.get()
                 items[name] = item
             self._containers.restore(contents)
-            places = {key: handle.ir for key, handle in reached.items()}
-            sides.append((flow, self.scope.variables, places, block))
-            for key, handle in reached.items():
-                handle.ir = old[key]
-        (first, left, left_places, _), (second, right, right_places, _) = sides
+            handle_values = {key: handle.ir for key, handle in live_handles.items()}
+            branches.append((flow, self.scope.variables, handle_values, block))
+            for key, handle in live_handles.items():
+                handle.ir = handle_ir[key]
+        (then_flow, then_variables, left_places, _), (else_flow, else_variables, right_places, _) = branches
         for name, item in items.items():
-            left.setdefault(name, item.get())
-            right.setdefault(name, item.get())
+            then_variables.setdefault(name, item.get())
+            else_variables.setdefault(name, item.get())
         merged: dict[str, Any] = {}
         pairs: list[tuple[list[mlir.Value], list[mlir.Value]]] = []
         pending: list[tuple[str, Tree, int]] = []
-        for name in dict.fromkeys((*left, *right)):
-            made = self._merge(name, left, right, (first, second), (draft.then_block, draft.else_block))
-            if isinstance(made, tuple) and made and made[0] is _MERGED:
-                tree, other = made[1], made[2]
+        for name in dict.fromkeys((*then_variables, *else_variables)):
+            merged_variable = self._merge(
+                name, then_variables, else_variables, (then_flow, else_flow), (draft.then_block, draft.else_block)
+            )
+            if isinstance(merged_variable, tuple) and merged_variable and merged_variable[0] is _MERGED:
+                tree, else_tree = merged_variable[1], merged_variable[2]
                 pending.append((name, tree, len(tree.values)))
-                pairs.append((tree.values, other.values))
+                pairs.append((tree.values, else_tree.values))
             else:
-                merged[name] = made
-        moved = [key for key in reached if left_places[key] != right_places[key] or left_places[key] != old[key]]
-        ours = [v for mine, _ in pairs for v in mine] + [left_places[key] for key in moved]
-        theirs = [v for _, others in pairs for v in others] + [right_places[key] for key in moved]
+                merged[name] = merged_variable
+        changed_handles = [
+            key for key in live_handles if left_places[key] != right_places[key] or left_places[key] != handle_ir[key]
+        ]
+        ours = [v for then_value, _ in pairs for v in then_value] + [left_places[key] for key in changed_handles]
+        else_yields = [v for _, else_values in pairs for v in else_values] + [
+            right_places[key] for key in changed_handles
+        ]
         op = scf.IfOp(condition.ir, [v.type for v in ours], has_else=True)
         for block, drafted, yielded in (
             (op.then_block, draft.then_block, ours),
-            (op.else_block, draft.else_block, theirs),
+            (op.else_block, draft.else_block, else_yields),
         ):
             with mlir.InsertionPoint(block):
-                end = scf.YieldOp(yielded)
-            for inner in list(drafted.operations):
-                inner.operation.move_before(end.operation)
+                yield_op = scf.YieldOp(yielded)
+            for drafted_op in list(drafted.operations):
+                drafted_op.operation.move_before(yield_op.operation)
         draft.operation.erase()
         results = iter(op.results)
         for name, tree, count in pending:
             merged[name] = tree.rebuilt([next(results) for _ in range(count)])
-        for key in moved:
-            reached[key].ir = next(results)
+        for key in changed_handles:
+            live_handles[key].ir = next(results)
         for name, item in items.items():
             element = merged.pop(name)
             if isinstance(element, Undefined):
                 raise TypeError(f"'{name}' {element.why}")
             item.set(element)
         self.scope.variables = merged
-        if first is second:
-            return first
+        if then_flow is else_flow:
+            return then_flow
         return Flow.MAYBE
 
     def _merge(
         self,
         name: str,
-        left: dict[str, Any],
-        right: dict[str, Any],
+        then_variables: dict[str, Any],
+        else_variables: dict[str, Any],
         flows: tuple[Flow, Flow],
         blocks: tuple[mlir.Block, mlir.Block],
     ) -> Any:
         """Merge a variable of both sides: unchanged, SSA values to yield (`_MERGED`), or undefined."""
         absent = Undefined("is assigned in one branch only")
         flag = name in (BREAK, CONTINUE, RETURN)
-        a, b = left.get(name, False if flag else absent), right.get(name, False if flag else absent)
+        a, b = then_variables.get(name, False if flag else absent), else_variables.get(name, False if flag else absent)
         if a is b:
             return a
         if isinstance(a, Undefined) and isinstance(b, Undefined):
             return a
         if isinstance(a, Undefined) or isinstance(b, Undefined):
             # After an escape nothing reads the variable: any value of its type will do.
-            missing = 0 if isinstance(a, Undefined) else 1
-            present = b if missing == 0 else a
-            if name != RESULT and flows[missing] is Flow.NEXT:
+            undefined_side = 0 if isinstance(a, Undefined) else 1
+            present = b if undefined_side == 0 else a
+            if name != RESULT and flows[undefined_side] is Flow.NEXT:
                 return absent
-            with mlir.InsertionPoint(blocks[missing]):
+            with mlir.InsertionPoint(blocks[undefined_side]):
                 dummy = filler(present, absent)
             if dummy is absent:
                 return absent
-            a, b = (dummy, b) if missing == 0 else (a, dummy)
+            a, b = (dummy, b) if undefined_side == 0 else (a, dummy)
         if not dynamic(a) and not dynamic(b) and type(a) is type(b) and same(a, b):
             return a
         a, b = self._joined(a, b, blocks)
-        one, other = Tree(a), Tree(b)
-        if not one.agrees(other):
-            one, other = Tree(a, arrays=True), Tree(b, arrays=True)
-        if not one.has_types_of(other) or not one.agrees(other) or not one.values:
+        then_tree, else_tree = Tree(a), Tree(b)
+        if not then_tree.agrees(else_tree):
+            then_tree, else_tree = Tree(a, arrays=True), Tree(b, arrays=True)
+        if not then_tree.has_types_of(else_tree) or not then_tree.agrees(else_tree) or not then_tree.values:
             if name == RESULT:
                 raise TypeError(f"the function returns {described(a)} in one case and {described(b)} in another")
             return Undefined(f"is {described(a)} in one branch and {described(b)} in the other")
-        return _MERGED, one, other
+        return _MERGED, then_tree, else_tree
 
     def _joined(self, a: Any, b: Any, blocks: tuple[mlir.Block, mlir.Block]) -> tuple[Any, Any]:
         """Convert numbers and values of two sides to one type, if one of their types holds the other."""
         if isinstance(a, (tuple, list)) and type(a) is type(b) and len(a) == len(b) and not hasattr(a, "_fields"):
-            pairs = [self._joined(x, y, blocks) for x, y in zip(a, b)]
-            return type(a)(x for x, _ in pairs), type(a)(y for _, y in pairs)
-        sides = [v.value if isinstance(v, Product) else v for v in (a, b)]
-        numbers = [isinstance(v, (bool, int, float, np.generic)) for v in sides]
-        if not all(n or isinstance(v, Value) for n, v in zip(numbers, sides)):
+            joined_elements = [self._joined(x, y, blocks) for x, y in zip(a, b)]
+            return type(a)(x for x, _ in joined_elements), type(a)(y for _, y in joined_elements)
+        operands = [v.value if isinstance(v, Product) else v for v in (a, b)]
+        numbers = [isinstance(v, (bool, int, float, np.generic)) for v in operands]
+        if not all(n or isinstance(v, Value) for n, v in zip(numbers, operands)):
             return a, b
-        kinds = [element_types.of_scalar(v) if n else v.dtype for n, v in zip(numbers, sides)]
-        if all(numbers) and kinds[0] == kinds[1] and same(a, b):
+        dtypes = [element_types.of_scalar(v) if n else v.dtype for n, v in zip(numbers, operands)]
+        if all(numbers) and dtypes[0] == dtypes[1] and same(a, b):
             return a, b
-        if kinds[0] == kinds[1] or (numbers[0] == numbers[1] and not all(k.is_integer for k in kinds)):
-            wanted = (
-                kinds if not all(numbers) else [element_types.promote(*kinds)] * 2 if kinds[0] != kinds[1] else kinds
+        if dtypes[0] == dtypes[1] or (numbers[0] == numbers[1] and not all(k.is_integer for k in dtypes)):
+            joined_dtypes = (
+                dtypes
+                if not all(numbers)
+                else [element_types.promote(*dtypes)] * 2
+                if dtypes[0] != dtypes[1]
+                else dtypes
             )
         elif numbers[0] != numbers[1]:
-            known = numbers.index(True)
-            wanted = [element_types.with_scalar(kinds[1 - known], sides[known])] * 2
+            constant_side = numbers.index(True)
+            joined_dtypes = [element_types.with_scalar(dtypes[1 - constant_side], operands[constant_side])] * 2
         else:
-            wanted = [element_types.promote(*kinds)] * 2
-        shapes = [() if n else v.shape for n, v in zip(numbers, sides)]
-        made: list[Value] = []
-        for block, side, dtype, shape in zip(blocks, sides, wanted, shapes[::-1]):
+            joined_dtypes = [element_types.promote(*dtypes)] * 2
+        shapes = [() if n else v.shape for n, v in zip(numbers, operands)]
+        converted_values: list[Value] = []
+        for block, operand, dtype, shape in zip(blocks, operands, joined_dtypes, shapes[::-1]):
             with mlir.InsertionPoint(block):
-                made.append(side.to(dtype) if isinstance(side, Value) else constant(dtype, side, shape))
-        return made[0], made[1]
+                converted_values.append(
+                    operand.to(dtype) if isinstance(operand, Value) else constant(dtype, operand, shape)
+                )
+        return converted_values[0], converted_values[1]
 
     # Loops.
 
     @contextmanager
     def _own_flags(self) -> Iterator[None]:
         """Hide the `break` and `continue` flags of the surrounding loop."""
-        outer = {n: self.scope.variables.pop(n) for n in (BREAK, CONTINUE) if n in self.scope.variables}
+        outer_flags = {n: self.scope.variables.pop(n) for n in (BREAK, CONTINUE) if n in self.scope.variables}
         yield
         for name in (BREAK, CONTINUE):
             self.scope.variables.pop(name, None)
-        self.scope.variables.update(outer)
+        self.scope.variables.update(outer_flags)
 
     def _do_For(self, node: ast.For) -> Flow:
         over = self._value(node.iter)
@@ -375,9 +391,9 @@ class Compiler(Expressions):
             continued = variables.pop(CONTINUE, False)
             if flow is Flow.ESCAPED and continued is False:
                 return flow
-            left = [f for n in (BREAK, RETURN) if isinstance(f := variables.get(n), Value)]
-            if left:
-                running = ~functools.reduce(operator.or_, left)
+            exit_flags = [f for n in (BREAK, RETURN) if isinstance(f := variables.get(n), Value)]
+            if exit_flags:
+                running = ~functools.reduce(operator.or_, exit_flags)
                 return self._branch(running, lambda: self._unrolled(node, items), lambda: Flow.ESCAPED)
         return Flow.NEXT
 
@@ -387,38 +403,38 @@ class Compiler(Expressions):
         Args:
             broke: whether `break` left the loop, known at compile time or not.
         """
-        left = self.scope.variables.get(RETURN, False)
-        flow = Flow.MAYBE if isinstance(left, Value) else Flow.ESCAPED if left is True else Flow.NEXT
+        returned = self.scope.variables.get(RETURN, False)
+        flow = Flow.MAYBE if isinstance(returned, Value) else Flow.ESCAPED if returned is True else Flow.NEXT
         if flow is Flow.ESCAPED or broke is True or not node.orelse:
             return flow
-        stopped = [f for f in (broke, left) if isinstance(f, Value)]
+        stopped = [f for f in (broke, returned) if isinstance(f, Value)]
         if not stopped:
             return self._block(node.orelse)
         completed = ~functools.reduce(operator.or_, stopped)
-        inner = self._branch(completed, lambda: self._block(node.orelse), lambda: Flow.NEXT)
-        return flow if inner is Flow.NEXT else Flow.MAYBE
+        else_flow = self._branch(completed, lambda: self._block(node.orelse), lambda: Flow.NEXT)
+        return flow if else_flow is Flow.NEXT else Flow.MAYBE
 
     def _loop(self, node: ast.For, over: Loop) -> Flow:
         """Compile a loop that runs at run time."""
         if isinstance(over.step, int) and over.step > 0:
             start, stop, step = (self._bound(b) for b in (over.start, over.stop, over.step))
-            first: Value | None = None
+            lower_bound: Value | None = None
         else:
             # scf.for counts up: for other steps it counts iterations.
-            first, last, stride = (self._bound(b) for b in (over.start, over.stop, over.step))
-            count = iterations(first, last, stride, over.step)
+            lower_bound, upper_bound, stride = (self._bound(b) for b in (over.start, over.stop, over.step))
+            count = iterations(lower_bound, upper_bound, stride, over.step)
             start, stop, step = self._bound(0), count, self._bound(1)
 
-        def element(place: Value) -> Value:
-            return place if first is None else first + place * stride
+        def element(counter: Value) -> Value:
+            return counter if lower_bound is None else lower_bound + counter * stride
 
         self._leave_others(node.target)
         numbers = (over.start, over.stop, over.step)
         runs = all(isinstance(n, (int, np.integer)) for n in numbers) and len(range(*map(int, numbers))) > 0
         self._assigning[node] = runs
-        for name, kinds in self._needed.get(node, {}).items():
+        for name, type_outline in self._needed.get(node, {}).items():
             # A statement after the loop reads this variable. The loop runs, so that nothing reads the zero.
-            self.scope.variables[name] = filled(kinds)
+            self.scope.variables[name] = filled(type_outline)
         if escapes(node.body):
             return self._while(node, None, (start, stop, step, element))
         with self._own_flags():
@@ -429,12 +445,12 @@ class Compiler(Expressions):
         """Make a loop's counter undefined if it held another type before: the loop may run zero times."""
         variables = self.scope.variables
         for name in assigned([target]):
-            old = variables.get(name)
-            number = isinstance(old, int) and not isinstance(old, bool)
-            if isinstance(old, Value):
-                number = not old.shape and element_types.holds_all(element_types.index, old.dtype)
-            if name in variables and not number and not isinstance(old, Undefined):
-                variables[name] = Undefined(f"is {described(old)} before the loop, and its counter afterwards")
+            old_value = variables.get(name)
+            number = isinstance(old_value, int) and not isinstance(old_value, bool)
+            if isinstance(old_value, Value):
+                number = not old_value.shape and element_types.holds_all(element_types.index, old_value.dtype)
+            if name in variables and not number and not isinstance(old_value, Undefined):
+                variables[name] = Undefined(f"is {described(old_value)} before the loop, and its counter afterwards")
 
     def _absent(self, node: ast.For | ast.While, name: str, value: Any) -> Undefined:
         """A variable after the only loop that assigns it.
@@ -447,12 +463,12 @@ class Compiler(Expressions):
         always = isinstance(node, ast.For) and name in assigned([node.target])
         if not always and (escapes(node.body) or escapes(node.body, ast.Continue)):
             return Undefined("is assigned only in a loop, which may be left before")
-        kinds = outline(value)
+        type_outline = outline(value)
         if not self._assigning.get(node):
             return Undefined("is assigned only in a loop, which may not run at all")
-        if not can_be_filled(kinds):
+        if not can_be_filled(type_outline):
             return Undefined(f"is {described(value)} in a loop, which does not carry it")
-        return Undefined("", node, kinds)
+        return Undefined("", node, type_outline)
 
     def _bound(self, bound: Any) -> Value:
         if isinstance(bound, float) or (isinstance(bound, Value) and (bound.shape or not bound.dtype.is_integer)):
@@ -475,11 +491,11 @@ class Compiler(Expressions):
         return LoopState(self._scopes, names, items, self._containers, BUILDING.handles, absent)
 
     def _try_for(
-        self, node: ast.For, start: Value, stop: Value, step: Value, element: Callable[[Value], Value], ahead: bool
+        self, node: ast.For, start: Value, stop: Value, step: Value, element: Callable[[Value], Value], load_ahead: bool
     ) -> None:
         state = self._state(node, [node.target, *node.body])
         loop = scf.ForOp(start.ir, stop.ir, step.ir, state.initial)
-        if ahead:
+        if load_ahead:
             loop.operation.attributes[LOAD_AHEAD] = mlir.UnitAttr.get()
         with self._inside(loop.body):
             state.enter(loop.inner_iter_args)
@@ -488,10 +504,14 @@ class Compiler(Expressions):
             self.scope.variables.pop(CONTINUE, None)
             yielded = state.leave(loop.operation)
             scf.YieldOp(yielded)
-        kept = [i for i, (old, new) in enumerate(zip(loop.inner_iter_args, yielded)) if old != new]
-        if len(kept) != len(yielded):
-            loop = drop_loop_carried(loop, kept)
-        state.finish(kept, loop.results)
+        carried_indices = [
+            i
+            for i, (before_iteration, after_iteration) in enumerate(zip(loop.inner_iter_args, yielded))
+            if before_iteration != after_iteration
+        ]
+        if len(carried_indices) != len(yielded):
+            loop = drop_loop_carried(loop, carried_indices)
+        state.finish(carried_indices, loop.results)
 
     def _do_While(self, node: ast.While) -> Flow:
         test = node.test
@@ -501,7 +521,7 @@ class Compiler(Expressions):
         # What follows an endless loop is never executed.
         return flow if not isinstance(test, ast.Constant) or escapes(node.body, ast.Break) else Flow.ESCAPED
 
-    def _while(self, node: ast.For | ast.While, test: ast.expr | None, counted: Any) -> Flow:
+    def _while(self, node: ast.For | ast.While, test: ast.expr | None, counted_range: Any) -> Flow:
         """Compile a `while` loop, or a `for` loop with `break` or `return`: it runs while no flag is set."""
         broke: Any = False
         with self._own_flags():
@@ -512,52 +532,52 @@ class Compiler(Expressions):
                 hidden |= {RESULT: variables[RESULT]} if RESULT in variables else {}
             # Compiling the body gives the type of its return value; it is compiled again to carry this value.
             while True:
-                before = dict(self.scope.variables)
+                variables_before = dict(self.scope.variables)
                 for name, value in hidden.items():
                     self.scope.variables[name] = promoted(value() if callable(value) else value)
-                build = functools.partial(self._try_while, node, test, counted, list(hidden))
-                found = self._until_types_agree(build)
-                if not isinstance(found, dict):
+                build = functools.partial(self._try_while, node, test, counted_range, list(hidden))
+                hidden_carries = self._until_types_agree(build)
+                if not isinstance(hidden_carries, dict):
                     break
-                self.scope.variables = before
-                hidden |= found
+                self.scope.variables = variables_before
+                hidden |= hidden_carries
             broke = self.scope.variables.get(BREAK, False)
         return self._left(node, broke)
 
     def _try_while(
-        self, node: ast.For | ast.While, test: ast.expr | None, counted: Any, hidden: list[str]
+        self, node: ast.For | ast.While, test: ast.expr | None, counted_range: Any, hidden: list[str]
     ) -> Flow | dict[str, Any]:
         """Build the loop, or give the further hidden variables that it must carry."""
         head = test if isinstance(node, ast.While) else node.target
         assert head is not None
         scope = self.scope
-        places: list[mlir.Value] = []
-        if counted:
-            start, stop, step, element = counted
-            places = [start.ir]
+        handle_values: list[mlir.Value] = []
+        if counted_range:
+            start, stop, step, element = counted_range
+            handle_values = [start.ir]
         state = self._state(node, [head, *node.body], hidden)
-        initial = [*places, *state.initial]
-        kinds = [v.type for v in initial]
-        loop = scf.WhileOp(kinds, initial)
+        initial = [*handle_values, *state.initial]
+        carried_types = [v.type for v in initial]
+        loop = scf.WhileOp(carried_types, initial)
         where = mlir.Location.current
-        before = loop.before.blocks.append(*kinds, arg_locs=[where] * len(kinds))
-        after = loop.after.blocks.append(*kinds, arg_locs=[where] * len(kinds))
-        with self._inside(before):
-            arguments = list(before.arguments)
-            state.enter(arguments[len(places) :])
-            if counted:
+        before_block = loop.before.blocks.append(*carried_types, arg_locs=[where] * len(carried_types))
+        after_block = loop.after.blocks.append(*carried_types, arg_locs=[where] * len(carried_types))
+        with self._inside(before_block):
+            arguments = list(before_block.arguments)
+            state.enter(arguments[len(handle_values) :])
+            if counted_range:
                 condition: Any = Value(arith.cmpi(arith.CmpIPredicate.slt, arguments[0], stop.ir), element_types.bool_)
             else:
                 assert test is not None
                 condition = self._stopping(hidden, lambda: self._condition(test))
-            if counted and hidden:
+            if counted_range and hidden:
                 condition = condition & ~self._flag(hidden)
             yielded = state.leave(loop.operation)
-            scf.ConditionOp(value_of(condition).ir, [*arguments[: len(places)], *yielded])
-        with self._inside(after):
-            arguments = list(after.arguments)
-            state.enter(arguments[len(places) :])
-            if counted:
+            scf.ConditionOp(value_of(condition).ir, [*arguments[: len(handle_values)], *yielded])
+        with self._inside(after_block):
+            arguments = list(after_block.arguments)
+            state.enter(arguments[len(handle_values) :])
+            if counted_range:
                 assert isinstance(node, ast.For)
                 self._assign(node.target, element(Value(arguments[0], element_types.index)))
             self._block(node.body)
@@ -569,9 +589,9 @@ class Compiler(Expressions):
                 state.erase(loop.operation)
                 return {RESULT: lambda: filled(shape)}
             yielded = state.leave(loop.operation)
-            following = [] if not counted else [arith.addi(arguments[0], step.ir)]
-            scf.YieldOp([*following, *yielded])
-        state.finish(list(range(len(yielded))), list(loop.results)[len(places) :])
+            next_counter = [] if not counted_range else [arith.addi(arguments[0], step.ir)]
+            scf.YieldOp([*next_counter, *yielded])
+        state.finish(list(range(len(yielded))), list(loop.results)[len(handle_values) :])
         return Flow.NEXT
 
     def _flag(self, hidden: Sequence[str]) -> Value:
@@ -595,31 +615,35 @@ class Compiler(Expressions):
 
         Elements of lists and dictionaries that it assigns are carried when it is built again.
         """
-        before = dict(self.scope.variables)
-        changed: dict[str, Any] = {}
+        variables_before = dict(self.scope.variables)
+        changed_types: dict[str, Any] = {}
         items: dict[str, Item] = {}
         while True:
             self._carried = items
-            self.scope.variables = dict(before)
-            for name, kinds in changed.items():
-                self.scope.variables[name] = in_types(before[name], kinds)
+            self.scope.variables = dict(variables_before)
+            for name, type_outline in changed_types.items():
+                self.scope.variables[name] = in_types(variables_before[name], type_outline)
             try:
                 return build()
             except NotLoopCarried as e:
                 e.erase()
                 items |= e.items
-                before |= {name: item.get() for name, item in e.items.items()}
+                variables_before |= {name: item.get() for name, item in e.items.items()}
             except LoopTypeChanged as e:
                 e.erase()
-                self.scope.variables = before
-                wanted = outline(e.now)
-                kept = isinstance(e.now, Undefined) or e.name in items
-                if not kept and not (can_be_filled(wanted) and dynamic(before[e.name])):
+                self.scope.variables = variables_before
+                new_outline = outline(e.now)
+                stays_converted = isinstance(e.now, Undefined) or e.name in items
+                if not stays_converted and not (can_be_filled(new_outline) and dynamic(variables_before[e.name])):
                     # An object that is known at compile time, such as a function or a tile: the variable can be
                     # assigned again in each iteration, but not carried to the next one.
-                    changed.pop(e.name, None)
-                    before[e.name] = Undefined(e.why)
+                    changed_types.pop(e.name, None)
+                    variables_before[e.name] = Undefined(e.why)
                     continue
-                if e.name in changed or isinstance(e.now, Undefined) or not fits_types(before[e.name], wanted):
+                if (
+                    e.name in changed_types
+                    or isinstance(e.now, Undefined)
+                    or not fits_types(variables_before[e.name], new_outline)
+                ):
                     raise e.error from None
-                changed[e.name] = wanted
+                changed_types[e.name] = new_outline

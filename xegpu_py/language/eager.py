@@ -70,20 +70,22 @@ def run(
         DiagnosticError: at the line of an op that cannot be evaluated.
         Exception: any exception that the function raises.
     """
-    size, own = extent(grid, "grid"), extent(1 if block is None else block, "block")
+    size, block_extent = extent(grid, "grid"), extent(1 if block is None else block, "block")
     memory = Memory("global memory", BASE)
-    meaning = PythonSemantics()
-    rewritten = meaning.function(function)
+    python_semantics = PythonSemantics()
+    rewritten = python_semantics.function(function)
 
-    def body(given: Sequence[mlir.Value]) -> None:
-        if rewritten(**make(given)) is not None:
+    def body(kernel_values: Sequence[mlir.Value]) -> None:
+        if rewritten(**make(kernel_values)) is not None:
             raise TypeError(NO_RESULT)
 
     try:
         with Context() as context, mlir.Location.unknown(), np.errstate(all="ignore"):
             values = bind([mlir.Type.parse(t) for t in types], arguments, memory, names=names)
             scratch = _Scratch(function.__name__, types)
-            launch = Launch(Function(scratch.func), size, own, 1, 1, False, model, values, memory, built_apart=True)
+            launch = Launch(
+                Function(scratch.func), size, block_extent, 1, 1, False, model, values, memory, built_apart=True
+            )
             for number in range(math.prod(size)):
                 group = Workgroup(launch, place_in(launch.grid, number))
                 name = function.__name__
@@ -94,11 +96,11 @@ def run(
         raise
 
 
-def _from_one(found: Diagnostic) -> Diagnostic:
+def _from_one(diagnostic: Diagnostic) -> Diagnostic:
     """A diagnostic whose columns count from 1: those of Python's frames, at which ops are built, count from 0."""
-    where = found.position
+    where = diagnostic.position
     where = structs.replace(where, column=where.column + 1) if where.line else where
-    return structs.replace(found, position=where, notes=tuple(map(_from_one, found.notes)))
+    return structs.replace(diagnostic, position=where, notes=tuple(map(_from_one, diagnostic.notes)))
 
 
 class _Scratch:
@@ -110,9 +112,9 @@ class _Scratch:
             with build.kernel(name, *types) as self.arguments:
                 self.block = mlir.InsertionPoint.current.block
             with build.kernel(f"{name}_done"):
-                done = mlir.InsertionPoint.current.block
+                scratch_block = mlir.InsertionPoint.current.block
         self.func = self.block.owner.operation
-        self.end, self.done = (list(b.operations)[-1] for b in (self.block, done))
+        self.end, self.done = (list(b.operations)[-1] for b in (self.block, scratch_block))
 
 
 class Session:
@@ -196,7 +198,7 @@ class _ThreadTeam:
         threads: dict[int, threading.Thread] = {}
         try:
             while True:
-                moved = False
+                progress = False
                 for subgroup in list(self._group.subgroups):
                     number = subgroup.number
                     if self._group.launch.whole and number:
@@ -211,7 +213,7 @@ class _ThreadTeam:
                     else:
                         self._resume[number].release()
                     self._paused.acquire()
-                    moved = True
+                    progress = True
                     if self._failure is not None:
                         raise self._failure
                     if number not in self._waits:
@@ -219,7 +221,7 @@ class _ThreadTeam:
                 alive = [s for s in self._group.subgroups if (t := threads.get(s.number)) and t.is_alive()]
                 if not alive:
                     return None
-                if not moved:
+                if not progress:
                     self._group.report_deadlock(alive)
         finally:
             self._failure = self._failure or _Stopped()
@@ -281,16 +283,16 @@ class PythonSemantics:
     def __init__(self) -> None:
         self._rewritten: dict[FunctionType, FunctionType] = {}
         self._codes: set[CodeType] = set()
-        self._replacements = {made: f for made, f in replacements().items() if made not in NUMBERS}
+        self._replacements = {replacement: f for replacement, f in replacements().items() if replacement not in NUMBERS}
 
     def function(self, function: FunctionType) -> FunctionType:
         """The rewritten form of a function."""
         if function.__code__ in self._codes:
             return function
         if function not in self._rewritten:
-            made = _rewritten(function, self)
-            self._codes.update(_codes(made.__code__))
-            self._rewritten[function] = made
+            rewritten = _rewritten(function, self)
+            self._codes.update(_codes(rewritten.__code__))
+            self._rewritten[function] = rewritten
         return self._rewritten[function]
 
     def called(self, function: Any) -> Any:
@@ -320,37 +322,40 @@ class PythonSemantics:
     def _with_functions(self, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
         """Call a function of the language with the rewritten forms of the functions among its arguments."""
 
-        def meant(given: Any) -> Any:
-            return self.called(given) if callable(given) and not isinstance(given, type) else given
+        def meant(argument: Any) -> Any:
+            return self.called(argument) if callable(argument) and not isinstance(argument, type) else argument
 
-        return function(*map(meant, args), **{name: meant(given) for name, given in keywords.items()})
+        return function(*map(meant, args), **{name: meant(keyword_value) for name, keyword_value in keywords.items()})
 
     @staticmethod
-    def inverse(found: Any) -> Any:
+    def inverse(operand: Any) -> Any:
         """`not`."""
-        truth = truth_of(found)
+        truth = truth_of(operand)
         return ~truth if isinstance(truth, Value) else not truth
 
-    def lazy(self, all_needed: bool, *parts: Callable[[], Any]) -> Any:
+    def lazy(self, all_needed: bool, *operands: Callable[[], Any]) -> Any:
         """`and` and `or`."""
-        first = parts[0]()
-        if len(parts) == 1:
-            return first
-        truth = truth_of(first)
+        first_operand = operands[0]()
+        if len(operands) == 1:
+            return first_operand
+        truth = truth_of(first_operand)
         if not isinstance(truth, Value):
-            return self.lazy(all_needed, *parts[1:]) if truth == all_needed else first
-        return promoted(first if bool(truth) != all_needed else self.lazy(all_needed, *parts[1:]))
+            return self.lazy(all_needed, *operands[1:]) if truth == all_needed else first_operand
+        return promoted(first_operand if bool(truth) != all_needed else self.lazy(all_needed, *operands[1:]))
 
     @staticmethod
-    def compared(*parts: Any) -> Any:
+    def compared(*operands_and_names: Any) -> Any:
         """A chain of comparisons: operands, and between them the names of operators."""
-        return conjunction(_BY_NAME[name](a, b) for a, name, b in zip(parts[::2], parts[1::2], parts[2::2]))
+        return conjunction(
+            _BY_NAME[name](a, b)
+            for a, name, b in zip(operands_and_names[::2], operands_and_names[1::2], operands_and_names[2::2])
+        )
 
     def chosen(self, condition: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
         """`a if c else b`."""
         truth = truth_of(condition)
-        found = yes() if truth else no()
-        return promoted(found) if isinstance(truth, Value) else found
+        selected = yes() if truth else no()
+        return promoted(selected) if isinstance(truth, Value) else selected
 
     @staticmethod
     def iterated(over: Any) -> Iterable[Any]:
@@ -377,19 +382,19 @@ class PythonSemantics:
     promoted = staticmethod(promoted)
 
     @staticmethod
-    def promote_item(held: Any, *keys: Any) -> None:
+    def promote_item(container: Any, *keys: Any) -> None:
         """Make values of the kernel of the numbers at these keys of a list or dictionary, by default at all keys."""
-        if isinstance(held, (list, dict)):
-            for key in keys or (held if isinstance(held, dict) else range(len(held))):
-                if isinstance(held, list) or key in held:
-                    held[key] = promoted(held[key])
+        if isinstance(container, (list, dict)):
+            for key in keys or (container if isinstance(container, dict) else range(len(container))):
+                if isinstance(container, list) or key in container:
+                    container[key] = promoted(container[key])
 
     @staticmethod
-    def assigned(held: Any, given: Any) -> Any:
+    def assigned(target: Any, new_value: Any) -> Any:
         """`x.assign(y)`: y in the type and shape of x."""
-        if not isinstance(held, Value):
-            return held.assign(given)
-        return value_of(given, held.dtype).broadcast(held.shape)
+        if not isinstance(target, Value):
+            return target.assign(new_value)
+        return value_of(new_value, target.dtype).broadcast(target.shape)
 
 
 class _Counted:
@@ -417,53 +422,55 @@ def _instead(function: Callable[..., Any], instead: Callable[..., Any], *args: A
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
     yield code
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            yield from _codes(inner)
+    for nested in code.co_consts:
+        if isinstance(nested, CodeType):
+            yield from _codes(nested)
 
 
-def _rewritten(function: FunctionType, meaning: PythonSemantics) -> FunctionType:
+def _rewritten(function: FunctionType, python_semantics: PythonSemantics) -> FunctionType:
     code = code_of(function)
     node = _Rewriter().visit(_moved(code))
-    free = function.__code__.co_freevars
+    free_variables = function.__code__.co_freevars
     # A factory around the function makes the captured variables free variables.
     if isinstance(node, ast.Lambda):
         body: list[ast.stmt] = [ast.Return(node)]
     else:
         node.decorator_list = []
         # Its name is global, as in its file, unless it is captured.
-        body = [node] if node.name in free else [ast.Global([node.name]), node]
+        body = [node] if node.name in free_variables else [ast.Global([node.name]), node]
     parameters = ast.arguments(
-        posonlyargs=[], args=[ast.arg(n) for n in free], kwonlyargs=[], kw_defaults=[], defaults=[]
+        posonlyargs=[], args=[ast.arg(n) for n in free_variables], kwonlyargs=[], kw_defaults=[], defaults=[]
     )
     factory = ast.FunctionDef("factory", parameters, body, [])
     if hasattr(ast, "TypeAlias"):
         factory.type_params = []  # type: ignore[attr-defined]
     module = ast.fix_missing_locations(ast.Module([factory], []))
     compiled = compile(module, code.source.name, "exec")
-    (outer,) = (c for c in compiled.co_consts if isinstance(c, CodeType))
-    own = next(c for c in outer.co_consts if isinstance(c, CodeType) and c.co_name == function.__code__.co_name)
-    cells = dict(zip(free, function.__closure__ or ()))
-    made = FunctionType(
-        own,
-        {**function.__globals__, _MEANING: meaning},
+    (outer_code,) = (c for c in compiled.co_consts if isinstance(c, CodeType))
+    function_code = next(
+        c for c in outer_code.co_consts if isinstance(c, CodeType) and c.co_name == function.__code__.co_name
+    )
+    cells = dict(zip(free_variables, function.__closure__ or ()))
+    rewritten = FunctionType(
+        function_code,
+        {**function.__globals__, _MEANING: python_semantics},
         function.__name__,
         function.__defaults__,
-        tuple(cells[n] for n in own.co_freevars),
+        tuple(cells[n] for n in function_code.co_freevars),
     )
-    made.__kwdefaults__, made.__qualname__ = function.__kwdefaults__, function.__qualname__
-    return made
+    rewritten.__kwdefaults__, rewritten.__qualname__ = function.__kwdefaults__, function.__qualname__
+    return rewritten
 
 
 def _moved(code: Code) -> Any:
     """A function's syntax tree with the lines and columns of its file."""
     node = copy.deepcopy(code.node)
-    for inner in ast.walk(node):
-        if isinstance(inner, (ast.stmt, ast.expr, ast.arg, ast.keyword, ast.alias, ast.ExceptHandler)):
-            inner.lineno += code.first_line - 1
-            inner.col_offset += code.indent
-            inner.end_lineno = inner.end_lineno and inner.end_lineno + code.first_line - 1
-            inner.end_col_offset = inner.end_col_offset and inner.end_col_offset + code.indent
+    for child in ast.walk(node):
+        if isinstance(child, (ast.stmt, ast.expr, ast.arg, ast.keyword, ast.alias, ast.ExceptHandler)):
+            child.lineno += code.first_line - 1
+            child.col_offset += code.indent
+            child.end_lineno = child.end_lineno and child.end_lineno + code.first_line - 1
+            child.end_col_offset = child.end_col_offset and child.end_col_offset + code.indent
     return node
 
 
@@ -487,17 +494,17 @@ class _Rewriter(ast.NodeTransformer):
 
     def _promotions(self, names: Sequence[str], items: Sequence[ast.Subscript], at: ast.stmt) -> list[ast.stmt]:
         """Statements that make values of the kernel of the numbers in bound variables, and of elements of lists."""
-        made: list[ast.stmt] = []
+        statements: list[ast.stmt] = []
         for name in names:
             value = self._call("promoted", at, ast.Name(name, ast.Load()))
-            made.append(ast.Assign([ast.Name(name, ast.Store())], value))
+            statements.append(ast.Assign([ast.Name(name, ast.Store())], value))
         for item in items:
             keys = [copy.deepcopy(item.slice)] if _is_constant(item.slice) else []
-            held = ast.Name(item.value.id, ast.Load())  # type: ignore[attr-defined]
-            made.append(ast.Expr(self._call("promote_item", at, held, *keys)))
+            container = ast.Name(item.value.id, ast.Load())  # type: ignore[attr-defined]
+            statements.append(ast.Expr(self._call("promote_item", at, container, *keys)))
         unbound = ast.ExceptHandler(ast.Name("NameError", ast.Load()), None, [ast.Pass()])
-        found: list[ast.stmt] = [ast.Try([one], [copy.deepcopy(unbound)], [], []) for one in made]
-        return [ast.fix_missing_locations(ast.copy_location(s, at)) for s in found]
+        guarded: list[ast.stmt] = [ast.Try([statement], [copy.deepcopy(unbound)], [], []) for statement in statements]
+        return [ast.fix_missing_locations(ast.copy_location(s, at)) for s in guarded]
 
     def _keep(self, value: ast.expr, at: ast.stmt) -> tuple[ast.stmt, ast.expr]:
         """An assignment of a value to a new variable, and that variable."""
@@ -510,13 +517,13 @@ class _Rewriter(ast.NodeTransformer):
     def visit_For(self, node: ast.For) -> list[ast.stmt]:
         names, items = assigned([node.target, *node.body]), assigned_items([node.target, *node.body])
         self.generic_visit(node)
-        kept, over = self._keep(self._call("iterated", node.iter, node.iter), node)
+        saved_iterable, over = self._keep(self._call("iterated", node.iter, node.iter), node)
         node.iter = over
-        carried = self._promotions(names, items, node)
-        if not carried:
-            return [kept, node]
+        promotions = self._promotions(names, items, node)
+        if not promotions:
+            return [saved_iterable, node]
         test = self._call("carries", node, ast.Name(over.id, ast.Load()))  # type: ignore[attr-defined]
-        return [kept, ast.copy_location(ast.If(test, carried, []), node), node]
+        return [saved_iterable, ast.copy_location(ast.If(test, promotions, []), node), node]
 
     def visit_While(self, node: ast.While) -> list[ast.stmt]:
         names, items = assigned([*node.body, node.test]), assigned_items(node.body)
@@ -526,20 +533,20 @@ class _Rewriter(ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> list[ast.stmt]:
         names, items = assigned([*node.body, *node.orelse]), assigned_items([*node.body, *node.orelse])
         self.generic_visit(node)
-        kept, condition = self._keep(node.test, node)
+        saved_test, condition = self._keep(node.test, node)
         node.test = condition
-        carried = self._promotions(names, items, node)
-        if not carried:
-            return [kept, node]
+        promotions = self._promotions(names, items, node)
+        if not promotions:
+            return [saved_test, node]
         test = self._call("is_dynamic", node, ast.Name(condition.id, ast.Load()))  # type: ignore[attr-defined]
-        return [kept, node, ast.copy_location(ast.If(test, carried, []), node)]
+        return [saved_test, node, ast.copy_location(ast.If(test, promotions, []), node)]
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
-        held = assigned_by(node.value)
+        assign_target = assigned_by(node.value)
         self.generic_visit(node)
-        if isinstance(held, ast.Name) and isinstance(node.value, ast.Call):
-            value = self._call("assigned", node, ast.Name(held.id, ast.Load()), *node.value.args)
-            return ast.copy_location(ast.Assign([ast.Name(held.id, ast.Store())], value), node)
+        if isinstance(assign_target, ast.Name) and isinstance(node.value, ast.Call):
+            value = self._call("assigned", node, ast.Name(assign_target.id, ast.Load()), *node.value.args)
+            return ast.copy_location(ast.Assign([ast.Name(assign_target.id, ast.Store())], value), node)
         return node
 
     # Expressions.
@@ -561,8 +568,8 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         if assigns:
             return node
-        needed = ast.copy_location(ast.Constant(isinstance(node.op, ast.And)), node)
-        return self._call("lazy", node, needed, *map(self._deferred, node.values))
+        is_and = ast.copy_location(ast.Constant(isinstance(node.op, ast.And)), node)
+        return self._call("lazy", node, is_and, *map(self._deferred, node.values))
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         self.generic_visit(node)
@@ -572,10 +579,10 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         if len(node.ops) == 1 and not isinstance(node.ops[0], (ast.In, ast.NotIn)):
             return node
-        parts = [node.left]
-        for op, right in zip(node.ops, node.comparators):
-            parts += [ast.copy_location(ast.Constant(type(op).__name__), node), right]
-        return self._call("compared", node, *parts)
+        call_operands = [node.left]
+        for op, rhs in zip(node.ops, node.comparators):
+            call_operands += [ast.copy_location(ast.Constant(type(op).__name__), node), rhs]
+        return self._call("compared", node, *call_operands)
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
         self.generic_visit(node)
@@ -590,4 +597,4 @@ def _is_constant(key: ast.expr) -> bool:
 
 def _assigns(node: ast.AST) -> bool:
     """Whether an expression assigns a variable, which a lambda cannot do."""
-    return any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(node))
+    return any(isinstance(child, ast.NamedExpr) for child in ast.walk(node))

@@ -76,44 +76,44 @@ def contained(a: Any, b: Any) -> Any:
     """`a in b`; with values of the kernel, whether `a` equals an element of the tuple or list `b`."""
     if not isinstance(b, (tuple, list)) or not (dynamic(a) or dynamic(b)):
         return a in b
-    found: Any = value_of(False)
+    is_contained: Any = value_of(False)
     for x in b:
-        found = found | value_of(a == x)
-    return found
+        is_contained = is_contained | value_of(a == x)
+    return is_contained
 
 
 def conjunction(comparisons: Iterable[Any]) -> Any:
     """A chain of comparisons; none is evaluated after one that is known to be false."""
-    found: Any = True
-    for one in comparisons:
-        if found is True:
-            found = one
-        elif isinstance(found, Value) or isinstance(one, Value):
-            found = value_of(found) & one
+    truth: Any = True
+    for comparison in comparisons:
+        if truth is True:
+            truth = comparison
+        elif isinstance(truth, Value) or isinstance(comparison, Value):
+            truth = value_of(truth) & comparison
         else:
-            found = found and one
-        if found is False:
+            truth = truth and comparison
+        if truth is False:
             break
-    return found
+    return truth
 
 
-def truth_of(found: Any) -> Any:
+def truth_of(condition: Any) -> Any:
     """A condition: a Python bool, or a scalar of type bool.
 
     Raises:
         TypeError: if it is not a scalar.
     """
-    if isinstance(found, Product):
-        found = found.value
-    if isinstance(found, Value):
-        if found.shape:
+    if isinstance(condition, Product):
+        condition = condition.value
+    if isinstance(condition, Value):
+        if condition.shape:
             raise TypeError(
-                f"the truth value of {found.describe()} is ambiguous; use .any() or .all(), or & and | and where()"
+                f"the truth value of {condition.describe()} is ambiguous; use .any() or .all(), or & and | and where()"
             )
-        return found.to(element_types.bool_)
-    if dynamic(found):
-        raise TypeError(f"{described(found)} has no truth value")
-    return bool(found)
+        return condition.to(element_types.bool_)
+    if dynamic(condition):
+        raise TypeError(f"{described(condition)} has no truth value")
+    return bool(condition)
 
 
 COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
@@ -173,7 +173,7 @@ class Expressions(ABC):
         args = node.args
         positional = [*args.posonlyargs, *args.args]
         without: list[ast.expr | None] = [None] * (len(positional) - len(args.defaults))
-        kinds = (
+        parameter_kinds = (
             (_Parameter.POSITIONAL_ONLY, args.posonlyargs, [*without, *args.defaults]),
             (_Parameter.POSITIONAL_OR_KEYWORD, args.args, [*without, *args.defaults][len(args.posonlyargs) :]),
             (_Parameter.VAR_POSITIONAL, [args.vararg] if args.vararg else [], [None]),
@@ -181,13 +181,13 @@ class Expressions(ABC):
             (_Parameter.VAR_KEYWORD, [args.kwarg] if args.kwarg else [], [None]),
         )
         parameters = [
-            _Parameter(a.arg, kind, default=_Parameter.empty if default is None else self._value(default))
-            for kind, names, defaults in kinds
+            _Parameter(a.arg, parameter_kind, default=_Parameter.empty if default is None else self._value(default))
+            for parameter_kind, names, defaults in parameter_kinds
             for a, default in zip(names, defaults)
         ]
         code, scope = self.scope.code, self.scope.inner or self.scope
-        made = Code(node, code.source, code.first_line, code.indent)
-        return Closure(made, scope, inspect.Signature(parameters))
+        closure_code = Code(node, code.source, code.first_line, code.indent)
+        return Closure(closure_code, scope, inspect.Signature(parameters))
 
     # Functions.
 
@@ -206,7 +206,7 @@ class Expressions(ABC):
         signature: inspect.Signature,
         args: Sequence[Any],
         keywords: Mapping[str, Any],
-        outer: Callable[[str], Any],
+        enclosing_scope: Callable[[str], Any],
     ) -> Any:
         """Compile the body of a function for these arguments."""
         if len(self._scopes) >= MOST_INLINED:
@@ -219,7 +219,7 @@ class Expressions(ABC):
                 self._fail(message)
             raise DiagnosticError([Diagnostic("error", message, code.position(code.node))], [code.source]) from None
         bound.apply_defaults()
-        scope = Scope(code, outer)
+        scope = Scope(code, enclosing_scope)
         scope.variables.update(bound.arguments)
         node = self._node
         if self._scopes:
@@ -231,10 +231,10 @@ class Expressions(ABC):
             if isinstance(code.node, ast.Lambda):
                 return self._value(code.node.body)
             flow = self._block(code.node.body)
-            found = scope.variables.get(RESULT)
-            if isinstance(found, Undefined) or (found is not None and flow is not Flow.ESCAPED):
+            result = scope.variables.get(RESULT)
+            if isinstance(result, Undefined) or (result is not None and flow is not Flow.ESCAPED):
                 self._fail("the function returns a value in some cases only")
-            return found
+            return result
         finally:
             self._scopes.pop()
             if self._scopes:
@@ -271,7 +271,7 @@ class Expressions(ABC):
     @contextmanager
     def _at(self, node: ast.AST) -> Iterator[None]:
         """In this context, ops get the location of a node, and Python's exceptions become diagnostics there."""
-        outer, self._node = self._node, node
+        outer_node, self._node = self._node, node
         where = self.scope.code.position(node)
         depth = len(self._scopes)
         try:
@@ -287,7 +287,7 @@ class Expressions(ABC):
         except (RuntimeError, mlir.MLIRError) as e:
             raise self._error(str(e)) from None
         finally:
-            self._node = outer
+            self._node = outer_node
 
     # Expressions.
 
@@ -312,15 +312,15 @@ class Expressions(ABC):
         return self._noted(self._elements(node.elts))
 
     def _get_Dict(self, node: ast.Dict) -> dict[Any, Any]:
-        made: dict[Any, Any] = {}
+        dictionary: dict[Any, Any] = {}
         for key, value in zip(node.keys, node.values):
-            made |= self._value(value) if key is None else {self._value(key): self._value(value)}
-        return self._noted(made)
+            dictionary |= self._value(value) if key is None else {self._value(key): self._value(value)}
+        return self._noted(dictionary)
 
-    def _noted(self, made: Any) -> Any:
+    def _noted(self, container: Any) -> Any:
         """Record the block in which a list, dictionary, set or iterator is made."""
-        self._containers.note(made)
-        return made
+        self._containers.note(container)
+        return container
 
     @contextmanager
     def _inside(self, block: mlir.Block) -> Iterator[None]:
@@ -328,45 +328,48 @@ class Expressions(ABC):
         with BUILDING.inside(block), self._containers.inside():
             yield
 
-    def _check_changes(self, held: Any, what: str) -> None:
+    def _check_changes(self, container: Any, change: str) -> None:
         """Reject a change of a list, dictionary or iterator in a loop or branch of the kernel that did not make it.
 
         The change would be made once, at compile time, however often the loop or branch runs.
 
         Args:
-            what: what changes it, for the error message.
+            change: what changes it, for the error message.
         """
-        if not self._containers.is_made_here(held):
-            kind = type(held).__name__
+        if not self._containers.is_made_here(container):
+            container_type = type(container).__name__
             also = ""
-            if isinstance(held, (list, dict)):
-                also = f", or all its elements before: loops and branches carry assigned elements of a {kind}"
+            if isinstance(container, (list, dict)):
+                also = f", or all its elements before: loops and branches carry assigned elements of a {container_type}"
             self._fail(
-                f"{what} acts at compile time, however often this loop or branch runs",
-                f"make the {kind} in the same loop or branch{also}",
+                f"{change} acts at compile time, however often this loop or branch runs",
+                f"make the {container_type} in the same loop or branch{also}",
             )
 
-    def _items(self, value: Any, what: str) -> Iterable[Any]:
+    def _items(self, value: Any, use: str) -> Iterable[Any]:
         """The items of an iterable that is known at compile time; see `static_items`."""
         if hasattr(value, "__next__"):
             self._check_changes(value, "an iterator")
-        return static_items(value, what)
+        return static_items(value, use)
 
     def _elements(self, nodes: Sequence[ast.expr]) -> list[Any]:
-        found = []
+        elements = []
         for node in nodes:
             if isinstance(node, ast.Starred):
-                found += list(self._items(self._value(node.value), "unpacked"))
+                elements += list(self._items(self._value(node.value), "unpacked"))
             else:
-                found.append(self._value(node))
-        return found
+                elements.append(self._value(node))
+        return elements
 
     def _get_BinOp(self, node: ast.BinOp) -> Any:
         a, b = self._value(node.left), self._value(node.right)
         try:
             return BINARY[type(node.op)](a, b)
         except TypeError as e:
-            if any(known in str(e) for known in ("unsupported operand", "not support ufuncs", "can only concatenate")):
+            if any(
+                message_part in str(e)
+                for message_part in ("unsupported operand", "not support ufuncs", "can only concatenate")
+            ):
                 raise TypeError(f"cannot combine {described(a)} and {described(b)}") from None
             raise
 
@@ -393,22 +396,22 @@ class Expressions(ABC):
         Args:
             value: evaluates an operand; in a condition only its truth matters.
         """
-        first = value(nodes[0])
+        first_operand = value(nodes[0])
         if len(nodes) == 1:
-            return first
-        truth = truth_of(first)
+            return first_operand
+        truth = truth_of(first_operand)
         if not isinstance(truth, Value):
-            return self._lazy(nodes[1:], all_needed, value) if truth == all_needed else first
-        needed = truth if all_needed else ~truth
-        return self._chosen(needed, lambda: self._lazy(nodes[1:], all_needed, value), lambda: first)
+            return self._lazy(nodes[1:], all_needed, value) if truth == all_needed else first_operand
+        short_circuit = truth if all_needed else ~truth
+        return self._chosen(short_circuit, lambda: self._lazy(nodes[1:], all_needed, value), lambda: first_operand)
 
     def _get_Compare(self, node: ast.Compare) -> Any:
         def compared() -> Iterator[Any]:
-            left = self._value(node.left)
+            lhs = self._value(node.left)
             for op, comparator in zip(node.ops, node.comparators):
-                right = self._value(comparator)
-                yield COMPARE[type(op)](left, right)
-                left = right
+                rhs = self._value(comparator)
+                yield COMPARE[type(op)](lhs, rhs)
+                lhs = rhs
 
         return conjunction(compared())
 
@@ -430,10 +433,10 @@ class Expressions(ABC):
             return run
 
         self._branch(condition, side(yes), side(no))
-        found = self.scope.variables.pop(name)
-        if isinstance(found, Undefined):
-            raise TypeError(f"the expression {found.why}")
-        return found
+        selected = self.scope.variables.pop(name)
+        if isinstance(selected, Undefined):
+            raise TypeError(f"the expression {selected.why}")
+        return selected
 
     def _get_NamedExpr(self, node: ast.NamedExpr) -> Any:
         value = self._value(node.value)
@@ -444,8 +447,8 @@ class Expressions(ABC):
         return self._closure(node)
 
     def _get_Attribute(self, node: ast.Attribute) -> Any:
-        held = self._value(node.value)
-        return getattr(held, node.attr)
+        owner = self._value(node.value)
+        return getattr(owner, node.attr)
 
     def _key(self, node: ast.expr) -> Any:
         if isinstance(node, ast.Slice):
@@ -458,47 +461,47 @@ class Expressions(ABC):
         return self._key(node)
 
     def _get_Subscript(self, node: ast.Subscript) -> Any:
-        held, key = self._value(node.value), self._key(node.slice)
-        self._check_key(held, key)
-        return held[key]
+        container, key = self._value(node.value), self._key(node.slice)
+        self._check_key(container, key)
+        return container[key]
 
-    def _check_key(self, held: Any, key: Any) -> None:
-        if isinstance(key, Value) and isinstance(held, (tuple, list, dict, str)):
-            self._fail(f"{type(held).__name__} is indexed by what is known at compile time")
+    def _check_key(self, container: Any, key: Any) -> None:
+        if isinstance(key, Value) and isinstance(container, (tuple, list, dict, str)):
+            self._fail(f"{type(container).__name__} is indexed by what is known at compile time")
 
     def _get_ListComp(self, node: ast.ListComp) -> list[Any]:
-        found: list[Any] = []
-        self._comprehension(node.generators, lambda: found.append(self._value(node.elt)))
-        return self._noted(found)
+        elements: list[Any] = []
+        self._comprehension(node.generators, lambda: elements.append(self._value(node.elt)))
+        return self._noted(elements)
 
     _get_GeneratorExp = _get_ListComp
 
     def _get_DictComp(self, node: ast.DictComp) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
-        self._comprehension(node.generators, lambda: found.update({self._value(node.key): self._value(node.value)}))
-        return self._noted(found)
+        items: dict[Any, Any] = {}
+        self._comprehension(node.generators, lambda: items.update({self._value(node.key): self._value(node.value)}))
+        return self._noted(items)
 
     def _comprehension(self, generators: Sequence[ast.comprehension], add: Callable[[], None]) -> None:
         if not generators:
             return add()
-        first, *rest = generators
+        first_generator, *inner_generators = generators
         scope = self.scope
-        held, outer, names = dict(scope.variables), scope.inner, assigned([first.target])
-        items = self._items(self._value(first.iter), "iterated over")
-        scope.inner = Scope(scope.code, (outer or scope).get)
+        saved_variables, outer_inner, names = dict(scope.variables), scope.inner, assigned([first_generator.target])
+        items = self._items(self._value(first_generator.iter), "iterated over")
+        scope.inner = Scope(scope.code, (outer_inner or scope).get)
         for item in items:
-            self._assign(first.target, item)
+            self._assign(first_generator.target, item)
             scope.inner.variables.update((name, scope.variables[name]) for name in names)
-            conditions = [self._condition(c) for c in first.ifs]
+            conditions = [self._condition(c) for c in first_generator.ifs]
             if any(isinstance(c, Value) for c in conditions):
                 self._fail("the condition of a comprehension must be known at compile time")
             if all(conditions):
-                self._comprehension(rest, add)
-        scope.inner = outer
+                self._comprehension(inner_generators, add)
+        scope.inner = outer_inner
         for name in names:
             scope.variables.pop(name, None)
-            if name in held:
-                scope.variables[name] = held[name]
+            if name in saved_variables:
+                scope.variables[name] = saved_variables[name]
         return None
 
     def _get_JoinedStr(self, node: ast.JoinedStr) -> str:
@@ -517,58 +520,58 @@ class Expressions(ABC):
         return format(value, form)
 
     def _get_Call(self, node: ast.Call) -> Any:
-        called = self._value(node.func)
+        callee = self._value(node.func)
         args = self._elements(node.args)
         keywords: dict[str, Any] = {}
         for k in node.keywords:
-            given = self._value(k.value)
-            keywords |= given if k.arg is None else {k.arg: given}
-        return self._call(called, args, keywords)
+            unpacked = self._value(k.value)
+            keywords |= unpacked if k.arg is None else {k.arg: unpacked}
+        return self._call(callee, args, keywords)
 
-    def _call(self, called: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
-        if isinstance(called, Closure):
-            return self._inline(called.code, called.signature, args, keywords, called.scope.get)
-        if isinstance(called, functools.partial):
-            return self._call(called.func, [*called.args, *args], {**called.keywords, **keywords})
-        inner = getattr(called, "__kernel_function__", None)
-        if inner is not None:
-            return self.run(inner, args, keywords)
-        if getattr(called, "__takes_functions__", False):
+    def _call(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+        if isinstance(callee, Closure):
+            return self._inline(callee.code, callee.signature, args, keywords, callee.scope.get)
+        if isinstance(callee, functools.partial):
+            return self._call(callee.func, [*callee.args, *args], {**callee.keywords, **keywords})
+        kernel_function = getattr(callee, "__kernel_function__", None)
+        if kernel_function is not None:
+            return self.run(kernel_function, args, keywords)
+        if getattr(callee, "__takes_functions__", False):
             args, keywords = [self._callable(a) for a in args], {k: self._callable(v) for k, v in keywords.items()}
-        if any(map(dynamic, (*args, *keywords.values()))) or called is range:
-            replacement = self._builtins.get(called) if _hashable(called) else None
+        if any(map(dynamic, (*args, *keywords.values()))) or callee is range:
+            replacement = self._builtins.get(callee) if _hashable(callee) else None
             if replacement is not None:
                 return replacement(*args, **keywords)
-        if isinstance(called, MethodType) and isinstance(called.__func__, FunctionType) and is_users(called.__func__):
-            return self.run(called.__func__, [called.__self__, *args], keywords)
-        if isinstance(called, FunctionType) and is_users(called):
-            return self.run(called, args, keywords)
-        if called is print:
+        if isinstance(callee, MethodType) and isinstance(callee.__func__, FunctionType) and is_users(callee.__func__):
+            return self.run(callee.__func__, [callee.__self__, *args], keywords)
+        if isinstance(callee, FunctionType) and is_users(callee):
+            return self.run(callee, args, keywords)
+        if callee is print:
             self._fail(
                 "print() shows nothing while a kernel runs", "device_print does, and static_print as it is compiled"
             )
-        if not callable(called):
-            raise TypeError(f"{described(called)} is not callable")
-        if not _is_ours(called) and any(map(dynamic, (*args, *keywords.values()))) and called not in _STRUCTURAL:
+        if not callable(callee):
+            raise TypeError(f"{described(callee)} is not callable")
+        if not _is_ours(callee) and any(map(dynamic, (*args, *keywords.values()))) and callee not in _STRUCTURAL:
             self._fail(
-                f"{getattr(called, '__name__', called)}() takes no value that is known only at run time",
+                f"{getattr(callee, '__name__', callee)}() takes no value that is known only at run time",
                 "the functions of xegpu_py.language do",
             )
-        held = getattr(called, "__self__", None)
-        if isinstance(held, (list, dict, set)) and called.__name__ in _CHANGING:
-            self._check_changes(held, f"{type(held).__name__}.{called.__name__}()")
-        for given in args:
-            if hasattr(given, "__next__"):
-                self._check_changes(given, "an iterator")
-        return self._noted(called(*args, **keywords))
+        receiver = getattr(callee, "__self__", None)
+        if isinstance(receiver, (list, dict, set)) and callee.__name__ in _CHANGING:
+            self._check_changes(receiver, f"{type(receiver).__name__}.{callee.__name__}()")
+        for argument in args:
+            if hasattr(argument, "__next__"):
+                self._check_changes(argument, "an iterator")
+        return self._noted(callee(*args, **keywords))
 
-    def _callable(self, given: Any) -> Any:
+    def _callable(self, callee: Any) -> Any:
         """A function that the language can call: a function of the user is compiled at each call."""
-        compiled = isinstance(given, (Closure, functools.partial)) or hasattr(given, "__kernel_function__")
-        function = given.__func__ if isinstance(given, MethodType) else given
+        compiled = isinstance(callee, (Closure, functools.partial)) or hasattr(callee, "__kernel_function__")
+        function = callee.__func__ if isinstance(callee, MethodType) else callee
         if compiled or (isinstance(function, FunctionType) and is_users(function)):
-            return lambda *args: self._call(given, list(args), {})
-        return given
+            return lambda *args: self._call(callee, list(args), {})
+        return callee
 
 
 def replacements() -> dict[Any, Callable[..., Any]]:
@@ -582,7 +585,7 @@ def replacements() -> dict[Any, Callable[..., Any]]:
         builtins.round: functions.round_,
         builtins.sum: _sum_of,
         builtins.float: lambda v: v.to(element_types.float32),
-        **{kind: functools.partial(_no_number, kind) for kind in NUMBERS},
+        **{number_type: functools.partial(_no_number, number_type) for number_type in NUMBERS},
         builtins.str: _no_text,
         builtins.format: _no_text,
     }
@@ -592,9 +595,9 @@ NUMBERS: dict[Any, DType] = {builtins.bool: element_types.bool_, builtins.int: e
 """Python's conversions that only values of a kernel that runs as it is built have, and types that are similar."""
 
 
-def _no_number(kind: type, value: Any, *more: Any) -> NoReturn:
-    hint = f"to({NUMBERS[kind]}) converts it in the kernel"
-    raise TypeError(f"{kind.__name__}() of {described(value)}, which is known only at run time; {hint}")
+def _no_number(number_type: type, value: Any, *extra_arguments: Any) -> NoReturn:
+    hint = f"to({NUMBERS[number_type]}) converts it in the kernel"
+    raise TypeError(f"{number_type.__name__}() of {described(value)}, which is known only at run time; {hint}")
 
 
 def _no_text(value: Any, *form: Any) -> NoReturn:
@@ -629,21 +632,21 @@ def static_items(value: Any, what: str) -> Iterable[Any]:
     return iter(value)
 
 
-def _hashable(called: Any) -> bool:
+def _hashable(callee: Any) -> bool:
     try:
-        hash(called)
+        hash(callee)
     except TypeError:
         return False
     return True
 
 
-def _is_ours(called: Any) -> bool:
+def _is_ours(callee: Any) -> bool:
     """Whether a function belongs to this package, to MLIR, or to an object of the kernel."""
-    owner = getattr(called, "__self__", None)
+    owner = getattr(callee, "__self__", None)
     if isinstance(owner, (Value, Product, Handle, Array, Pointers, Block, list, dict)):
         return True
-    module = getattr(called, "__module__", None) or ""
-    return module.startswith(("xegpu_py.", "mlir.")) or isinstance(called, type)
+    module = getattr(callee, "__module__", None) or ""
+    return module.startswith(("xegpu_py.", "mlir.")) or isinstance(callee, type)
 
 
 def is_users(function: FunctionType) -> bool:

@@ -80,11 +80,11 @@ class Scope:
         inner: the variables of the comprehension that is being evaluated, which functions made in it capture.
     """
 
-    def __init__(self, code: Code, outer: Callable[[str], Any]) -> None:
+    def __init__(self, code: Code, lookup_outer: Callable[[str], Any]) -> None:
         self.code = code
         self.variables: dict[str, Any] = {}
         self.inner: Scope | None = None
-        self._outer = outer
+        self._outer = lookup_outer
 
     def get(self, name: str) -> Any:
         """A variable.
@@ -93,12 +93,12 @@ class Scope:
             NameError: if it is undefined, or undefined on some paths.
             LoopCarryRequired: if a loop must carry it.
         """
-        found = self.variables[name] if name in self.variables else self._outer(name)
-        if isinstance(found, Undefined):
-            if found.loop is not None:
-                raise LoopCarryRequired(found.loop, name, found.outline)
-            raise NameError(f"'{name}' {found.why}")
-        return found
+        variable = self.variables[name] if name in self.variables else self._outer(name)
+        if isinstance(variable, Undefined):
+            if variable.loop is not None:
+                raise LoopCarryRequired(variable.loop, name, variable.outline)
+            raise NameError(f"'{name}' {variable.why}")
+        return variable
 
 
 def surroundings(function: FunctionType) -> Callable[[str], Any]:
@@ -106,9 +106,9 @@ def surroundings(function: FunctionType) -> Callable[[str], Any]:
     closed = inspect.getclosurevars(function).nonlocals if function.__closure__ else {}
 
     def find(name: str) -> Any:
-        for place in (closed, function.__globals__, vars(builtins)):
-            if name in place:
-                return place[name]
+        for namespace in (closed, function.__globals__, vars(builtins)):
+            if name in namespace:
+                return namespace[name]
         raise NameError(f"name '{name}' is not defined")
 
     return find
@@ -152,51 +152,53 @@ class Containers:
         try:
             yield
         finally:
-            for left in self._levels.pop():
-                self._names.pop(left, None)
+            for container_left in self._levels.pop():
+                self._names.pop(container_left, None)
 
-    def note(self, made: Any) -> None:
+    def note(self, container: Any) -> None:
         """Note that the innermost block has made an object."""
-        if isinstance(made, (list, dict, set)) or hasattr(made, "__next__"):
-            self._levels[-1][id(made)] = made
+        if isinstance(container, (list, dict, set)) or hasattr(container, "__next__"):
+            self._levels[-1][id(container)] = container
 
-    def is_made_here(self, held: Any) -> bool:
+    def is_made_here(self, container: Any) -> bool:
         """Whether the innermost block has made a container; objects that no block has made belong to the outermost."""
-        known = any(id(held) in level for level in self._levels)
-        return id(held) in self._levels[-1] or not (known or len(self._levels) > 1)
+        is_noted = any(id(container) in level for level in self._levels)
+        return id(container) in self._levels[-1] or not (is_noted or len(self._levels) > 1)
 
-    def carries(self, held: Any, key: Any) -> bool:
+    def carries(self, container: Any, key: Any) -> bool:
         """Whether loops and branches carry an element: it is one of a container of a surrounding block."""
-        if isinstance(held, list):
-            known = isinstance(key, int) and -len(held) <= key < len(held)
+        if isinstance(container, list):
+            is_in_range = isinstance(key, int) and -len(container) <= key < len(container)
         else:
-            known = isinstance(held, dict) and key in held
-        return known and any(id(held) in level for level in self._levels)
+            is_in_range = isinstance(container, dict) and key in container
+        return is_in_range and any(id(container) in level for level in self._levels)
 
-    def name(self, held: Any, scopes: Iterable[Scope]) -> str:
+    def name(self, container: Any, scopes: Iterable[Scope]) -> str:
         """A unique name of a container for diagnostics: a variable that holds it."""
-        if id(held) not in self._names:
-            holders = (name for scope in scopes for name, found in scope.variables.items() if found is held)
-            name, number = next(holders, f"the {type(held).__name__}"), 1
+        if id(container) not in self._names:
+            holders = (name for scope in scopes for name, variable in scope.variables.items() if variable is container)
+            name, number = next(holders, f"the {type(container).__name__}"), 1
             while f"{name}{' ' * (number > 1)}{number if number > 1 else ''}" in self._names.values():
                 number += 1
-            self._names[id(held)] = f"{name} {number}" if number > 1 else name
-        return self._names[id(held)]
+            self._names[id(container)] = f"{name} {number}" if number > 1 else name
+        return self._names[id(container)]
 
     def contents(self) -> dict[int, Any]:
         """Copies of all lists and dictionaries of the surrounding blocks."""
-        held = (found for level in self._levels for found in level.values() if isinstance(found, (list, dict)))
-        return {id(found): (found, found.copy()) for found in held}
+        containers = (
+            container for level in self._levels for container in level.values() if isinstance(container, (list, dict))
+        )
+        return {id(container): (container, container.copy()) for container in containers}
 
     @staticmethod
     def restore(contents: Mapping[int, Any]) -> None:
         """Give lists and dictionaries the contents that they had."""
-        for held, old in contents.values():
-            if isinstance(held, list):
-                held[:] = old
+        for container, old_contents in contents.values():
+            if isinstance(container, list):
+                container[:] = old_contents
             else:
-                held.clear()
-                held.update(old)
+                container.clear()
+                container.update(old_contents)
 
     def changes(self, contents: Mapping[int, Any], scopes: Iterable[Scope]) -> dict[str, Item]:
         """The elements that have been assigned since, by the names of their hidden variables.
@@ -204,35 +206,39 @@ class Containers:
         Raises:
             TypeError: if the number of elements has changed.
         """
-        found: dict[str, Item] = {}
-        for held, old in contents.values():
-            keys: Any = held if isinstance(held, dict) else range(len(held))
-            if len(held) != len(old) or any(key not in old for key in keys if isinstance(held, dict)):
-                raise TypeError(f"'{self.name(held, scopes)}' has other elements after the loop or branch than before")
+        changed_items: dict[str, Item] = {}
+        for container, old_contents in contents.values():
+            keys: Any = container if isinstance(container, dict) else range(len(container))
+            if len(container) != len(old_contents) or any(
+                key not in old_contents for key in keys if isinstance(container, dict)
+            ):
+                raise TypeError(
+                    f"'{self.name(container, scopes)}' has other elements after the loop or branch than before"
+                )
             for key in keys:
-                if held[key] is not old[key]:
-                    found[f"{self.name(held, scopes)}[{key!r}]"] = Item(held, key)
-        return found
+                if container[key] is not old_contents[key]:
+                    changed_items[f"{self.name(container, scopes)}[{key!r}]"] = Item(container, key)
+        return changed_items
 
 
-def dynamic(found: Any) -> bool:
+def dynamic(value: Any) -> bool:
     """Whether an object is known only at run time."""
-    if isinstance(found, (tuple, list)):
-        return any(map(dynamic, found))
-    return isinstance(found, (Value, Product, Handle, Array, Memory, Pointers, Block))
+    if isinstance(value, (tuple, list)):
+        return any(map(dynamic, value))
+    return isinstance(value, (Value, Product, Handle, Array, Memory, Pointers, Block))
 
 
-def described(found: Any) -> str:
+def described(value: Any) -> str:
     """The description of an object in diagnostics."""
-    if isinstance(found, Value):
-        return found.describe()
-    if isinstance(found, Product):
+    if isinstance(value, Value):
+        return value.describe()
+    if isinstance(value, Product):
         return "a product of matrices"
-    if isinstance(found, Closure):
+    if isinstance(value, Closure):
         return "a function"
-    if isinstance(found, FunctionType):
-        return f"the function {found.__name__}"
-    return repr(found)
+    if isinstance(value, FunctionType):
+        return f"the function {value.__name__}"
+    return repr(value)
 
 
 def _pointers(indices: Value, array: Array | Memory) -> Pointers:
@@ -245,64 +251,66 @@ class Tree:
     With `arrays` those of arrays are among them, so that control flow can choose one of several.
     """
 
-    def __init__(self, found: Any, arrays: bool = False) -> None:
+    def __init__(self, value: Any, arrays: bool = False) -> None:
         self._arrays = arrays
         self.values: list[mlir.Value] = []
         self._shapes: list[tuple[int, ...]] = []
         self._fixed: list[Any] = []
-        self._rebuild = self._take(found)
+        self._rebuild = self._take(value)
 
-    def _take(self, found: Any) -> Callable[[Iterator[mlir.Value]], Any]:
-        if isinstance(found, Product):
-            found = found.value
-        if isinstance(found, Value):
-            self.values.append(found.ir)
-            self._shapes.append(found.shape)
-            return lambda new: found.with_ir(next(new))
-        if isinstance(found, Pointers):
-            indices, array = self._take(found.indices), self._take(found.array)
-            return lambda new: _pointers(indices(new), array(new))
-        if isinstance(found, Array) and self._arrays:
-            self.values.append(found.ir)
+    def _take(self, value: Any) -> Callable[[Iterator[mlir.Value]], Any]:
+        if isinstance(value, Product):
+            value = value.value
+        if isinstance(value, Value):
+            self.values.append(value.ir)
+            self._shapes.append(value.shape)
+            return lambda new_values: value.with_ir(next(new_values))
+        if isinstance(value, Pointers):
+            indices, array = self._take(value.indices), self._take(value.array)
+            return lambda new_values: _pointers(indices(new_values), array(new_values))
+        if isinstance(value, Array) and self._arrays:
+            self.values.append(value.ir)
             self._shapes.append(())
-            self._fixed.append(found.dtype)
-            return lambda new: Array(next(new), found.dtype)
-        if isinstance(found, Memory):
-            self.values.append(found.ir)
+            self._fixed.append(value.dtype)
+            return lambda new_values: Array(next(new_values), value.dtype)
+        if isinstance(value, Memory):
+            self.values.append(value.ir)
             self._shapes.append(())
-            self._fixed.append(found.dtype)
-            return lambda new: Memory(next(new), found.dtype)
-        if isinstance(found, Block) and found.assignable:
-            self.values += [handle.ir for handle in found.handles]
-            self._shapes += [()] * len(found.handles)
-            self._fixed += [type(found), found.shape, found.dtype]
+            self._fixed.append(value.dtype)
+            return lambda new_values: Memory(next(new_values), value.dtype)
+        if isinstance(value, Block) and value.assignable:
+            self.values += [handle.ir for handle in value.handles]
+            self._shapes += [()] * len(value.handles)
+            self._fixed += [type(value), value.shape, value.dtype]
 
-            def moved(new: Iterator[mlir.Value]) -> Block:
-                made = assignable(found.copy())
-                for handle in made.handles:
-                    handle.ir = next(new)
-                return made
+            def moved(new_values: Iterator[mlir.Value]) -> Block:
+                handle_copy = assignable(value.copy())
+                for handle in handle_copy.handles:
+                    handle.ir = next(new_values)
+                return handle_copy
 
             return moved
-        if isinstance(found, (tuple, list)):
-            self._fixed += [type(found), len(found)]
-            parts = [self._take(x) for x in found]
-            if hasattr(found, "_fields"):
-                return lambda new: type(found)(*(p(new) for p in parts))
-            return lambda new: type(found)(p(new) for p in parts)
-        self._fixed.append(found)
-        return lambda new: found
+        if isinstance(value, (tuple, list)):
+            self._fixed += [type(value), len(value)]
+            subtrees = [self._take(x) for x in value]
+            if hasattr(value, "_fields"):
+                return lambda new_values: type(value)(*(p(new_values) for p in subtrees))
+            return lambda new_values: type(value)(p(new_values) for p in subtrees)
+        self._fixed.append(value)
+        return lambda new_values: value
 
     def has_types_of(self, other: Tree) -> bool:
         """Whether the SSA values of both have the same types, and the same shapes in the language."""
-        mine, others = ([(str(v.type), shape) for v, shape in zip(t.values, t._shapes)] for t in (self, other))
-        return mine == others
+        own_types, other_types = (
+            [(str(v.type), shape) for v, shape in zip(t.values, t._shapes)] for t in (self, other)
+        )
+        return own_types == other_types
 
     def agrees(self, other: Tree) -> bool:
         """Whether both differ in nothing but their SSA values: what is known at compile time is the same."""
-        pairs = zip(self._fixed, other._fixed)
+        fixed_pairs = zip(self._fixed, other._fixed)
         return len(self._fixed) == len(other._fixed) and all(
-            a is b or (type(a) is type(b) and not dynamic(a) and same(a, b)) for a, b in pairs
+            a is b or (type(a) is type(b) and not dynamic(a) and same(a, b)) for a, b in fixed_pairs
         )
 
     def rebuilt(self, values: Iterable[mlir.Value]) -> Any:
@@ -310,15 +318,15 @@ class Tree:
         return self._rebuild(iter(values))
 
 
-def promoted(found: Any) -> Any:
+def promoted(value: Any) -> Any:
     """A Python number, or the numbers in a tuple, as scalars of the kernel; other objects are unchanged."""
-    if isinstance(found, Product):
-        return found.value
-    if isinstance(found, (bool, int, float, np.generic)):
-        return value_of(found)
-    if isinstance(found, (tuple, list)) and not hasattr(found, "_fields"):
-        return type(found)(map(promoted, found))
-    return found
+    if isinstance(value, Product):
+        return value.value
+    if isinstance(value, (bool, int, float, np.generic)):
+        return value_of(value)
+    if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
+        return type(value)(map(promoted, value))
+    return value
 
 
 def same(a: Any, b: Any) -> bool:
@@ -329,65 +337,65 @@ def same(a: Any, b: Any) -> bool:
         return False
 
 
-def outline(found: Any) -> Any:
+def outline(value: Any) -> Any:
     """The types and shapes of an object's numbers and values; `filled` makes such an object."""
-    if isinstance(found, Product):
-        found = found.value
-    if isinstance(found, Value):
-        return found.dtype, found.shape
-    if isinstance(found, (bool, int, float)):
-        return element_types.of_scalar(found), ()
-    if isinstance(found, (tuple, list)):
-        return type(found), [outline(x) for x in found]
-    return None, found
+    if isinstance(value, Product):
+        value = value.value
+    if isinstance(value, Value):
+        return value.dtype, value.shape
+    if isinstance(value, (bool, int, float)):
+        return element_types.of_scalar(value), ()
+    if isinstance(value, (tuple, list)):
+        return type(value), [outline(x) for x in value]
+    return None, value
 
 
 def can_be_filled(outline: Any) -> bool:
     """Whether `filled` makes an object of an outline: a number, a value, or a tuple or list of them."""
-    kind, rest = outline
-    return isinstance(kind, DType) or (kind in (tuple, list) and all(map(can_be_filled, rest)))
+    outline_kind, details = outline
+    return isinstance(outline_kind, DType) or (outline_kind in (tuple, list) and all(map(can_be_filled, details)))
 
 
-def fits_types(found: Any, outline: Any) -> bool:
+def fits_types(value: Any, outline: Any) -> bool:
     """Whether `in_types` can convert an object to other types without loss."""
-    kind, rest = outline
-    if isinstance(found, (tuple, list)):
-        return kind is type(found) and len(rest) == len(found) and all(map(fits_types, found, rest))
-    if not isinstance(kind, DType):
+    outline_kind, details = outline
+    if isinstance(value, (tuple, list)):
+        return outline_kind is type(value) and len(details) == len(value) and all(map(fits_types, value, details))
+    if not isinstance(outline_kind, DType):
         return False
-    if isinstance(found, (bool, int, float, np.generic)):
-        return kind.holds(found) and (kind.kind == "bool") == isinstance(found, bool)
-    if not isinstance(found, Value) or found.shape != rest:
+    if isinstance(value, (bool, int, float, np.generic)):
+        return outline_kind.holds(value) and (outline_kind.kind == "bool") == isinstance(value, bool)
+    if not isinstance(value, Value) or value.shape != details:
         return False
-    return found.dtype == kind or element_types.holds_all(kind, found.dtype)
+    return value.dtype == outline_kind or element_types.holds_all(outline_kind, value.dtype)
 
 
-def in_types(found: Any, outline: Any) -> Any:
+def in_types(value: Any, outline: Any) -> Any:
     """Convert an object to the types of an outline."""
-    kind, rest = outline
-    if isinstance(found, (tuple, list)):
-        return kind(map(in_types, found, rest))
-    return found.to(kind) if isinstance(found, Value) else constant(kind, found, rest)
+    outline_kind, details = outline
+    if isinstance(value, (tuple, list)):
+        return outline_kind(map(in_types, value, details))
+    return value.to(outline_kind) if isinstance(value, Value) else constant(outline_kind, value, details)
 
 
 def filled(outline: Any) -> Any:
     """Zeros of the types of an outline."""
-    kind, rest = outline
-    if isinstance(kind, element_types.DType):
-        return constant(kind, 0, rest)
-    if kind in (tuple, list):
-        return kind(filled(x) for x in rest)
-    return rest
+    outline_kind, details = outline
+    if isinstance(outline_kind, element_types.DType):
+        return constant(outline_kind, 0, details)
+    if outline_kind in (tuple, list):
+        return outline_kind(filled(x) for x in details)
+    return details
 
 
-def filler(found: Any, otherwise: Any) -> Any:
+def filler(value: Any, otherwise: Any) -> Any:
     """An object of the same types whose value nothing reads; `otherwise` if none can be made."""
-    if isinstance(found, (Value, Product, bool, int, float)):
-        return filled(outline(found))
-    if isinstance(found, (tuple, list)):
-        parts = [filler(x, otherwise) for x in found]
-        return otherwise if any(p is otherwise for p in parts) else type(found)(parts)
-    return otherwise if dynamic(found) else found
+    if isinstance(value, (Value, Product, bool, int, float)):
+        return filled(outline(value))
+    if isinstance(value, (tuple, list)):
+        fillers = [filler(x, otherwise) for x in value]
+        return otherwise if any(p is otherwise for p in fillers) else type(value)(fillers)
+    return otherwise if dynamic(value) else value
 
 
 # Loops: the iterables of `for` statements, and the values that a loop carries.
@@ -398,15 +406,15 @@ class Loop:
 
     Attributes:
         unrolled: whether the body is repeated at compile time.
-        ahead: whether an iteration loads the blocks of the next one.
+        load_ahead: whether an iteration loads the blocks of the next one.
     """
 
     def __init__(
-        self, start: Any, stop: Any = None, step: Any = 1, *, unrolled: bool = False, ahead: bool = False
+        self, start: Any, stop: Any = None, step: Any = 1, *, unrolled: bool = False, load_ahead: bool = False
     ) -> None:
         self.start: Any = 0 if stop is None else start
         self.stop: Any = start if stop is None else stop
-        self.step, self.unrolled, self.ahead = 1 if step is None else step, unrolled, ahead
+        self.step, self.unrolled, self.ahead = 1 if step is None else step, unrolled, load_ahead
         if isinstance(step, int) and step == 0:
             raise ValueError("range() arg 3 must not be zero")
 
@@ -467,14 +475,14 @@ class LoopTypeChanged(Exception):
         erase: erases the loop as far as it is built.
     """
 
-    def __init__(self, name: str, before: Any, now: Any, erase: Callable[[], None]) -> None:
+    def __init__(self, name: str, old_value: Any, now: Any, erase: Callable[[], None]) -> None:
         super().__init__(name)
         self.name, self.now, self.erase = name, now, erase
-        rule = "a variable that a loop carries keeps its type" if dynamic(before) else "a loop carries values only"
+        rule = "a variable that a loop carries keeps its type" if dynamic(old_value) else "a loop carries values only"
         self.why = (
             f"{now.why}, but the loop carries it"
             if isinstance(now, Undefined)
-            else f"is {described(before)} before the loop and {described(now)} after an iteration; {rule}"
+            else f"is {described(old_value)} before the loop and {described(now)} after an iteration; {rule}"
         )
         self.error = TypeError(f"'{name}' {self.why}")
 
@@ -523,12 +531,12 @@ class LoopState:
 
     def enter(self, arguments: Sequence[mlir.Value]) -> None:
         """Set the variables to the loop's block arguments."""
-        given = iter(arguments)
+        block_arguments = iter(arguments)
         variables = dict(self._before)
         for name, tree in self._trees.items():
-            variables[name] = tree.rebuilt([next(given) for _ in tree.values])
+            variables[name] = tree.rebuilt([next(block_arguments) for _ in tree.values])
         for handle in self._handles:
-            handle.ir = next(given)
+            handle.ir = next(block_arguments)
         self._set(variables)
 
     def _set(self, variables: dict[str, Any]) -> None:
@@ -550,51 +558,58 @@ class LoopState:
         yielded: list[mlir.Value] = []
         for name, tree in self._trees.items():
             item = self._items.get(name)
-            now = self._like(self._before[name], item.get() if item else self._scope.variables.get(name))
-            new = Tree(now) if not isinstance(now, Undefined) else None
-            if new is None or not new.has_types_of(tree) or not new.agrees(tree):
-                raise LoopTypeChanged(name, self._before[name], now, functools.partial(self.erase, loop))
-            yielded += new.values
+            current = self._like(self._before[name], item.get() if item else self._scope.variables.get(name))
+            current_tree = Tree(current) if not isinstance(current, Undefined) else None
+            if current_tree is None or not current_tree.has_types_of(tree) or not current_tree.agrees(tree):
+                raise LoopTypeChanged(name, self._before[name], current, functools.partial(self.erase, loop))
+            yielded += current_tree.values
         return yielded + [handle.ir for handle in self._handles]
 
     def erase(self, loop: mlir.Operation) -> None:
         """Erase the loop, and reset its handles and the lists and dictionaries that it changes."""
         self._containers.restore(self._contents)
-        for handle, old in zip(self._handles, self._places):
-            handle.ir = old
+        for handle, handle_before in zip(self._handles, self._places):
+            handle.ir = handle_before
         loop.operation.erase()
 
-    def _like(self, before: Any, now: Any) -> Any:
+    def _like(self, initial: Any, current: Any) -> Any:
         """A variable's value after an iteration, in its type before the loop if that type holds it."""
-        if isinstance(now, Product):
-            now = now.value
-        if isinstance(before, (tuple, list)) and isinstance(now, (tuple, list)) and len(before) == len(now):
-            return type(now)(map(self._like, before, now)) if not hasattr(now, "_fields") else now
-        if not isinstance(before, Value):
-            return now
-        if isinstance(now, (bool, int, float)):
-            if before.dtype.holds(now) and (before.dtype.kind == "bool") == isinstance(now, bool):
-                return constant(before.dtype, now, before.shape)
-            return value_of(now)
-        if isinstance(now, Value) and now.shape == before.shape and now.dtype.is_integer and before.dtype.is_integer:
-            wide = element_types.promote(now.dtype, before.dtype)
-            return now.to(wide)
-        return now
+        if isinstance(current, Product):
+            current = current.value
+        if isinstance(initial, (tuple, list)) and isinstance(current, (tuple, list)) and len(initial) == len(current):
+            return type(current)(map(self._like, initial, current)) if not hasattr(current, "_fields") else current
+        if not isinstance(initial, Value):
+            return current
+        if isinstance(current, (bool, int, float)):
+            if initial.dtype.holds(current) and (initial.dtype.kind == "bool") == isinstance(current, bool):
+                return constant(initial.dtype, current, initial.shape)
+            return value_of(current)
+        if (
+            isinstance(current, Value)
+            and current.shape == initial.shape
+            and current.dtype.is_integer
+            and initial.dtype.is_integer
+        ):
+            wide = element_types.promote(current.dtype, initial.dtype)
+            return current.to(wide)
+        return current
 
-    def finish(self, kept: Sequence[int], results: Sequence[mlir.Value]) -> None:
-        """Set the variables to the loop's results, which are those of the carried values at `kept`."""
-        after = dict(zip(kept, results))
-        inner = self._scope.variables
+    def finish(self, carried_indices: Sequence[int], results: Sequence[mlir.Value]) -> None:
+        """Set the variables to the loop's results, which are those of the carried values at `carried_indices`."""
+        result_by_index = dict(zip(carried_indices, results))
+        loop_variables = self._scope.variables
         variables = dict(self._before)
-        place = 0
+        result_index = 0
         for name, tree in self._trees.items():
-            values = [after.get(place + i, old) for i, old in enumerate(tree.values)]
-            place += len(values)
+            values = [
+                result_by_index.get(result_index + i, initial_value) for i, initial_value in enumerate(tree.values)
+            ]
+            result_index += len(values)
             variables[name] = tree.rebuilt(values)
-        for handle, old in zip(self._handles, self._places):
-            handle.ir = after.get(place, old)
-            place += 1
-        for name in inner:
+        for handle, initial_value in zip(self._handles, self._places):
+            handle.ir = result_by_index.get(result_index, initial_value)
+            result_index += 1
+        for name in loop_variables:
             if name not in variables and name not in (BREAK, CONTINUE, RETURN, RESULT):
-                variables[name] = self._absent(name, inner[name])
+                variables[name] = self._absent(name, loop_variables[name])
         self._set(variables)

@@ -23,8 +23,8 @@ class Tunable(ABC):
 
     @property
     def __kernel_function__(self) -> FunctionType:
-        found: Any = self._kernel.__kernel_function__
-        return cast(FunctionType, found)
+        function: Any = self._kernel.__kernel_function__
+        return cast(FunctionType, function)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -62,8 +62,8 @@ class Tunable(ABC):
 
     def compile(self, *arguments: Any, grid: Any = 1, block: Any = None, **keywords: Any) -> CompiledKernel:
         """Choose, and compile the kernel; see `Kernel.compile`."""
-        kernel, given = self.chosen(arguments, keywords, grid, block)
-        return kernel.compile(**given)
+        kernel, bound_arguments = self.chosen(arguments, keywords, grid, block)
+        return kernel.compile(**bound_arguments)
 
     @abstractmethod
     def with_options(self, **options: Any) -> Kernel | Tunable:
@@ -84,11 +84,11 @@ class Heuristics(Tunable):
         self._rules = rules
 
     def _ruled(self, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = self._kernel.bound(*arguments, **keywords)
+        bound_arguments: dict[str, Any] = self._kernel.bound(*arguments, **keywords)
         for name, rule in self._rules.items():
             if name not in keywords:
-                found[name] = rule(Named(self.__name__, found))
-        return found
+                bound_arguments[name] = rule(Named(self.__name__, bound_arguments))
+        return bound_arguments
 
     def chosen(
         self, arguments: Sequence[Any], keywords: Mapping[str, Any], grid: Any = 1, block: Any = None

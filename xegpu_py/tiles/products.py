@@ -69,40 +69,43 @@ def dot(
         raise ValueError(f"dot cannot multiply {a.describe()} by {b.describe()}: their extents along K differ")
     if a.ndim > 2 or b.ndim > 2:
         return _stacked(a, b, c, input_precision, out_dtype)
-    wanted = dtype_of(out_dtype) if out_dtype is not None else c.dtype if c is not None else None
+    result_dtype = dtype_of(out_dtype) if out_dtype is not None else c.dtype if c is not None else None
     if a.dtype == b.dtype and a.dtype in (element_types.float32, element_types.float64):
         if input_precision == "ieee":
-            made = by_fma(a, b, c, a.dtype)
-            return made if wanted is None else made.to(wanted)
-        if a.dtype == element_types.float32 and (c, wanted, input_precision or "tf32") == (None, None, "tf32"):
+            dot_product = by_fma(a, b, c, a.dtype)
+            return dot_product if result_dtype is None else dot_product.to(result_dtype)
+        if a.dtype == element_types.float32 and (c, result_dtype, input_precision or "tf32") == (None, None, "tf32"):
             a, b = a.to(element_types.tfloat32), b.to(element_types.tfloat32)
         elif a.dtype == element_types.float32:
-            made = _of_float32(a, b, c, input_precision or "tf32")
-            return made if wanted is None else made.to(wanted)
-    if c is None and wanted is None:
+            dot_product = _of_float32(a, b, c, input_precision or "tf32")
+            return dot_product if result_dtype is None else dot_product.to(result_dtype)
+    if c is None and result_dtype is None:
         return Product(a, b, adds=result_of(a.dtype))
     product = Product(a, b)
-    known = accumulators(a.dtype.mlir, b.dtype.mlir)
-    return _accumulated(lambda c, dtype: product.multiplied(dtype, c), known, c, wanted)
+    accumulator_names = accumulators(a.dtype.mlir, b.dtype.mlir)
+    return _accumulated(lambda c, dtype: product.multiplied(dtype, c), accumulator_names, c, result_dtype)
 
 
 def _accumulated(
-    multiplied: Callable[[Value | None, DType], Value], known: Sequence[str], c: Value | None, wanted: DType | None
+    multiplied: Callable[[Value | None, DType], Value],
+    accumulator_names: Sequence[str],
+    c: Value | None,
+    result_dtype: DType | None,
 ) -> Value:
     """A product added to an accumulator, in a type.
 
     Args:
         multiplied: the product added to an accumulator of a type, if there is one.
-        known: MLIR's names of the types that the instruction adds in.
+        accumulator_names: MLIR's names of the types that the instruction adds in.
     """
-    kept = c.dtype if c is not None else wanted
-    if kept is not None and kept.mlir in known:
-        made = multiplied(c, kept)
+    accumulator_dtype = c.dtype if c is not None else result_dtype
+    if accumulator_dtype is not None and accumulator_dtype.mlir in accumulator_names:
+        product = multiplied(c, accumulator_dtype)
     else:
         # The instruction has no such accumulator: it is added once, to the whole product.
-        made = multiplied(None, dtype_of(known[0]))
-        made = made if c is None else made + c
-    return made if wanted is None else made.to(wanted)
+        product = multiplied(None, dtype_of(accumulator_names[0]))
+        product = product if c is None else product + c
+    return product if result_dtype is None else product.to(result_dtype)
 
 
 def _stacked(a: Value, b: Value, c: Value | None, precision: str | None, out_dtype: Any) -> Value:
@@ -111,41 +114,43 @@ def _stacked(a: Value, b: Value, c: Value | None, precision: str | None, out_dty
         raise ValueError(f"dot cannot multiply {a.describe()} by {b.describe()}: the leading dimensions differ")
     shape = (*a.shape[:-1], b.shape[-1])
     operands = [a, b] if c is None else [a, b, c.broadcast(shape)]
-    count, found = math.prod(shape[:-2]), []
+    count, matrices = math.prod(shape[:-2]), []
     for i in range(count):
         # Matrix i is rows of the matrix that holds the stack.
-        left, right, *added = (
+        lhs_matrix, rhs_matrix, *added = (
             v.reshape((-1, v.shape[-1])).rows(range(i * v.shape[-2], (i + 1) * v.shape[-2])) for v in operands
         )
-        found.append(value_of(dot(left, right, added[0] if added else None, precision, out_dtype=out_dtype)))
-    return concatenate(found, 0).reshape(shape)
+        matrices.append(
+            value_of(dot(lhs_matrix, rhs_matrix, added[0] if added else None, precision, out_dtype=out_dtype))
+        )
+    return concatenate(matrices, 0).reshape(shape)
 
 
 def _of_float32(a: Value, b: Value, c: Value | None, precision: str) -> Value:
     """A product of float32 by a precision, in float32."""
     total: Any = None if c is None else c.to(element_types.float32)
-    narrow, parts = {
+    narrow, part_count = {
         "tf32": (element_types.tfloat32, 1),
         "tf32x3": (element_types.tfloat32, 2),
         "bf16x3": (element_types.bfloat16, 2),
         "bf16x6": (element_types.bfloat16, 3),
     }[precision]
-    left, right = _parts(a, narrow, parts), _parts(b, narrow, parts)
+    lhs_parts, rhs_parts = _parts(a, narrow, part_count), _parts(b, narrow, part_count)
     # The smallest products first.
-    for level in range(parts - 1, -1, -1):
+    for level in range(part_count - 1, -1, -1):
         for i in range(level, -1, -1):
-            product = Product(left[i], right[level - i])
+            product = Product(lhs_parts[i], rhs_parts[level - i])
             total = product.value if total is None else product.plus(total)
     return total
 
 
 def _parts(value: Value, narrow: DType, count: int) -> list[Value]:
     """Split float32 into a sum of `count` values of a narrower type, the greatest first."""
-    found, rest = [], value
+    terms, residual = [], value
     for _ in range(count):
-        found.append(rest.to(narrow))
-        rest = rest - found[-1].to(element_types.float32)
-    return found
+        terms.append(residual.to(narrow))
+        residual = residual - terms[-1].to(element_types.float32)
+    return terms
 
 
 _SCALED = {
@@ -202,19 +207,19 @@ def dot_scaled(
     b = _Factor(value_of(rhs), rhs_format, 0 if rhs_k_pack else 1, "rhs")
     if a.shape[1] != b.shape[0]:
         raise ValueError(f"dot_scaled cannot multiply {a.shape[0]}x{a.shape[1]} by {b.shape[0]}x{b.shape[1]} elements")
-    left = None if lhs_scale is None else _checked_scale(value_of(lhs_scale), a.shape, "lhs_scale")
-    right = None if rhs_scale is None else _checked_scale(value_of(rhs_scale), b.shape[::-1], "rhs_scale").T
-    scaled = left is not None or right is not None
+    lhs_scales = None if lhs_scale is None else _checked_scale(value_of(lhs_scale), a.shape, "lhs_scale")
+    rhs_scales = None if rhs_scale is None else _checked_scale(value_of(rhs_scale), b.shape[::-1], "rhs_scale").T
+    scaled = lhs_scales is not None or rhs_scales is not None
     if scaled and "bdpas" not in BUILDING.target.absent and forms != {"bf16", "fp16"}:
-        return _by_bdpas(a, b, left, right, None if acc is None else value_of(acc), dtype_of(out_dtype))
+        return _by_bdpas(a, b, lhs_scales, rhs_scales, None if acc is None else value_of(acc), dtype_of(out_dtype))
     if "fp16" in forms and (scaled or "bf16" in forms):
         wide = element_types.float32
     else:
         wide = element_types.float16 if "fp16" in forms else element_types.bfloat16
-    one, other = a.numbers(wide), b.numbers(wide)
-    one = one if left is None else one * _powers(left, 1, wide)
-    other = other if right is None else other * _powers(right, 0, wide)
-    return value_of(dot(one, other, acc, input_precision="tf32", out_dtype=out_dtype))
+    lhs_numbers, rhs_numbers = a.numbers(wide), b.numbers(wide)
+    lhs_numbers = lhs_numbers if lhs_scales is None else lhs_numbers * _powers(lhs_scales, 1, wide)
+    rhs_numbers = rhs_numbers if rhs_scales is None else rhs_numbers * _powers(rhs_scales, 0, wide)
+    return value_of(dot(lhs_numbers, rhs_numbers, acc, input_precision="tf32", out_dtype=out_dtype))
 
 
 class _Factor:
@@ -241,12 +246,12 @@ class _Factor:
             raise ValueError(f"there is no format {form!r}; there are {', '.join(map(repr, _SCALED))}")
         if value.ndim != 2:
             raise ValueError(f"'{name}' must be a matrix, but got {value.describe()}")
-        wanted = _SCALED[form]
-        if wanted.bits == 8 and value.dtype in (element_types.uint8, element_types.int8):
-            value = value.bitcast(wanted)
-        if value.dtype != wanted:
-            what = "uint8 of two elements a byte" if form == "e2m1" else f"{wanted}"
-            raise TypeError(f"'{name}' of format {form!r} must be {what}, but got {value.dtype}")
+        storage_dtype = _SCALED[form]
+        if storage_dtype.bits == 8 and value.dtype in (element_types.uint8, element_types.int8):
+            value = value.bitcast(storage_dtype)
+        if value.dtype != storage_dtype:
+            requirement = "uint8 of two elements a byte" if form == "e2m1" else f"{storage_dtype}"
+            raise TypeError(f"'{name}' of format {form!r} must be {requirement}, but got {value.dtype}")
         self._value, self.form, self._packed = value, form, packed
         rows, columns = value.shape
         self.shape = (rows, columns)
@@ -259,8 +264,8 @@ class _Factor:
             return self._value.to(wide)
         low, high = self._value & 15, self._value >> 4
         # Packed along rows: put the low and the high rows side by side, and split each row in two.
-        both = join(low, high) if self._packed else concatenate([low, high], 1)
-        return _of_e2m1(both.reshape(self.shape), wide)
+        nibbles = join(low, high) if self._packed else concatenate([low, high], 1)
+        return _of_e2m1(nibbles.reshape(self.shape), wide)
 
     def four_bits(self) -> mlir.Value:
         """The elements of e2m1, of four bits each."""
@@ -297,12 +302,12 @@ _LAYOUTS = {
 def _of_e2m1(bits: Value, wide: DType) -> Value:
     """Four bits of E2M1 (0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives) as numbers."""
     fraction, bias = _LAYOUTS[wide]
-    whole = bits.to(element_types.integer_of(wide.bits, signed=False))
-    size = whole & 7
+    wide_bits = bits.to(element_types.integer_of(wide.bits, signed=False))
+    size = wide_bits & 7
     half = bias - 1 << fraction
     # 0.5 is subnormal in E2M1, and normal elsewhere.
     number = where(size == 0, 0, where(size == 1, half, (size << fraction - 1) + half))
-    return (number | ((whole >> 3) << wide.bits - 1)).bitcast(wide)
+    return (number | ((wide_bits >> 3) << wide.bits - 1)).bitcast(wide)
 
 
 def _powers(scale: Value, axis: int, wide: DType) -> Value:
@@ -322,13 +327,15 @@ def _powers(scale: Value, axis: int, wide: DType) -> Value:
 _E2M1 = "f4E2M1FN"
 
 
-def _by_bdpas(a: _Factor, b: _Factor, left: Value | None, right: Value | None, c: Value | None, wanted: DType) -> Value:
+def _by_bdpas(
+    a: _Factor, b: _Factor, lhs_scales: Value | None, rhs_scales: Value | None, c: Value | None, result_dtype: DType
+) -> Value:
     """The product by `bdpas`, which applies the scales; different formats are converted to a type that holds both.
 
     Args:
-        left, right: the scales, MxK/32 and K/32xN.
+        lhs_scales, rhs_scales: the scales, MxK/32 and K/32xN.
         c: the accumulator.
-        wanted: the type of the result.
+        result_dtype: the type of the result.
     """
     forms = [a.form, b.form]
     if forms == ["e2m1", "e2m1"]:
@@ -336,17 +343,19 @@ def _by_bdpas(a: _Factor, b: _Factor, left: Value | None, right: Value | None, c
         factors = [a.four_bits(), b.four_bits()]
     else:
         sixteen = next((_SCALED[f] for f in forms if f in ("bf16", "fp16")), None)
-        own = [sixteen or (element_types.float8_e4m3fn if f == "e2m1" else _SCALED[f]) for f in forms]
-        names = [t.mlir for t in own]
-        factors = [v.numbers(t).ir for v, t in zip((a, b), own)]
-    powers = [None if s is None else arith.bitcast(_matrix(s.shape, SCALE), s.ir) for s in (left, right)]
+        operand_dtypes = [sixteen or (element_types.float8_e4m3fn if f == "e2m1" else _SCALED[f]) for f in forms]
+        names = [t.mlir for t in operand_dtypes]
+        factors = [v.numbers(t).ir for v, t in zip((a, b), operand_dtypes)]
+    powers = [None if s is None else arith.bitcast(_matrix(s.shape, SCALE), s.ir) for s in (lhs_scales, rhs_scales)]
     shape = (a.shape[0], b.shape[1])
 
     def multiplied(c: Value | None, dtype: DType) -> Value:
-        made = xetile.tile_mma(*factors, None if c is None else c.ir, *powers, d=dtype.vector(shape))
-        return Value(made, dtype, shape)
+        tile_product = xetile.tile_mma(*factors, None if c is None else c.ir, *powers, d=dtype.vector(shape))
+        return Value(tile_product, dtype, shape)
 
-    return _accumulated(multiplied, scaled_accumulators(*names), None if c is None else c.broadcast(shape), wanted)
+    return _accumulated(
+        multiplied, scaled_accumulators(*names), None if c is None else c.broadcast(shape), result_dtype
+    )
 
 
 def _matrix(shape: Sequence[int], element: str) -> mlir.Type:

@@ -31,30 +31,30 @@ def takes_functions(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _tuple_of(given: Any) -> tuple[Values, bool]:
+def _tuple_of(operand: Any) -> tuple[Values, bool]:
     """A value or a tuple of values as a tuple, and whether it was a single value."""
-    if isinstance(given, (tuple, list)):
-        return tuple(value_of(v) for v in given), False
-    return (value_of(given),), True
+    if isinstance(operand, (tuple, list)):
+        return tuple(value_of(v) for v in operand), False
+    return (value_of(operand),), True
 
 
 def _combined(combine: Combine, a: Values, b: Values, name: str) -> Values:
     """Combine both sides; the results are converted to the types of the operands, and numbers to values."""
     with BUILDING.elementwise(name):
-        made = combine(*a, *b)
-    found = tuple(made) if isinstance(made, (tuple, list)) else (made,)
-    if len(found) != len(a):
-        raise TypeError(f"{name}: the function takes {2 * len(a)} values and must return {len(a)}, not {len(found)}")
-    for v in found:
+        combined = combine(*a, *b)
+    results = tuple(combined) if isinstance(combined, (tuple, list)) else (combined,)
+    if len(results) != len(a):
+        raise TypeError(f"{name}: the function takes {2 * len(a)} values and must return {len(a)}, not {len(results)}")
+    for v in results:
         if isinstance(v, Value) and v.shape not in ((), a[0].shape):
             raise TypeError(
                 f"{name}: the function of {a[0].describe()} returns {v.describe()}, which is not elementwise"
             )
-    return tuple(value_of(v).to(x.dtype).broadcast(x.shape) for v, x in zip(found, a))
+    return tuple(value_of(v).to(x.dtype).broadcast(x.shape) for v, x in zip(results, a))
 
 
-def _along(values: Values, axis: int, places: Sequence[int]) -> Values:
-    return tuple(v.along(axis, places) for v in values)
+def _along(values: Values, axis: int, dim_indices: Sequence[int]) -> Values:
+    return tuple(v.along(axis, dim_indices) for v in values)
 
 
 PARTS, LEAST = 32, 16
@@ -90,21 +90,21 @@ def reduce(value: Any, axis: Any, combine_fn: Combine, keep_dims: bool = False) 
     Raises:
         TypeError: if the function returns another number of values.
     """
-    given, single = _tuple_of(value)
-    shape = common_shape(*(v.shape for v in given))
-    given = tuple(v.broadcast(shape) for v in given)
+    operands, single = _tuple_of(value)
+    shape = common_shape(*(v.shape for v in operands))
+    operands = tuple(v.broadcast(shape) for v in operands)
     dims = sorted(axes_of(axis, len(shape)))
-    left = given
+    remaining_values = operands
     if axis is None:
-        left, dims = tuple(v.ravel() for v in given), [0]
+        remaining_values, dims = tuple(v.ravel() for v in operands), [0]
     for dim in reversed(dims):
-        old = left[0].shape
-        whole = (*old[:dim], 1, *old[dim + 1 :])
-        totals = _reduced(_in_parts(left, dim), 2, combine_fn)
-        left = tuple(v.reshape(whole) for v in _reduced(totals, 1, combine_fn))
-    whole = (1,) * len(shape) if axis is None else left[0].shape
-    made = tuple(reduced_shape(v.reshape(whole), shape, axis, keep_dims) for v in left)
-    return made[0] if single else made
+        old_shape = remaining_values[0].shape
+        kept_shape = (*old_shape[:dim], 1, *old_shape[dim + 1 :])
+        totals = _reduced(_in_parts(remaining_values, dim), 2, combine_fn)
+        remaining_values = tuple(v.reshape(kept_shape) for v in _reduced(totals, 1, combine_fn))
+    kept_shape = (1,) * len(shape) if axis is None else remaining_values[0].shape
+    results = tuple(reduced_shape(v.reshape(kept_shape), shape, axis, keep_dims) for v in remaining_values)
+    return results[0] if single else results
 
 
 def _reduced(values: Values, axis: int, combine: Combine) -> Values:
@@ -112,10 +112,14 @@ def _reduced(values: Values, axis: int, combine: Combine) -> Values:
     count = values[0].shape[axis]
     if count == 1:
         return values
-    pairs = count // 2 * 2
-    even, odd = zip(*(v.halves(axis) for v in _along(values, axis, range(pairs))))
-    found = _reduced(_combined(combine, even, odd, "reduce"), axis, combine)
-    return found if pairs == count else _combined(combine, found, _along(values, axis, [count - 1]), "reduce")
+    paired_count = count // 2 * 2
+    even, odd = zip(*(v.halves(axis) for v in _along(values, axis, range(paired_count))))
+    pair_results = _reduced(_combined(combine, even, odd, "reduce"), axis, combine)
+    return (
+        pair_results
+        if paired_count == count
+        else _combined(combine, pair_results, _along(values, axis, [count - 1]), "reduce")
+    )
 
 
 @takes_functions
@@ -134,12 +138,12 @@ def associative_scan(value: Any, axis: int, combine_fn: Combine, reverse: bool =
     Raises:
         TypeError: if the function gives another number of values.
     """
-    given, single = _tuple_of(value)
-    shape = common_shape(*(v.shape for v in given))
+    operands, single = _tuple_of(value)
+    shape = common_shape(*(v.shape for v in operands))
     dim = axis_of(axis, len(shape))
-    given = tuple(v.broadcast(shape) for v in given)
+    operands = tuple(v.broadcast(shape) for v in operands)
     backward = range(shape[dim])[::-1]
-    rows = _along(given, dim, backward) if reverse else given
+    rows = _along(operands, dim, backward) if reverse else operands
     rows = tuple(v.reshape(shape) for v in _scanned_parts(_in_parts(rows, dim), combine_fn)[0])
     rows = _along(rows, dim, backward) if reverse else rows
     return rows[0] if single else rows
@@ -149,20 +153,20 @@ def _scanned(values: Values, axis: int, combine: Combine) -> Values:
     count = values[0].shape[axis]
     if count == 1:
         return values
-    pairs = count // 2
-    even, odd = zip(*(v.halves(axis) for v in _along(values, axis, range(2 * pairs))))
+    pair_count = count // 2
+    even, odd = zip(*(v.halves(axis) for v in _along(values, axis, range(2 * pair_count))))
     sums = _scanned(_combined(combine, even, odd, NAME), axis, combine)
     # Elements 2, 4, ... follow the sums of the pairs before them.
-    first = _along(even, axis, [0])
-    if pairs > 1:
-        later = _along(even, axis, range(1, pairs))
-        between = _combined(combine, _along(sums, axis, range(pairs - 1)), later, NAME)
-        first = tuple(concatenate(both, axis) for both in zip(first, between))
-    found = tuple(f.interleaved(s, axis) for f, s in zip(first, sums))
+    first_even = _along(even, axis, [0])
+    if pair_count > 1:
+        later_even = _along(even, axis, range(1, pair_count))
+        between = _combined(combine, _along(sums, axis, range(pair_count - 1)), later_even, NAME)
+        first_even = tuple(concatenate(sides, axis) for sides in zip(first_even, between))
+    interleaved_sums = tuple(f.interleaved(s, axis) for f, s in zip(first_even, sums))
     if count % 2 == 0:
-        return found
-    last = _combined(combine, _along(sums, axis, [pairs - 1]), _along(values, axis, [count - 1]), NAME)
-    return tuple(concatenate(both, axis) for both in zip(found, last))
+        return interleaved_sums
+    last_sum = _combined(combine, _along(sums, axis, [pair_count - 1]), _along(values, axis, [count - 1]), NAME)
+    return tuple(concatenate(sides, axis) for sides in zip(interleaved_sums, last_sum))
 
 
 def _scanned_parts(values: Values, combine: Combine) -> tuple[Values, Values]:
@@ -179,19 +183,23 @@ def _scanned_parts(values: Values, combine: Combine) -> tuple[Values, Values]:
         return _scanned(values, 2, combine), values
     if extent == 1:
         totals = _scanned(tuple(v.reshape((before, count, *after)) for v in values), 1, combine)
-        earlier = _along(totals, 1, [0, *range(count - 1)])
-        return tuple(v.reshape(values[0].shape) for v in totals), tuple(v.reshape(values[0].shape) for v in earlier)
+        earlier_totals = _along(totals, 1, [0, *range(count - 1)])
+        return tuple(v.reshape(values[0].shape) for v in totals), tuple(
+            v.reshape(values[0].shape) for v in earlier_totals
+        )
     even, odd = zip(*(v.halves(2) for v in values))
-    sums, earlier = _scanned_parts(_combined(combine, even, odd, NAME), combine)
+    sums, earlier_totals = _scanned_parts(_combined(combine, even, odd, NAME), combine)
     # Elements 2, 4, ... follow the sums of the pairs before them; the first one of a part follows those of other parts.
-    first = _along(even, 2, [0])
-    is_first = (arange(count) == 0).reshape((1, count, 1, *(1 for _ in after))).broadcast(first[0].shape)
-    firsts = tuple(where(is_first, a, b) for a, b in zip(first, _combined(combine, earlier, first, NAME)))
+    first_even = _along(even, 2, [0])
+    is_first = (arange(count) == 0).reshape((1, count, 1, *(1 for _ in after))).broadcast(first_even[0].shape)
+    firsts = tuple(
+        where(is_first, a, b) for a, b in zip(first_even, _combined(combine, earlier_totals, first_even, NAME))
+    )
     if extent > 2:
-        pairs = range(extent // 2)
-        between = _combined(combine, _along(sums, 2, pairs[:-1]), _along(even, 2, pairs[1:]), NAME)
-        firsts = tuple(concatenate(both, 2) for both in zip(firsts, between))
-    return tuple(f.interleaved(s, 2) for f, s in zip(firsts, sums)), earlier
+        pair_range = range(extent // 2)
+        between = _combined(combine, _along(sums, 2, pair_range[:-1]), _along(even, 2, pair_range[1:]), NAME)
+        firsts = tuple(concatenate(sides, 2) for sides in zip(firsts, between))
+    return tuple(f.interleaved(s, 2) for f, s in zip(firsts, sums)), earlier_totals
 
 
 def cumsum(value: Any, axis: int = 0, reverse: bool = False, dtype: Any = None) -> Value:
@@ -250,9 +258,9 @@ def sort(value: Any, dim: int | None = None, descending: bool = False) -> Value:
     Raises:
         ValueError: if there is no such dimension.
     """
-    given = value_of(value)
-    axis = axis_of(-1 if dim is None else dim, given.ndim)
-    return _numbers(_sorted(_keys(given), axis, descending), given)
+    keys = value_of(value)
+    axis = axis_of(-1 if dim is None else dim, keys.ndim)
+    return _numbers(_sorted(_keys(keys), axis, descending), keys)
 
 
 def topk(value: Any, k: int, dim: int | None = None, descending: bool = True) -> Value:
@@ -267,13 +275,11 @@ def topk(value: Any, k: int, dim: int | None = None, descending: bool = True) ->
     Raises:
         ValueError: if there are fewer elements.
     """
-    given = value_of(value)
-    axis = axis_of(-1 if dim is None else dim, given.ndim)
-    if not 1 <= k <= given.shape[axis]:
-        raise ValueError(
-            f"topk takes 1 to {given.shape[axis]} elements of {given.describe()} along axis {axis}, not {k}"
-        )
-    return sort(given, axis, descending).along(axis, list(range(k)))
+    keys = value_of(value)
+    axis = axis_of(-1 if dim is None else dim, keys.ndim)
+    if not 1 <= k <= keys.shape[axis]:
+        raise ValueError(f"topk takes 1 to {keys.shape[axis]} elements of {keys.describe()} along axis {axis}, not {k}")
+    return sort(keys, axis, descending).along(axis, list(range(k)))
 
 
 def bitonic_merge(value: Any, dim: int | None = None, descending: bool = False) -> Value:
@@ -282,17 +288,17 @@ def bitonic_merge(value: Any, dim: int | None = None, descending: bool = False) 
     Raises:
         ValueError: if the extent is not a power of two.
     """
-    given = value_of(value)
-    axis = axis_of(-1 if dim is None else dim, given.ndim)
-    extent = given.shape[axis]
+    keys = value_of(value)
+    axis = axis_of(-1 if dim is None else dim, keys.ndim)
+    extent = keys.shape[axis]
     if extent & (extent - 1):
         raise ValueError(f"bitonic_merge needs an extent that is a power of two, but got {extent}")
-    rows = _keys(given).with_first(axis)
+    rows = _keys(keys).with_first(axis)
     stride = extent // 2
     while stride:
         rows = _exchanged(rows, stride, _always(descending))
         stride //= 2
-    return _numbers(rows.from_first(given.shape, axis), given)
+    return _numbers(rows.from_first(keys.shape, axis), keys)
 
 
 ROW_LANES = 16
@@ -303,9 +309,9 @@ def _sorted(keys: Value, axis: int, descending: bool) -> Value:
     shape, extent = keys.shape, keys.shape[axis]
     padded = 1 << (extent - 1).bit_length()
     if padded > extent:
-        most, least = keys.dtype.limits[::-1]
+        greatest_key, least = keys.dtype.limits[::-1]
         wide = (*shape[:axis], padded - extent, *shape[axis + 1 :])
-        keys = concatenate([keys, constant(keys.dtype, least if descending else most, wide)], axis)
+        keys = concatenate([keys, constant(keys.dtype, least if descending else greatest_key, wide)], axis)
     lines = keys.size // padded
     if lines >= ROW_LANES or padded <= ROW_LANES:
         rows = keys.with_first(axis)
@@ -313,21 +319,21 @@ def _sorted(keys: Value, axis: int, descending: bool) -> Value:
         while size <= padded:
             rows = _merged(rows, size, size, padded, descending)
             size *= 2
-        found = rows.from_first(keys.shape, axis)
+        sorted_keys = rows.from_first(keys.shape, axis)
     else:
         front = (*shape[:axis], *shape[axis + 1 :], padded)
         order = [*range(axis), *range(axis + 1, len(shape)), axis]
         line = _sorted_line(keys.permute(order).ravel(), padded, descending)
         back = [*range(axis), len(shape) - 1, *range(axis, len(shape) - 1)]
-        found = line.reshape(front).permute(back)
-    return found.along(axis, list(range(extent)))
+        sorted_keys = line.reshape(front).permute(back)
+    return sorted_keys.along(axis, list(range(extent)))
 
 
-def _merged(rows: Value, size: int, first: int, whole: int, descending: bool) -> Value:
+def _merged(rows: Value, size: int, first_stride: int, run_size: int, descending: bool) -> Value:
     """Merge rows to sorted runs of `size`, alternately ascending and descending; the last merge in one direction."""
-    stride = first // 2
+    stride = first_stride // 2
     while stride:
-        rows = _exchanged(rows, stride, lambda i: descending if size >= whole else bool(i & size) != descending)
+        rows = _exchanged(rows, stride, lambda i: descending if size >= run_size else bool(i & size) != descending)
         stride //= 2
     return rows
 
@@ -343,11 +349,11 @@ def _exchanged(value: Value, stride: int, falling: Callable[[int], bool], axis: 
     a, b = value.along(axis, firsts), value.along(axis, [i + stride for i in firsts])
     low, high = (v.reshape((-1, after)) for v in (minimum(a, b), maximum(a, b)))
     half = len(firsts)
-    places = [0] * count
+    partner_indices = [0] * count
     for n, i in enumerate(firsts):
         lesser, greater = (i + stride, i) if falling(i) else (i, i + stride)
-        places[lesser], places[greater] = n, half * before + n
-    return low.rows_with(high, [k * half + p for k in range(before) for p in places]).reshape(value.shape)
+        partner_indices[lesser], partner_indices[greater] = n, half * before + n
+    return low.rows_with(high, [k * half + p for k in range(before) for p in partner_indices]).reshape(value.shape)
 
 
 def _sorted_line(line: Value, extent: int, descending: bool) -> Value:
@@ -370,18 +376,18 @@ def _sorted_line(line: Value, extent: int, descending: bool) -> Value:
             falls = ((arange(count) & size) != 0) ^ descending
             mask = where(falls, -1, 0).to(element_types.integer_of(line.dtype.bits, signed=True)).to(line.dtype)
         line = line if mask is None else line ^ mask
-        near, stride = ROW_LANES, size // 2
-        while near <= stride:
-            near *= ROW_LANES
+        row_size, stride = ROW_LANES, size // 2
+        while row_size <= stride:
+            row_size *= ROW_LANES
         while stride:
-            near //= ROW_LANES
-            extents = (count // min(near * ROW_LANES, count), min(ROW_LANES, count // near), near)
-            block = line.reshape(extents[:2]).T if near == 1 else line.reshape(extents)
-            last, axis = descending and size == extent, int(near > 1)
-            while stride >= near:
-                block = _exchanged(block, stride // near, _always(last), axis)
+            row_size //= ROW_LANES
+            extents = (count // min(row_size * ROW_LANES, count), min(ROW_LANES, count // row_size), row_size)
+            block = line.reshape(extents[:2]).T if row_size == 1 else line.reshape(extents)
+            descends, axis = descending and size == extent, int(row_size > 1)
+            while stride >= row_size:
+                block = _exchanged(block, stride // row_size, _always(descends), axis)
                 stride //= 2
-            line = (block.T if near == 1 else block).ravel()
+            line = (block.T if row_size == 1 else block).ravel()
         line = line if mask is None else line ^ mask
         size *= 2
     return line
@@ -402,16 +408,16 @@ def histogram(value: Any, num_bins: int, mask: Any = None) -> Value:
     Raises:
         TypeError: for other types.
     """
-    given = value_of(value)
-    if not given.dtype.is_integer:
-        raise TypeError(f"histogram needs integers, not {given.dtype}")
+    values = value_of(value)
+    if not values.dtype.is_integer:
+        raise TypeError(f"histogram needs integers, not {values.dtype}")
     if num_bins < 1:
         raise ValueError(f"histogram needs at least one bin, not {num_bins}")
-    line = given.ravel()
+    line = values.ravel()
     line = line.to(element_types.int32) if line.dtype.bits < 32 else line
     if mask is not None:
-        counted = value_of(mask).to(element_types.bool_).broadcast(given.shape).ravel()
-        line = where(counted, line, line.dtype.limits[1])
+        counted_mask = value_of(mask).to(element_types.bool_).broadcast(values.shape).ravel()
+        line = where(counted_mask, line, line.dtype.limits[1])
     BUILDING.check_together("combine elements")
     if line.size * num_bins > COMPARED and BUILDING.take_shared(4 * num_bins):
         counts = shared(num_bins, element_types.int32)
@@ -424,13 +430,13 @@ def histogram(value: Any, num_bins: int, mask: Any = None) -> Value:
         barrier()
         return total
     # Each part is compared with as many bins as registers hold; the counts of all parts are added at the end.
-    (parts,) = _in_parts((line,), 0)
-    most = max(COMPARED // line.size, 1)
-    found = []
-    for first in range(0, num_bins, most):
-        bins = arange(first, min(first + most, num_bins)).to(line.dtype).reshape((1, -1, 1))
-        found.append((parts.reshape((parts.shape[1], 1, -1)) == bins).to(element_types.int32).sum(2))
-    return concatenate(found, 1).sum(0)
+    (chunks,) = _in_parts((line,), 0)
+    bins_at_once = max(COMPARED // line.size, 1)
+    counts_by_bin = []
+    for first_bin in range(0, num_bins, bins_at_once):
+        bins = arange(first_bin, min(first_bin + bins_at_once, num_bins)).to(line.dtype).reshape((1, -1, 1))
+        counts_by_bin.append((chunks.reshape((chunks.shape[1], 1, -1)) == bins).to(element_types.int32).sum(2))
+    return concatenate(counts_by_bin, 1).sum(0)
 
 
 @takes_functions
@@ -449,10 +455,10 @@ def map_elementwise(function: Combine, *values: Any, pack: int = 1) -> Any:
     """
     if pack != 1:
         raise ValueError("map_elementwise calls its function for all elements at once: pack must be 1")
-    given = [value_of(v) for v in values]
-    shape = common_shape(*(v.shape for v in given))
+    operands = [value_of(v) for v in values]
+    shape = common_shape(*(v.shape for v in operands))
     with BUILDING.elementwise("map_elementwise"):
-        return function(*(v.broadcast(shape) for v in given))
+        return function(*(v.broadcast(shape) for v in operands))
 
 
 # Random numbers: Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC11), as Triton's.
@@ -504,25 +510,25 @@ def philox(seed: Any, c0: Any, c1: Any, c2: Any, c3: Any, n_rounds: int = ROUNDS
     Raises:
         TypeError: if the seed is not an integer.
     """
-    first = value_of(c0, element_types.uint32)
-    is_wide = first.dtype.bits == 64 and first.dtype != element_types.index
+    counter_word = value_of(c0, element_types.uint32)
+    is_wide = counter_word.dtype.bits == 64 and counter_word.dtype != element_types.index
     dtype = element_types.integer_of(64 if is_wide else 32, signed=False)
     low, high = _key(seed, dtype)
-    x0, x1, x2, x3 = (value_of(c, dtype).to(dtype) for c in (first, c1, c2, c3))
+    x0, x1, x2, x3 = (value_of(c, dtype).to(dtype) for c in (counter_word, c1, c2, c3))
     return philox_impl(x0, x1, x2, x3, low, high, n_rounds)
 
 
 def _key(seed: Any, dtype: DType) -> tuple[Value, Value]:
     """The two words of the key."""
     if isinstance(seed, int):
-        whole = seed % (1 << 64)
+        seed_bits = seed % (1 << 64)
         if dtype.bits == 64:
-            return constant(dtype, whole), constant(dtype, 0)
-        return constant(dtype, whole & 0xFFFFFFFF), constant(dtype, whole >> 32)
-    given = value_of(seed)
-    if not given.dtype.is_integer:
-        raise TypeError(f"a seed is an integer, not {given.dtype}")
-    wide = given.to(element_types.uint64)
+            return constant(dtype, seed_bits), constant(dtype, 0)
+        return constant(dtype, seed_bits & 0xFFFFFFFF), constant(dtype, seed_bits >> 32)
+    seed_value = value_of(seed)
+    if not seed_value.dtype.is_integer:
+        raise TypeError(f"a seed is an integer, not {seed_value.dtype}")
+    wide = seed_value.to(element_types.uint64)
     if dtype.bits == 64:
         return wide, constant(dtype, 0)
     return wide.to(element_types.uint32), (wide >> 32).to(element_types.uint32)
@@ -536,9 +542,9 @@ def randint4x(seed: Any, offset: Any, n_rounds: int = ROUNDS) -> Four:
         offset: integers; different offsets give different numbers.
         n_rounds: how many rounds.
     """
-    given = value_of(offset)
-    low = given.to(element_types.uint32)
-    high = (given >> 32).to(element_types.uint32) if given.dtype.bits > 32 else low._number(0)
+    offsets = value_of(offset)
+    low = offsets.to(element_types.uint32)
+    high = (offsets >> 32).to(element_types.uint32) if offsets.dtype.bits > 32 else low._number(0)
     zero = low._number(0)
     a, b, c, d = philox(seed, low, high, zero, zero, n_rounds)
     return a.to(element_types.int32), b.to(element_types.int32), c.to(element_types.int32), d.to(element_types.int32)
@@ -555,12 +561,12 @@ def uint_to_uniform_float(value: Any) -> Value:
     Raises:
         TypeError: for other types.
     """
-    given = value_of(value)
-    if given.dtype.kind not in ("int", "uint") or given.dtype.bits not in (32, 64):
-        raise TypeError(f"uint_to_uniform_float needs integers of 32 or 64 bits, not {given.dtype}")
+    integers = value_of(value)
+    if integers.dtype.kind not in ("int", "uint") or integers.dtype.bits not in (32, 64):
+        raise TypeError(f"uint_to_uniform_float needs integers of 32 or 64 bits, not {integers.dtype}")
     # The largest float32 that keeps the greatest integer's product below 1.
-    scale = 4.6566127342e-10 if given.dtype.bits == 32 else 1.0842020432385337e-19
-    bits = given.to(element_types.integer_of(given.dtype.bits, signed=True))
+    scale = 4.6566127342e-10 if integers.dtype.bits == 32 else 1.0842020432385337e-19
+    bits = integers.to(element_types.integer_of(integers.dtype.bits, signed=True))
     return where(bits < 0, -bits - 1, bits).to(element_types.float32) * scale
 
 
@@ -577,9 +583,9 @@ def rand4x(seed: Any, offset: Any, n_rounds: int = ROUNDS) -> Four:
 
 def pair_uniform_to_normal(u1: Any, u2: Any) -> tuple[Value, Value]:
     """Two uniformly distributed values as two normally distributed ones (Box and Muller)."""
-    first = maximum(value_of(u1), 1.0e-7)
+    radius_input = maximum(value_of(u1), 1.0e-7)
     angle = 6.283185307179586 * value_of(u2)
-    radius = sqrt(-2.0 * log(first))
+    radius = sqrt(-2.0 * log(radius_input))
     return radius * cos(angle), radius * sin(angle)
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # compiler carries both through loops and branches.
 
 
-def value_of(given: Any, like: DType | None = None) -> Value:
+def value_of(operand: Any, like: DType | None = None) -> Value:
     """The value of what is given: a value, a product that is not computed yet, or a Python number.
 
     Args:
@@ -39,22 +39,22 @@ def value_of(given: Any, like: DType | None = None) -> Value:
         TypeError: for anything else.
         OverflowError: if the number does not fit the type.
     """
-    if isinstance(given, Product):
-        return given.value
-    if isinstance(given, Value):
-        return given
-    dtype = element_types.of_scalar(given) if like is None else like
-    if like is not None and not isinstance(given, (bool, int, float, np.generic)):
-        raise TypeError(f"{given!r} cannot become a value of the kernel")
-    return constant(dtype, given.item() if isinstance(given, np.generic) else given)
+    if isinstance(operand, Product):
+        return operand.value
+    if isinstance(operand, Value):
+        return operand
+    dtype = element_types.of_scalar(operand) if like is None else like
+    if like is not None and not isinstance(operand, (bool, int, float, np.generic)):
+        raise TypeError(f"{operand!r} cannot become a value of the kernel")
+    return constant(dtype, operand.item() if isinstance(operand, np.generic) else operand)
 
 
 def both(a: Any, b: Any) -> tuple[Value, Value]:
     """Two operands, at least one of them a value, converted to their common type and shape."""
     if isinstance(a, (Value, Product)):
         return value_of(a)._both(b)
-    other, one = value_of(b)._both(a)
-    return one, other
+    rhs, lhs = value_of(b)._both(a)
+    return lhs, rhs
 
 
 def as_index(number: int | Value) -> int | mlir.Value:
@@ -98,12 +98,12 @@ class Reductions(Conversions):
             if axis is None or not isinstance(axis, int):
                 raise ValueError("a group needs an axis")
             return self._combined(kind, axis_of(axis, self.ndim), group)
-        found, dims = self, axes_of(axis, self.ndim)
+        reduced, dims = self, axes_of(axis, self.ndim)
         if len(dims) == self.ndim and self.ndim > 2:
-            found, dims = self.reshape((-1, self.shape[-1])), [0, 1]
+            reduced, dims = self.reshape((-1, self.shape[-1])), [0, 1]
         for dim in dims:
-            found = found._combined(kind, dim, None)
-        return reduced_shape(found, self.shape, axis, keep_dims)
+            reduced = reduced._combined(kind, dim, None)
+        return reduced_shape(reduced, self.shape, axis, keep_dims)
 
     def _combined(self, kind: str, dim: int, group: int | None) -> Self:
         """Reduce one dimension and keep it."""
@@ -121,13 +121,15 @@ class Reductions(Conversions):
             lines, at = self.reshape((before, extent)), 1
         else:
             lines, at = self.reshape((before * extent, after)), 0
-        whole = size == lines.shape[at]
-        left = tuple(n // size if d == at else n for d, n in enumerate(lines.shape))
-        made = xetile.reduction(kind, lines.ir, (at,), result=self._type(left), reduction_size=None if whole else size)
-        return self._made(made, shape=left).reshape(shape)
+        covers_dim = size == lines.shape[at]
+        result_shape = tuple(n // size if d == at else n for d, n in enumerate(lines.shape))
+        reduction = xetile.reduction(
+            kind, lines.ir, (at,), result=self._type(result_shape), reduction_size=None if covers_dim else size
+        )
+        return self._made(reduction, shape=result_shape).reshape(shape)
 
-    def _kind(self, real: str, signed: str, unsigned: str) -> str:
-        return real if self.dtype.is_float else signed if self.dtype.is_signed else unsigned
+    def _kind(self, float_kind: str, signed: str, unsigned: str) -> str:
+        return float_kind if self.dtype.is_float else signed if self.dtype.is_signed else unsigned
 
     def _summed(self, dtype: Any) -> Self:
         """The value in the type in which sums are taken."""
@@ -151,8 +153,8 @@ class Reductions(Conversions):
         return_indices_tie_break_left: bool = True,
     ) -> Any:
         """The greatest element; NaN where one is NaN. With `return_indices` also the first index that has it."""
-        found = self.reduce(self._kind("maximumf", "maxsi", "maxui"), axis, group, keep_dims=keep_dims)
-        return (found, self._place_of("max", axis, keep_dims)) if return_indices else found
+        maximum = self.reduce(self._kind("maximumf", "maxsi", "maxui"), axis, group, keep_dims=keep_dims)
+        return (maximum, self._place_of("max", axis, keep_dims)) if return_indices else maximum
 
     def min(
         self,
@@ -164,8 +166,8 @@ class Reductions(Conversions):
         return_indices_tie_break_left: bool = True,
     ) -> Any:
         """The least element; NaN where one is NaN. With `return_indices` also the first index that has it."""
-        found = self.reduce(self._kind("minimumf", "minsi", "minui"), axis, group, keep_dims=keep_dims)
-        return (found, self._place_of("min", axis, keep_dims)) if return_indices else found
+        minimum = self.reduce(self._kind("minimumf", "minsi", "minui"), axis, group, keep_dims=keep_dims)
+        return (minimum, self._place_of("min", axis, keep_dims)) if return_indices else minimum
 
     def argmax(self, axis: int | None = None, tie_break_left: bool = True, *, keep_dims: bool = False) -> Self:
         """The index of the greatest element along a dimension, int32; of several the first. NaN counts as greatest.
@@ -181,20 +183,20 @@ class Reductions(Conversions):
         """The index of the least element along a dimension, as `argmax`. NaN counts as least."""
         return self._place_of("min", axis, keep_dims)
 
-    def _place_of(self, which: str, axis: Axes, keep_dims: bool) -> Self:
+    def _place_of(self, extremum: str, axis: Axes, keep_dims: bool) -> Self:
         if axis is None:
-            place = self.ravel()._place_of(which, 0, False)
-            return place.reshape((1,) * self.ndim) if keep_dims else place
+            flat_index = self.ravel()._place_of(extremum, 0, False)
+            return flat_index.reshape((1,) * self.ndim) if keep_dims else flat_index
         if not isinstance(axis, int):
-            raise TypeError(f"arg{which} takes one axis, not {axis!r}")
+            raise TypeError(f"arg{extremum} takes one axis, not {axis!r}")
         dim = axis_of(axis, self.ndim)
         wide = self.to(element_types.int32) if self.dtype.kind == "bool" else self
-        hit = wide == getattr(wide, which)(dim, keep_dims=True)
+        hit = wide == getattr(wide, extremum)(dim, keep_dims=True)
         if wide.dtype.is_float:
             hit = hit | (wide != wide)
-        places = self._places(dim)
-        first = hit._selected(places, places._number(self.shape[dim])).min(dim, keep_dims=True)
-        return reduced_shape(first, self.shape, axis, keep_dims)
+        dim_indices = self._places(dim)
+        first_index = hit._selected(dim_indices, dim_indices._number(self.shape[dim])).min(dim, keep_dims=True)
+        return reduced_shape(first_index, self.shape, axis, keep_dims)
 
     def any(self, axis: Axes = None, *, keep_dims: bool = False) -> Self:
         """Whether any element is true."""
@@ -255,8 +257,8 @@ class Value(Reductions):
     def __repr__(self) -> str:
         if BUILDING.evaluation is None:
             return f"<value of the kernel, {self.describe()}>"
-        found = self.numpy()
-        return f"{self.dtype}({found})" if not self.shape else f"{self.dtype}{list(self.shape)} {found}"
+        elements = self.numpy()
+        return f"{self.dtype}({elements})" if not self.shape else f"{self.dtype}{list(self.shape)} {elements}"
 
     def __format__(self, form: str) -> str:
         if BUILDING.evaluation is None or self.shape:
@@ -272,19 +274,19 @@ class Value(Reductions):
         evaluation = BUILDING.evaluation
         if evaluation is None:
             self._known_only_as_it_runs("numpy()")
-        found = evaluation.value(self.ir).reshape(self.shape)
-        return found.view(self.dtype.dtype) if self.dtype.kind == "uint" and self.dtype.dtype else found
+        elements = evaluation.value(self.ir).reshape(self.shape)
+        return elements.view(self.dtype.dtype) if self.dtype.kind == "uint" and self.dtype.dtype else elements
 
     # Conversions to Python objects, which are possible only in a kernel that runs as it is built.
 
-    def _known_only_as_it_runs(self, what: str) -> NoReturn:
-        raise TypeError(f"{what} of a value that is known only at run time ({self.describe()})")
+    def _known_only_as_it_runs(self, use: str) -> NoReturn:
+        raise TypeError(f"{use} of a value that is known only at run time ({self.describe()})")
 
-    def _scalar(self, what: str) -> Any:
+    def _scalar(self, use: str) -> Any:
         if BUILDING.evaluation is None:
-            self._known_only_as_it_runs(what)
+            self._known_only_as_it_runs(use)
         if self.shape:
-            raise TypeError(f"{what} of {self.describe()} is ambiguous; use .any() or .all()")
+            raise TypeError(f"{use} of {self.describe()} is ambiguous; use .any() or .all()")
         return self.numpy().item()
 
     def __bool__(self) -> bool:
@@ -336,17 +338,17 @@ def _signed(a: Value, b: Value) -> tuple[Value, Value, Value]:
 def by_fma(a: Value, b: Value, c: Value | None, dtype: DType) -> Value:
     """A product in the type of its accumulator: one fma adds each term, in the order of K."""
     shape = (a.shape[0], b.shape[1])
-    found = constant(dtype, 0.0, shape) if c is None else c.to(dtype)
+    accumulator = constant(dtype, 0.0, shape) if c is None else c.to(dtype)
     a, b = a.to(dtype), b.to(dtype)
     for k in range(a.shape[1]):
-        found = a.along(1, [k]).broadcast(shape)._op("math.fma", b.along(0, [k]).broadcast(shape), found)
-    return found
+        accumulator = a.along(1, [k]).broadcast(shape)._op("math.fma", b.along(0, [k]).broadcast(shape), accumulator)
+    return accumulator
 
 
 def result_of(factor: DType) -> DType:
     """The type of a product without an accumulator, by the type of its factors."""
-    real = element_types.float64 if factor == element_types.float64 else element_types.float32
-    return real if factor.is_float else element_types.int32
+    float_result = element_types.float64 if factor == element_types.float64 else element_types.float32
+    return float_result if factor.is_float else element_types.int32
 
 
 class Product(Deferred):
@@ -360,8 +362,8 @@ class Product(Deferred):
     def __init__(self, a: Value, b: Value, adds: DType | None = None) -> None:
         for name, v in (("left", a), ("right", b)):
             if not isinstance(v, Value) or v.ndim != 2:
-                shown = v.describe() if isinstance(v, Value) else repr(v)
-                raise TypeError(f"'@' multiplies matrices, but the {name} operand is {shown}")
+                factor_text = v.describe() if isinstance(v, Value) else repr(v)
+                raise TypeError(f"'@' multiplies matrices, but the {name} operand is {factor_text}")
         if a.shape[1] != b.shape[0]:
             raise ValueError(f"'@' cannot multiply {a.describe()} by {b.describe()}")
         if not accumulators(a.dtype.mlir, b.dtype.mlir):
@@ -405,9 +407,9 @@ class Product(Deferred):
         if element_types.uint8 in (a.dtype, b.dtype):
             a, b, correction = _signed(a, b)
         shape = (a.shape[0], b.shape[1])
-        made = xetile.tile_mma(a.ir, b.ir, None if c is None else c.ir, d=a._type(shape, dtype))
-        found = Value(made, dtype, shape)
-        return found if correction is None else found + correction
+        tile_product = xetile.tile_mma(a.ir, b.ir, None if c is None else c.ir, d=a._type(shape, dtype))
+        product = Value(tile_product, dtype, shape)
+        return product if correction is None else product + correction
 
     def plus(self, c: Value) -> Value:
         """The product added to a matrix."""
@@ -459,16 +461,16 @@ def axes_of(axis: Axes, rank: int) -> list[int]:
     """
     if axis is None:
         return list(range(rank))
-    found = [axis_of(a, rank) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))]
-    if len(set(found)) != len(found):
+    dims = [axis_of(a, rank) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    if len(set(dims)) != len(dims):
         raise ValueError("duplicate value in 'axis'")
-    return found
+    return dims
 
 
-def reduced_shape(found: S, shape: Sequence[int], axis: Axes, keep_dims: bool) -> S:
+def reduced_shape(reduced: S, shape: Sequence[int], axis: Axes, keep_dims: bool) -> S:
     """The result of a reduction with or without the dimensions that it has reduced."""
     dims = axes_of(axis, len(shape))
-    return found.reshape(tuple(1 if d in dims else n for d, n in enumerate(shape) if keep_dims or d not in dims))
+    return reduced.reshape(tuple(1 if d in dims else n for d, n in enumerate(shape) if keep_dims or d not in dims))
 
 
 # Methods of values as functions: `xl.sum(x, axis)` is `x.sum(axis)`.

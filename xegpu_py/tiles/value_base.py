@@ -60,20 +60,20 @@ class BuildState(threading.local):
         Args:
             caller: the function of the language, for the error message.
         """
-        outer, self._elementwise = self._elementwise, caller
+        outer_caller, self._elementwise = self._elementwise, caller
         try:
             yield
         finally:
-            self._elementwise = outer
+            self._elementwise = outer_caller
 
-    def check_together(self, what: str) -> None:
+    def check_together(self, operation: str) -> None:
         """Check that an operation on several elements of a value is not in a function that works on each element.
 
         Raises:
             TypeError: if it is.
         """
         if self._elementwise:
-            raise TypeError(f"the function of {self._elementwise} works on each element: it cannot {what}")
+            raise TypeError(f"the function of {self._elementwise} works on each element: it cannot {operation}")
 
     def enter(self, evaluation: Evaluation | None = None, target: str = DEFAULT, shares: bool = False) -> None:
         """Begin a kernel in the current context.
@@ -106,10 +106,10 @@ class BuildState(threading.local):
 
         Subgroups must work on the same values: each would overwrite the elements of the others.
         """
-        taken = self._shared[-1]
-        if taken is None or taken + size > self.target.slm_bytes // 2:
+        bytes_taken = self._shared[-1]
+        if bytes_taken is None or bytes_taken + size > self.target.slm_bytes // 2:
             return False
-        self._shared[-1] = taken + size
+        self._shared[-1] = bytes_taken + size
         return True
 
     @contextmanager
@@ -130,7 +130,12 @@ class BuildState(threading.local):
     @property
     def handles(self) -> list[Handle]:
         """The handles that were made in the loops and branches around the insertion point and may still be used."""
-        return [handle for made in self._handles[-1] for ref in made if (handle := ref()) is not None]
+        return [
+            handle
+            for handles_of_block in self._handles[-1]
+            for ref in handles_of_block
+            if (handle := ref()) is not None
+        ]
 
     @property
     def target(self) -> Target:
@@ -220,15 +225,15 @@ def common_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
         raise ValueError(f"{str(e).rstrip('.')}{hint}") from None
 
 
-def static_extent(n: Any, what: str = "an extent") -> int:
+def static_extent(n: Any, title: str = "an extent") -> int:
     """A number of elements that is known at compile time.
 
     Raises:
         TypeError: if it is not an integer, or known only at run time.
     """
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
-        shown = n.describe() if isinstance(n, Elements) else repr(n)
-        raise TypeError(f"{what} is an integer that is known at compile time, not {shown}")
+        value_text = n.describe() if isinstance(n, Elements) else repr(n)
+        raise TypeError(f"{title} is an integer that is known at compile time, not {value_text}")
     return int(n)
 
 
@@ -239,10 +244,10 @@ def static_shape(shape: Any) -> tuple[int, ...]:
         TypeError: as `static_extent`.
         ValueError: if an extent is not positive.
     """
-    found = tuple(map(static_extent, shape)) if isinstance(shape, Sequence) else (static_extent(shape),)
-    if any(n < 1 for n in found):
-        raise ValueError(f"a shape has positive extents, unlike {found}")
-    return found
+    extents = tuple(map(static_extent, shape)) if isinstance(shape, Sequence) else (static_extent(shape),)
+    if any(n < 1 for n in extents):
+        raise ValueError(f"a shape has positive extents, unlike {extents}")
+    return extents
 
 
 def matrix_shape(shape: Sequence[int]) -> tuple[int, ...]:
@@ -263,13 +268,13 @@ class Elements(Held):
     def __init__(self, value: mlir.Value, dtype: DType | None = None, shape: Sequence[int] | None = None) -> None:
         super().__init__(value)
         text = str(value.type)
-        held: tuple[int, ...] = ()
+        ir_shape: tuple[int, ...] = ()
         element = text
         if text.startswith("vector<"):
-            held, element = vector_of(text)
-        self.shape: tuple[int, ...] = held if shape is None else tuple(shape)
+            ir_shape, element = vector_of(text)
+        self.shape: tuple[int, ...] = ir_shape if shape is None else tuple(shape)
         self.dtype = dtype_of(element) if dtype is None else dtype
-        assert self.dtype.mlir == element and matrix_shape(self.shape) == held
+        assert self.dtype.mlir == element and matrix_shape(self.shape) == ir_shape
         if self.size > MOST_ELEMENTS:
             raise ValueError(f"a value has at most {MOST_ELEMENTS} elements, unlike {self.describe()}")
 
@@ -282,11 +287,11 @@ class Elements(Held):
         """
         BUILDING.check()
         number = dtype.signless(number)
-        kind = dtype.vector(matrix_shape(shape))
-        made: mlir.Value = arith.constant(kind, number_attribute(kind, number))
+        vector_type = dtype.vector(matrix_shape(shape))
+        constant_op: mlir.Value = arith.constant(vector_type, number_attribute(vector_type, number))
         if map is not None:
-            made.owner.operation.attributes["map"] = map.to_ir()
-        return cls(made, dtype, shape)
+            constant_op.owner.operation.attributes["map"] = map.to_ir()
+        return cls(constant_op, dtype, shape)
 
     def with_ir(self, value: mlir.Value) -> Self:
         return type(self)(value, self.dtype, self.shape)
@@ -372,22 +377,22 @@ class Shapes(Elements):
         Raises:
             ValueError: if it has another number of elements.
         """
-        given = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
-        wanted: list[int] = [static_extent(n) for n in given]
-        if wanted.count(-1) == 1:
-            rest = math.prod(n for n in wanted if n != -1)
-            if rest and self.size % rest == 0:
-                wanted[wanted.index(-1)] = self.size // rest
-        if any(n < 1 for n in wanted) or math.prod(wanted) != self.size:
-            raise ValueError(f"cannot reshape {self.describe()} into shape {tuple(wanted)}")
-        have, want = matrix_shape(self.shape), matrix_shape(wanted)
+        extents = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
+        new_shape: list[int] = [static_extent(n) for n in extents]
+        if new_shape.count(-1) == 1:
+            known_size = math.prod(n for n in new_shape if n != -1)
+            if known_size and self.size % known_size == 0:
+                new_shape[new_shape.index(-1)] = self.size // known_size
+        if any(n < 1 for n in new_shape) or math.prod(new_shape) != self.size:
+            raise ValueError(f"cannot reshape {self.describe()} into shape {tuple(new_shape)}")
+        have, want = matrix_shape(self.shape), matrix_shape(new_shape)
         if have == want:
-            return self._made(self.ir, shape=wanted)
+            return self._made(self.ir, shape=new_shape)
         if not want:
             return self._made(vector.extract(self.ir, [], [0] * len(have)), shape=())
         if not have:
-            return self._made(vector.broadcast(self._type(wanted), self.ir), shape=wanted)
-        return self._made(vector.shape_cast(self._type(wanted), self.ir), shape=wanted)
+            return self._made(vector.broadcast(self._type(new_shape), self.ir), shape=new_shape)
+        return self._made(vector.shape_cast(self._type(new_shape), self.ir), shape=new_shape)
 
     view = reshape
 
@@ -403,11 +408,11 @@ class Shapes(Elements):
         """
         axes = [axis] if isinstance(axis, int) else list(axis)
         rank = self.ndim + len(axes)
-        places = [axis_of(a, rank) for a in axes]
-        if len(set(places)) != len(places):
+        new_dims = [axis_of(a, rank) for a in axes]
+        if len(set(new_dims)) != len(new_dims):
             raise ValueError("repeated axis")
-        rest = iter(self.shape)
-        return self.reshape(tuple(1 if d in places else next(rest) for d in range(rank)))
+        old_extents = iter(self.shape)
+        return self.reshape(tuple(1 if d in new_dims else next(old_extents) for d in range(rank)))
 
     def squeeze(self, axis: int) -> Self:
         """The value without a dimension of extent 1.
@@ -426,19 +431,19 @@ class Shapes(Elements):
         Raises:
             ValueError: if the shapes do not fit; numpy's message.
         """
-        given = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
-        wanted = tuple(static_extent(n) for n in given)
-        if self.shape == wanted:
+        extents = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
+        new_shape = tuple(static_extent(n) for n in extents)
+        if self.shape == new_shape:
             return self._made(self.ir)
-        if common_shape(self.shape, wanted) != wanted:
-            raise ValueError(f"cannot broadcast shape {self.shape} to {wanted}")
+        if common_shape(self.shape, new_shape) != new_shape:
+            raise ValueError(f"cannot broadcast shape {self.shape} to {new_shape}")
         if self.size == 1:
-            return self._made(vector.broadcast(self._type(wanted), self.reshape(()).ir), shape=wanted)
-        found = self.reshape((*(1,) * (len(wanted) - self.ndim), *self.shape))
-        for dim, extent in enumerate(wanted):
-            if found.shape[dim] != extent:
-                found = found._repeated(dim, extent)
-        return found
+            return self._made(vector.broadcast(self._type(new_shape), self.reshape(()).ir), shape=new_shape)
+        aligned = self.reshape((*(1,) * (len(new_shape) - self.ndim), *self.shape))
+        for dim, extent in enumerate(new_shape):
+            if aligned.shape[dim] != extent:
+                aligned = aligned._repeated(dim, extent)
+        return aligned
 
     broadcast = broadcast_to
 
@@ -449,13 +454,13 @@ class Shapes(Elements):
         if after == 1:
             # All later dimensions have extent 1.
             column = self.reshape((before, 1))
-            made = xetile.broadcast(column.ir, (1,), result=self._type((before, extent)))
-            return self._made(made, shape=(before, extent)).reshape(wide)
+            repeated = xetile.broadcast(column.ir, (1,), result=self._type((before, extent)))
+            return self._made(repeated, shape=(before, extent)).reshape(wide)
         rows = self.reshape((before, after))
         shape = (before * extent, after)
-        times = extent if before > 1 else None
-        made = xetile.broadcast(rows.ir, (0,), result=self._type(shape), broadcast_size=times)
-        return self._made(made, shape=shape).reshape(wide)
+        repeats = extent if before > 1 else None
+        repeated = xetile.broadcast(rows.ir, (0,), result=self._type(shape), broadcast_size=repeats)
+        return self._made(repeated, shape=shape).reshape(wide)
 
     # Permutations.
 
@@ -472,10 +477,12 @@ class Shapes(Elements):
         Raises:
             ValueError: if `dims` does not name each dimension once.
         """
-        given = dims[0] if len(dims) == 1 and isinstance(dims[0], Sequence) else dims
-        if len(given) != self.ndim:
-            raise ValueError(f"axes don't match: {self.describe()} has {self.ndim} dimensions, but {len(given)} axes")
-        order = [axis_of(d, self.ndim) for d in given]
+        dim_list = dims[0] if len(dims) == 1 and isinstance(dims[0], Sequence) else dims
+        if len(dim_list) != self.ndim:
+            raise ValueError(
+                f"axes don't match: {self.describe()} has {self.ndim} dimensions, but {len(dim_list)} axes"
+            )
+        order = [axis_of(d, self.ndim) for d in dim_list]
         if len(set(order)) != len(order):
             raise ValueError("repeated axis in transpose")
         shape = tuple(self.shape[d] for d in order)
@@ -486,9 +493,9 @@ class Shapes(Elements):
         BUILDING.check_together("move elements")
         ranked = sorted(range(len(groups)), key=lambda g: groups[g][0])
         extents = [math.prod(self.shape[d] for d in groups[g]) for g in ranked]
-        places = [ranked.index(g) for g in range(len(groups))]
+        group_order = [ranked.index(g) for g in range(len(groups))]
         merged = self.reshape(extents)
-        return merged._permuted(places).reshape(shape)
+        return merged._permuted(group_order).reshape(shape)
 
     def _permuted(self, order: Sequence[int]) -> Self:
         """A permutation in which no two dimensions stay adjacent."""
@@ -497,34 +504,34 @@ class Shapes(Elements):
             return self._made(xetile.transpose(self.ir, (1, 0), result=self._type(shape)), shape=shape)
         if order[-1] != self.ndim - 1:
             # A transpose of a matrix makes the last dimension the last one.
-            first = [*range(order[-1] + 1, self.ndim), *range(order[-1] + 1)]
-            return self.permute(first).permute([first.index(d) for d in order])
+            rotation = [*range(order[-1] + 1, self.ndim), *range(order[-1] + 1)]
+            return self.permute(rotation).permute([rotation.index(d) for d in order])
         numbers = np.arange(math.prod(self.shape[:-1])).reshape(self.shape[:-1]).transpose(order[:-1])
         return self.reshape((-1, self.shape[-1])).rows(numbers.ravel().tolist()).reshape(shape)
 
     # Parts.
 
-    def rows(self, places: Sequence[int]) -> Self:
+    def rows(self, row_indices: Sequence[int]) -> Self:
         """The elements of a line, or the rows of a matrix, at constant indices, which may repeat."""
         BUILDING.check_together("select elements")
         assert 1 <= self.ndim <= 2
-        count, first = len(places), places[0]
+        count, first_row = len(row_indices), row_indices[0]
         shape = (count, *self.shape[1:])
-        if list(places) == list(range(first, first + count)):
+        if list(row_indices) == list(range(first_row, first_row + count)):
             if count == self.shape[0]:
                 return self._made(self.ir)
-            starts, sizes = [first, *[0] * (self.ndim - 1)], list(shape)
-            made = vector.extract_strided_slice(self._type(shape), self.ir, starts, sizes, [1] * self.ndim)
-            return self._made(made, shape=shape)
-        return self._made(vector.shuffle(self.ir, self.ir, list(places)), shape=shape)
+            starts, sizes = [first_row, *[0] * (self.ndim - 1)], list(shape)
+            row_slice = vector.extract_strided_slice(self._type(shape), self.ir, starts, sizes, [1] * self.ndim)
+            return self._made(row_slice, shape=shape)
+        return self._made(vector.shuffle(self.ir, self.ir, list(row_indices)), shape=shape)
 
-    def rows_with(self, other: Self, places: Sequence[int]) -> Self:
+    def rows_with(self, other: Self, row_indices: Sequence[int]) -> Self:
         """Rows of this value and of another one, whose rows are numbered after those of this one."""
-        shape = (len(places), *self.shape[1:])
+        shape = (len(row_indices), *self.shape[1:])
         count = self.shape[0]
-        if self.ndim == 1 and other.shape == self.shape and list(places) == alternating(count):
+        if self.ndim == 1 and other.shape == self.shape and list(row_indices) == alternating(count):
             return self._made(vector.interleave(self.ir, other.ir), shape=shape)
-        return self._made(vector.shuffle(self.ir, other.ir, list(places)), shape=shape)
+        return self._made(vector.shuffle(self.ir, other.ir, list(row_indices)), shape=shape)
 
     def halves(self, axis: int) -> tuple[Self, Self]:
         """The elements at even and at odd indices along a dimension, whose extent is even."""
@@ -533,10 +540,12 @@ class Shapes(Elements):
         if after > 1:
             return self.along(axis, range(0, extent, 2)), self.along(axis, range(1, extent, 2))
         shape = (*self.shape[:axis], extent // 2, *self.shape[axis + 1 :])
-        held = self.reshape((before, extent) if before > 1 else (extent,))
-        kind = self._type((before, extent // 2) if before > 1 else (extent // 2,))
-        made = mlir.Operation.create("vector.deinterleave", results=[kind, kind], operands=[held.ir]).results
-        even, odd = (self._made(v, shape=vector_of(str(kind))[0]).reshape(shape) for v in made)
+        flattened = self.reshape((before, extent) if before > 1 else (extent,))
+        half_type = self._type((before, extent // 2) if before > 1 else (extent // 2,))
+        deinterleaved = mlir.Operation.create(
+            "vector.deinterleave", results=[half_type, half_type], operands=[flattened.ir]
+        ).results
+        even, odd = (self._made(v, shape=vector_of(str(half_type))[0]).reshape(shape) for v in deinterleaved)
         return even, odd
 
     def interleaved(self, other: Self, axis: int) -> Self:
@@ -544,11 +553,13 @@ class Shapes(Elements):
         before, extent, after = around(self.shape, axis)
         shape = (*self.shape[:axis], 2 * extent, *self.shape[axis + 1 :])
         if after == 1:
-            held = [v.reshape((before, extent) if before > 1 else (extent,)) for v in (self, other)]
-            made = vector.interleave(*(v.ir for v in held))
-            return self._made(made, shape=(before, 2 * extent) if before > 1 else (2 * extent,)).reshape(shape)
-        held = [v.reshape((before * extent, after)) for v in (self, other)]
-        return held[0].rows_with(held[1], alternating(before * extent)).reshape(shape)
+            flattened = [v.reshape((before, extent) if before > 1 else (extent,)) for v in (self, other)]
+            interleaved_ir = vector.interleave(*(v.ir for v in flattened))
+            return self._made(interleaved_ir, shape=(before, 2 * extent) if before > 1 else (2 * extent,)).reshape(
+                shape
+            )
+        flattened = [v.reshape((before * extent, after)) for v in (self, other)]
+        return flattened[0].rows_with(flattened[1], alternating(before * extent)).reshape(shape)
 
     def with_first(self, axis: int) -> Self:
         """A matrix whose rows are a dimension and whose columns are all others; a line if the others have extent 1.
@@ -568,32 +579,32 @@ class Shapes(Elements):
         """The inverse of `with_first` on a value of this shape; the extent along the axis may differ."""
         before, _, after = around(shape, axis)
         extent = self.shape[0]
-        wanted = (*shape[:axis], extent, *shape[axis + 1 :])
+        final_shape = (*shape[:axis], extent, *shape[axis + 1 :])
         if before == 1 or before * after == 1:
-            return self.reshape(wanted)
+            return self.reshape(final_shape)
         if after == 1:
-            return self.T.reshape(wanted)
-        return self.reshape((extent, before, after)).permute(1, 0, 2).reshape(wanted)
+            return self.T.reshape(final_shape)
+        return self.reshape((extent, before, after)).permute(1, 0, 2).reshape(final_shape)
 
-    def along(self, axis: int, places: Sequence[int]) -> Self:
+    def along(self, axis: int, dim_indices: Sequence[int]) -> Self:
         """The elements at constant indices along a dimension."""
         BUILDING.check_together("select elements")
         before, extent, after = around(self.shape, axis)
-        shape = (*self.shape[:axis], len(places), *self.shape[axis + 1 :])
-        first, count = places[0], len(places)
-        near = list(places) == list(range(first, first + count))
-        if near and count == extent:
+        shape = (*self.shape[:axis], len(dim_indices), *self.shape[axis + 1 :])
+        first_index, count = dim_indices[0], len(dim_indices)
+        contiguous = list(dim_indices) == list(range(first_index, first_index + count))
+        if contiguous and count == extent:
             return self._made(self.ir)
         if after > 1 or before == 1:
-            found = self.reshape((before * extent, after) if after > 1 else (extent,))
-            chosen = [b * extent + p for b in range(before) for p in places]
-            return found.rows(chosen).reshape(shape)
-        if near:
-            kind = self._type((before, count))
+            flattened = self.reshape((before * extent, after) if after > 1 else (extent,))
+            row_indices = [b * extent + p for b in range(before) for p in dim_indices]
+            return flattened.rows(row_indices).reshape(shape)
+        if contiguous:
+            slice_type = self._type((before, count))
             line = self.reshape((before, extent))
-            made = vector.extract_strided_slice(kind, line.ir, [0, first], [before, count], [1, 1])
-            return self._made(made, shape=(before, count)).reshape(shape)
-        return self.with_first(axis).rows(places).from_first(self.shape, axis)
+            slice_ir = vector.extract_strided_slice(slice_type, line.ir, [0, first_index], [before, count], [1, 1])
+            return self._made(slice_ir, shape=(before, count)).reshape(shape)
+        return self.with_first(axis).rows(dim_indices).from_first(self.shape, axis)
 
     def __getitem__(self, key: Any) -> Self:
         """A part, by constant slices and indices; None and `...` as in numpy.
@@ -604,31 +615,33 @@ class Shapes(Elements):
         keys = list(key) if isinstance(key, tuple) else [key]
         if sum(k is Ellipsis for k in keys) > 1:
             raise IndexError("an index can only have a single ellipsis ('...')")
-        used = sum(k is not None and k is not Ellipsis for k in keys)
-        if used > self.ndim:
-            raise IndexError(f"too many indices: {self.describe()} has {self.ndim} dimensions, but {used} were indexed")
-        fill = [slice(None)] * (self.ndim - used)
+        consumed = sum(k is not None and k is not Ellipsis for k in keys)
+        if consumed > self.ndim:
+            raise IndexError(
+                f"too many indices: {self.describe()} has {self.ndim} dimensions, but {consumed} were indexed"
+            )
+        fill = [slice(None)] * (self.ndim - consumed)
         at = next((i for i, k in enumerate(keys) if k is Ellipsis), len(keys))
         keys = keys[:at] + fill + keys[at + 1 :]
         result: list[int] = []
-        found, dim = self._made(self.ir), 0
+        selected, dim = self._made(self.ir), 0
         for k in keys:
             if k is None:
                 result.append(1)
                 continue
-            places, kept = _part(k, self.shape[dim])
-            found = found.along(dim, places)
-            result += [len(places)] if kept else []
+            dim_indices, keeps_dim = _part(k, self.shape[dim])
+            selected = selected.along(dim, dim_indices)
+            result += [len(dim_indices)] if keeps_dim else []
             dim += 1
-        return found.reshape(tuple(result))
+        return selected.reshape(tuple(result))
 
 
 def _groups(order: Sequence[int], source: Sequence[int]) -> list[list[int]]:
     """Group dimensions in a new order: dimensions that are adjacent in the old order too share a group."""
-    after = dict(itertools.pairwise(source))
+    successor = dict(itertools.pairwise(source))
     groups: list[list[int]] = []
     for d in order:
-        if groups and after.get(groups[-1][-1]) == d:
+        if groups and successor.get(groups[-1][-1]) == d:
             groups[-1].append(d)
         else:
             groups.append([d])
@@ -648,10 +661,10 @@ def _part(key: Any, extent: int) -> tuple[list[int], bool]:
             raise IndexError("slices of values have constant bounds")
         if key.step == 0:
             raise ValueError("slice step cannot be zero")
-        places = list(range(*key.indices(extent)))
-        if not places:
+        dim_indices = list(range(*key.indices(extent)))
+        if not dim_indices:
             raise IndexError(f"a slice of {extent} elements by {_shown(key)} is empty")
-        return places, True
+        return dim_indices, True
     if isinstance(key, bool) or not isinstance(key, int):
         raise IndexError(f"values are indexed by constants, slices, None and '...', not by {key!r}")
     if not -extent <= key < extent:
@@ -660,8 +673,8 @@ def _part(key: Any, extent: int) -> tuple[list[int], bool]:
 
 
 def _shown(key: slice) -> str:
-    parts = ["" if n is None else str(n) for n in (key.start, key.stop)]
-    return ":".join([*parts, *([] if key.step is None else [str(key.step)])])
+    bounds = ["" if n is None else str(n) for n in (key.start, key.stop)]
+    return ":".join([*bounds, *([] if key.step is None else [str(key.step)])])
 
 
 S = TypeVar("S", bound=Shapes)
@@ -673,31 +686,35 @@ def concatenate(values: Sequence[S], axis: int) -> S:
     Raises:
         ValueError: if they differ in other dimensions; numpy's message.
     """
-    first, *rest = values
-    at = axis_of(axis, first.ndim)
+    first_value, *other_values = values
+    at = axis_of(axis, first_value.ndim)
     np.concatenate([np.broadcast_to(False, value.shape) for value in values], at)
     # Neighbours are joined first, so that each element is moved as often as there are levels.
-    found = [first, *rest]
-    while len(found) > 1:
-        pairs = [_joined(a, b, at) for a, b in zip(found[::2], found[1::2])]
-        found = [*pairs, *found[2 * len(pairs) :]]
-    return found[0]
+    joined = [first_value, *other_values]
+    while len(joined) > 1:
+        joined_pairs = [_joined(a, b, at) for a, b in zip(joined[::2], joined[1::2])]
+        joined = [*joined_pairs, *joined[2 * len(joined_pairs) :]]
+    return joined[0]
 
 
 def _joined(a: S, b: S, axis: int) -> S:
-    before, first, after = around(a.shape, axis)
-    second = b.shape[axis]
-    shape = (*a.shape[:axis], first + second, *a.shape[axis + 1 :])
+    before, first_extent, after = around(a.shape, axis)
+    second_extent = b.shape[axis]
+    shape = (*a.shape[:axis], first_extent + second_extent, *a.shape[axis + 1 :])
     if after > 1 or before == 1:
-        one, other = (v.reshape((before * n, after) if after > 1 else (n,)) for v, n in ((a, first), (b, second)))
-        places: list[int] = []
+        lhs_rows, rhs_rows = (
+            v.reshape((before * n, after) if after > 1 else (n,)) for v, n in ((a, first_extent), (b, second_extent))
+        )
+        row_indices: list[int] = []
         for i in range(before):
-            places += range(i * first, (i + 1) * first)
-            places += range(before * first + i * second, before * first + (i + 1) * second)
-        return one.rows_with(other, places).reshape(shape)
+            row_indices += range(i * first_extent, (i + 1) * first_extent)
+            row_indices += range(
+                before * first_extent + i * second_extent, before * first_extent + (i + 1) * second_extent
+            )
+        return lhs_rows.rows_with(rhs_rows, row_indices).reshape(shape)
     # Insert the columns of both, which avoids two transposes.
-    wide = (before, first + second)
-    whole = a.constant(a.dtype, 0, wide).ir
-    for part, start in ((a.reshape((before, first)), 0), (b.reshape((before, second)), first)):
-        whole = vector.insert_strided_slice(part.ir, whole, [0, start], [1, 1])
-    return a._made(whole, shape=wide).reshape(shape)
+    wide = (before, first_extent + second_extent)
+    zeros = a.constant(a.dtype, 0, wide).ir
+    for operand, start in ((a.reshape((before, first_extent)), 0), (b.reshape((before, second_extent)), first_extent)):
+        zeros = vector.insert_strided_slice(operand.ir, zeros, [0, start], [1, 1])
+    return a._made(zeros, shape=wide).reshape(shape)
