@@ -440,7 +440,7 @@ def range_(start: Any, stop: Any = None, step: Any = 1, num_stages: int | None =
         raise TypeError(f"range() got an unexpected keyword argument '{unknown[0]}'")
     if num_stages is not None and (not isinstance(num_stages, int) or num_stages < 1):
         raise ValueError(f"num_stages is a positive integer, not {num_stages!r}")
-    return Loop(start, stop, step, ahead=num_stages is not None and num_stages > 1)
+    return Loop(start, stop, step, load_ahead=num_stages is not None and num_stages > 1)
 
 
 def static_range(start: int, stop: int | None = None, step: int = 1) -> Loop:

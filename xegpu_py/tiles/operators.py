@@ -13,7 +13,7 @@ from mlir.dialects import arith, vector
 from xegpu_py.ir.builtin import call_external
 from xegpu_py.tiles import element_types
 from xegpu_py.tiles.element_types import DType, dtype_of
-from xegpu_py.tiles.value_base import Deferred, Shapes, common_shape
+from xegpu_py.tiles.value_base import Deferred, ShapeMethods, common_shape
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # The operators of values: arithmetic, bits, shifts and comparisons by element, with the types of `types`.
 
-S = TypeVar("S", bound="Operators")
+S = TypeVar("S", bound="OperatorMethods")
 
 
 def _operator(method: Callable[..., Any], *extra_arguments: Any) -> Callable[[S, Any], S]:
@@ -33,7 +33,7 @@ def _operator(method: Callable[..., Any], *extra_arguments: Any) -> Callable[[S,
     return operator
 
 
-class Operators(Shapes):
+class OperatorMethods(ShapeMethods):
     """The operators of `Value`."""
 
     __hash__ = None  # type: ignore[assignment]
@@ -41,7 +41,7 @@ class Operators(Shapes):
 
     @abstractmethod
     def to(self, dtype: Any) -> Self:
-        """The numbers in another type; see `Conversions.to`."""
+        """The numbers in another type; see `ConversionMethods.to`."""
 
     def _places(self, dim: int) -> Self:
         """The index of each element along a dimension, int32."""
@@ -66,7 +66,7 @@ class Operators(Shapes):
 
     def _arith(self, other: Any, name: str, swapped: bool = False) -> Self:
         """`arith.NAMEf`, or `arith.NAMEi` of integers."""
-        if not isinstance(other, (Operators, Deferred, bool, int, float, np.generic)):
+        if not isinstance(other, (OperatorMethods, Deferred, bool, int, float, np.generic)):
             return NotImplemented
         a, b = self._both(other)
         if a.dtype.kind == "bool":
@@ -94,11 +94,11 @@ class Operators(Shapes):
     __mul__, __rmul__ = _operator(_arith, "mul"), _operator(_arith, "mul", True)
 
     def _divided(self, other: Any, swapped: bool = False) -> Self:
-        if not isinstance(other, (Operators, Deferred, bool, int, float, np.generic)):
+        if not isinstance(other, (OperatorMethods, Deferred, bool, int, float, np.generic)):
             return NotImplemented
         if isinstance(other, Deferred):
             other = other.value
-        if isinstance(other, Operators):
+        if isinstance(other, OperatorMethods):
             dtype = element_types.promote(self.dtype, other.dtype)
         else:
             dtype = element_types.with_scalar(self.dtype, other)
@@ -211,7 +211,7 @@ class Operators(Shapes):
         if a.dtype.is_float:
             raise TypeError(f"'{sign}' needs integers or truth values, not {a.dtype}")
         # The result of two bools is bool, unlike in arithmetic.
-        if isinstance(other, Operators) and self.dtype.kind == other.dtype.kind == "bool":
+        if isinstance(other, OperatorMethods) and self.dtype.kind == other.dtype.kind == "bool":
             a, b = self._both(other, element_types.bool_)
         return a._op(f"arith.{name}", b)
 
@@ -249,10 +249,10 @@ class Operators(Shapes):
         return self._op("math.absi") if self.dtype.is_signed else self
 
     def _compare(self, other: Any, name: str) -> Self:
-        if not isinstance(other, (Operators, Deferred, bool, int, float, np.generic)):
+        if not isinstance(other, (OperatorMethods, Deferred, bool, int, float, np.generic)):
             return NotImplemented
         if (
-            not isinstance(other, (Operators, Deferred))
+            not isinstance(other, (OperatorMethods, Deferred))
             and self.dtype.is_integer
             and not isinstance(other, (bool, float))
         ):
@@ -292,7 +292,7 @@ _STOCHASTIC = {("float32", "float16"): "i32", ("float16", "float8_e5m2"): "i16"}
 """The conversions of SRND, and the types of their random bits."""
 
 
-class Conversions(Operators):
+class ConversionMethods(OperatorMethods):
     """The methods of `Value` that change element types."""
 
     def to(
@@ -471,7 +471,7 @@ class Conversions(Operators):
         if random_type is None:
             legal_pairs = ", ".join(f"{a} to {b}" for a, b in _STOCHASTIC)
             raise ValueError(f"there is no stochastic rounding of {self.dtype} to {to}; there is one of {legal_pairs}")
-        if not isinstance(random, Conversions) or not random.dtype.is_integer:
+        if not isinstance(random, ConversionMethods) or not random.dtype.is_integer:
             raise TypeError("the random bits of stochastic rounding are integers")
         source = self._clipped(self._number(to.most), keep_infinities=False) if saturate else self
         bits = random._converted(element_types.dtype_of(random_type)).broadcast_to(self.shape)

@@ -16,8 +16,8 @@ from xegpu_py.dialects.xetile import WgMap
 from xegpu_py.numerics.formats import FLOATS
 from xegpu_py.tiles import element_types
 from xegpu_py.tiles.element_types import DType
-from xegpu_py.tiles.operators import Conversions
-from xegpu_py.tiles.value_base import BUILDING, Deferred, Shapes, around, axis_of
+from xegpu_py.tiles.operators import ConversionMethods
+from xegpu_py.tiles.value_base import BUILDING, Deferred, ShapeMethods, around, axis_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -75,7 +75,7 @@ def as_index(number: int | Value) -> int | mlir.Value:
 # Reductions along dimensions.
 
 
-class Reductions(Conversions):
+class ReductionMethods(ConversionMethods):
     """The methods of `Value` that combine elements.
 
     All take `axis`: a dimension, several, or None for all. A dimension that is reduced is left out; with
@@ -235,7 +235,7 @@ class Reductions(Conversions):
         return self.sum(axis, keep_dims=keep_dims) / count
 
 
-class Value(Reductions):
+class Value(ReductionMethods):
     """A scalar, or elements of any number of dimensions in registers. Operators work by element, as in numpy.
 
     Attributes:
@@ -448,7 +448,7 @@ for _name in (
 
 Product.__hash__ = None  # type: ignore[assignment]
 
-S = TypeVar("S", bound=Shapes)
+S = TypeVar("S", bound=ShapeMethods)
 
 Axes = int | Sequence[int] | None
 

@@ -171,7 +171,7 @@ class BuildState(threading.local):
 BUILDING = BuildState()
 
 
-class Held(ABC):
+class SsaHolder(ABC):
     """An object of a kernel's Python function that holds an SSA value.
 
     Attributes:
@@ -189,11 +189,11 @@ class Held(ABC):
         return self._ir
 
     @abstractmethod
-    def with_ir(self, value: mlir.Value) -> Held:
+    def with_ir(self, value: mlir.Value) -> SsaHolder:
         """The same object with another SSA value of the same type."""
 
 
-class Handle(Held):
+class Handle(SsaHolder):
     """An object whose SSA value methods replace in place, as `advance` does; loops carry all of them."""
 
     def __init__(self, value: mlir.Value) -> None:
@@ -232,7 +232,7 @@ def static_extent(n: Any, title: str = "an extent") -> int:
         TypeError: if it is not an integer, or known only at run time.
     """
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
-        value_text = n.describe() if isinstance(n, Elements) else repr(n)
+        value_text = n.describe() if isinstance(n, ValueBase) else repr(n)
         raise TypeError(f"{title} is an integer that is known at compile time, not {value_text}")
     return int(n)
 
@@ -256,8 +256,8 @@ def matrix_shape(shape: Sequence[int]) -> tuple[int, ...]:
     return shape if len(shape) <= 2 else (math.prod(shape[:-1]), shape[-1])
 
 
-class Elements(Held):
-    """Elements in registers: the base of `Value`, which `Shapes`, `Operators`, `Conversions` and `Reductions` extend.
+class ValueBase(SsaHolder):
+    """Elements in registers: the base of `Value`, which the classes of methods extend: `ShapeMethods` and others.
 
     Attributes:
         dtype: the element type, with the sign that MLIR's integers do not have.
@@ -366,7 +366,7 @@ def around(shape: Sequence[int], axis: int) -> tuple[int, int, int]:
 # Any dimension of a value can become the rows or the columns of a matrix by a reshape.
 
 
-class Shapes(Elements):
+class ShapeMethods(ValueBase):
     """The methods of `Value` that change shapes."""
 
     def reshape(self, *shape: Any, can_reorder: bool = False) -> Self:
@@ -677,7 +677,7 @@ def _shown(key: slice) -> str:
     return ":".join([*bounds, *([] if key.step is None else [str(key.step)])])
 
 
-S = TypeVar("S", bound=Shapes)
+S = TypeVar("S", bound=ShapeMethods)
 
 
 def concatenate(values: Sequence[S], axis: int) -> S:
