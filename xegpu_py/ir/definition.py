@@ -16,7 +16,7 @@ from mlir import ir
 from msgspec import Struct
 
 from xegpu_py.ir.bindings import register_dialect, search_dialects_below
-from xegpu_py.ir.builtin import Decoded, Emitter, TypeConstraint
+from xegpu_py.ir.builtin import ConstraintEmitter, Decoded, TypeConstraint
 from xegpu_py.ir.codecs import AttributeCodec, Cursor, Scope, SyntaxFault, codec_of, register_codec, split_list
 from xegpu_py.ir.diagnostics import Diagnostic, name_in_texts
 
@@ -61,7 +61,7 @@ Rule = Callable[[Sequence[ir.OpView], "PendingFunctions"], Iterable[Diagnostic]]
 """A check of all ops of a dialect in the verified op, in order. It notes the bodies that it decodes."""
 
 
-def met(text: str) -> str:
+def load_dialects_in(text: str) -> str:
     """The text itself. The current context loads the dialects of ours that it names, if it does so on demand."""
     load_dialects_of = getattr(ir.Context.current, "load_dialects_of", None)
     if load_dialects_of:
@@ -172,10 +172,14 @@ class _Parametrized:
         if dialect is None:
             return
         cls.dialect, cls.name, cls.also_named = dialect, name, also_named
-        own = inspect.get_annotations(cls, eval_str=True)
-        for reserved in {"name", "dialect"} & own.keys():
+        annotations = inspect.get_annotations(cls, eval_str=True)
+        for reserved in {"name", "dialect"} & annotations.keys():
             raise TypeError(f"a parameter of {cls.__name__} cannot be named '{reserved}'")
-        cls._codecs = {k: codec_of(kind) for k, kind in own.items() if ClassVar not in (kind, get_origin(kind))}
+        cls._codecs = {
+            k: codec_of(annotation)
+            for k, annotation in annotations.items()
+            if ClassVar not in (annotation, get_origin(annotation))
+        }
         table: dict[str, Any] = dialect.types if cls._sigil == "!" else dialect.attributes
         table.update(dict.fromkeys((name, *also_named), cls))
 
@@ -216,35 +220,35 @@ class _Parametrized:
         Raises:
             SyntaxFault: at a name that is none of a parameter's, or is given twice; or if a parameter is missing.
         """
-        found: dict[str, Any] = {}
-        first = cursor.skip()
+        settings: dict[str, Any] = {}
+        settings_start = cursor.skip()
         for start in cursor.entries(closing):
             key = cursor.word() or ""
             name = cls.spelled.get(key, key)
             codec = AttributeCodec() if key and not name else cls._codecs.get(name)
             if codec is None:
-                names = ", ".join(k for k in cls._codecs if k not in found)
+                names = ", ".join(k for k in cls._codecs if k not in settings)
                 raise cursor.fault(f"expected {names or 'no further parameter'} in {cls.mnemonic()}", start)
-            if name in found:
+            if name in settings:
                 raise cursor.fault(f"'{key}' is given twice", start)
             cursor.expect("=")
             value = codec.read(cursor, scope)
             if name:
-                found[name] = value
-        missing = [k for k in cls._needed() if k not in found]
-        if missing:
-            raise cursor.fault(f"{cls.mnemonic()} needs {', '.join(missing)}", first)
-        return cls(**found)
+                settings[name] = value
+        missing_keys = [k for k in cls._needed() if k not in settings]
+        if missing_keys:
+            raise cursor.fault(f"{cls.mnemonic()} needs {', '.join(missing_keys)}", settings_start)
+        return cls(**settings)
 
     @classmethod
     def _read_raw(cls, cursor: Cursor, scope: Scope) -> Self:
-        found = []
+        parameters = []
         for i, codec in enumerate(cls._codecs.values()):
             if i:
                 cursor.expect(",")
-            found.append(codec.read(cursor, scope))
+            parameters.append(codec.read(cursor, scope))
         cursor.expect(">")
-        return cls(*found)
+        return cls(*parameters)
 
     def problem(self) -> str | None:
         """The rule that this breaks on its own, as a message; None if it breaks none."""
@@ -254,13 +258,13 @@ class _Parametrized:
         """The text after the name, by default `<a = value, b = value>`, without what is absent or has its default."""
         if not self._codecs:
             return ""
-        shown = []
+        settings = []
         for name, codec in self._codecs.items():
             value = getattr(self, name)
             if value is None or (not print_defaults and value == getattr(type(self), name, None)):
                 continue
-            shown.append(f"{name} = {value.write_body() if isinstance(value, Attr) else codec.write(value)}")
-        return f"<{', '.join(shown)}>"
+            settings.append(f"{name} = {value.write_body() if isinstance(value, Attr) else codec.write(value)}")
+        return f"<{', '.join(settings)}>"
 
     def write(self, print_defaults: bool = False) -> str:
         """The whole in dialect syntax."""
@@ -289,10 +293,12 @@ class _Parametrized:
             raise ValueError(f"expected {head}, but got {raw}")
         if not cls._codecs:
             return cls()
-        parts = split_list(raw[len(head) + 1 : -1])
-        if len(parts) != len(cls._codecs):
+        parameter_texts = split_list(raw[len(head) + 1 : -1])
+        if len(parameter_texts) != len(cls._codecs):
             raise ValueError(f"expected {len(cls._codecs)} parameters in {raw}")
-        return cls(*(codec.decode(part) for codec, part in zip(cls._codecs.values(), parts)))
+        return cls(
+            *(codec.decode(parameter_text) for codec, parameter_text in zip(cls._codecs.values(), parameter_texts))
+        )
 
 
 class Type(_Parametrized, TypeConstraint):
@@ -305,8 +311,8 @@ class Type(_Parametrized, TypeConstraint):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         by_text = lru_cache(maxsize=4096)(cls.decode)
-        cls._decoded = Decoded(lambda kind: by_text(str(kind)))
-        cls._accepted = Decoded(lambda kind: cls.accepts(str(kind)))
+        cls._decoded = Decoded(lambda attr_type: by_text(str(attr_type)))
+        cls._accepted = Decoded(lambda attr_type: cls.accepts(str(attr_type)))
         if "dialect" in kwargs:
             cls.summary = cls.mnemonic()
             cls.fixed = None if cls._codecs else cls.mnemonic()
@@ -321,14 +327,14 @@ class Type(_Parametrized, TypeConstraint):
         return cls._accepted[value if isinstance(value, ir.Type) else value.type]
 
     @classmethod
-    def irdl(cls, emitter: Emitter) -> str:
+    def irdl(cls, emitter: ConstraintEmitter) -> str:
         symbol = f"@{cls.dialect.name}::@{cls.name}"
         # Unlike irdl.base this one can be a member of an irdl.any_of.
         return emitter.constraint(f"irdl.base {symbol}" if cls._codecs else f"irdl.parametric {symbol}<>")
 
     def to_ir(self) -> ir.Type:
         """The type in the current MLIR context."""
-        return ir.Type.parse(met(_encoded(self)))
+        return ir.Type.parse(load_dialects_in(_encoded(self)))
 
     @classmethod
     def of(cls, value: ir.Type | ir.Value) -> Self:
@@ -341,8 +347,8 @@ class Type(_Parametrized, TypeConstraint):
 
 
 @lru_cache(maxsize=4096)
-def _encoded(kind: Type) -> str:
-    return kind.encode()
+def _encoded(type_: Type) -> str:
+    return type_.encode()
 
 
 class Attr(_Parametrized):
@@ -357,7 +363,7 @@ class Attr(_Parametrized):
 
     def to_ir(self) -> ir.Attribute:
         """The attribute in the current MLIR context."""
-        return ir.Attribute.parse(met(self.encode()))
+        return ir.Attribute.parse(load_dialects_in(self.encode()))
 
 
 class AttrCodec(AttributeCodec):
@@ -392,24 +398,24 @@ class AttrCodec(AttributeCodec):
             raise TypeError(f"expected {self.summary}, but got {value!r}")
         return value
 
-    def irdl(self, emitter: Emitter) -> str:
+    def irdl(self, emitter: ConstraintEmitter) -> str:
         symbol = f"@{self.cls.dialect.name}::@{self.cls.name}"
         if not self.optional:
             return emitter.constraint(f"irdl.base {symbol}")
         parameters = [emitter.constraint("irdl.any") for _ in self.cls.parameters()]
-        own = emitter.constraint(f"irdl.parametric {symbol}<{', '.join(parameters)}>")
-        return emitter.any_of([own, emitter.constraint("irdl.is unit")])
+        parametric = emitter.constraint(f"irdl.parametric {symbol}<{', '.join(parameters)}>")
+        return emitter.any_of([parametric, emitter.constraint("irdl.is unit")])
 
 
 class EnumCodec(AttributeCodec):
     """One of the cases of an enum, held by an attribute of the dialect that has the case's name as parameter."""
 
-    def __init__(self, dialect: type[Dialect], name: str, cases: type[Enum]) -> None:
+    def __init__(self, dialect: type[Dialect], name: str, enum_class: type[Enum]) -> None:
         self.dialect = dialect
         self.name = name
-        self.cases = cases
+        self.cases = enum_class
         self.mnemonic = f"#{dialect.name}.{name}"
-        values = [str(c.value) for c in cases]
+        values = [str(c.value) for c in enum_class]
         self.summary = values[0] if len(values) == 1 else f"one of {', '.join(values)}"
 
     @cached_property
@@ -447,7 +453,7 @@ class EnumCodec(AttributeCodec):
         except ValueError:
             raise ValueError(f"expected {self.summary}, but got {value!r}") from None
 
-    def irdl(self, emitter: Emitter) -> str:
+    def irdl(self, emitter: ConstraintEmitter) -> str:
         return emitter.constraint(f"irdl.base @{self.dialect.name}::@{self.name}")
 
 
@@ -457,11 +463,11 @@ E_ = TypeVar("E_", bound=Enum)
 def enum_attr(dialect: type[Dialect], name: str) -> Callable[[type[E_]], type[E_]]:
     """Make an enum of strings an attribute `#dialect.name<case>`."""
 
-    def register(cases: type[E_]) -> type[E_]:
-        codec = EnumCodec(dialect, name, cases)
-        register_codec(cases, codec)
+    def register(enum_class: type[E_]) -> type[E_]:
+        codec = EnumCodec(dialect, name, enum_class)
+        register_codec(enum_class, codec)
         dialect.enums[name] = codec
-        return cases
+        return enum_class
 
     return register
 
@@ -572,8 +578,8 @@ class TypeReader:
         self.aliases: dict[str, str] = {}
         # A name in the IR comes before another dialect's name in texts.
         self._by_name = {s: d for d in dialects for s in (d.namespace, *d.spellings)} | {d.name: d for d in dialects}
-        others = {d: "".join(rf"(?!\.{o}\b)" for o in d.others) for d in dialects}
-        self._names = "|".join(re.escape(name) + others[d] for name, d in self._by_name.items())
+        not_foreign = {d: "".join(rf"(?!\.{o}\b)" for o in d.others) for d in dialects}
+        self._names = "|".join(re.escape(name) + not_foreign[d] for name, d in self._by_name.items())
         self._own = re.compile(rf"(?P<sigil>[!#])(?P<owner>{self._names})\.(?P<param>\w+)")
         self._own_or_opaque = re.compile(rf"//[^\n]*|{STRING}|{self._own.pattern}")
         self._types: dict[str, str] = {}
@@ -593,29 +599,29 @@ class TypeReader:
             if self._owner(cursor):
                 return self._parametrized(cursor)
             return cursor.type_text()
-        word = cursor.word() or ""
+        keyword = cursor.word() or ""
         cursor.pos = start
         for dialect in self.dialects:
-            if word in dialect.types:
+            if keyword in dialect.types:
                 return self._parametrized(cursor, dialect)
         return self._builtin(cursor.type_text(), start)
 
     def _builtin(self, text: str, offset: int) -> str:
-        known = self._types.get(text)
-        if known is None:
-            known = text
+        cached = self._types.get(text)
+        if cached is None:
+            cached = text
             for dialect in self.dialects:
-                for name, meant in dialect.type_names.items():
-                    if name in known:
-                        known = re.sub(rf"(?:(?<![\w!#%$.])|(?<=\dx)|(?<=\d\sx\s)){name}\b", meant, known)
-            known = self._types[text] = self._nested(known, offset)
-        return known
+                for name, spelled_type in dialect.type_names.items():
+                    if name in cached:
+                        cached = re.sub(rf"(?:(?<![\w!#%$.])|(?<=\dx)|(?<=\d\sx\s)){name}\b", spelled_type, cached)
+            cached = self._types[text] = self._nested(cached, offset)
+        return cached
 
     def _nested(self, text: str, offset: int) -> str:
         """A text of MLIR's own, read at `offset`, in which types and attributes of ours may stand."""
         if not any(name in text for name in self._by_name):
             return text
-        out, done = [], 0
+        out, copied_to = [], 0
         pos = 0
         while m := self._own_or_opaque.search(text, pos):
             pos = m.end()
@@ -625,9 +631,9 @@ class TypeReader:
                     raw = self._parametrized(cursor)
                 except SyntaxFault as fault:
                     raise SyntaxFault(offset + fault.offset, fault.message) from None
-                out += [text[done : m.start()], raw]
-                pos = done = cursor.pos
-        return "".join([*out, text[done:]])
+                out += [text[copied_to : m.start()], raw]
+                pos = copied_to = cursor.pos
+        return "".join([*out, text[copied_to:]])
 
     def read_attribute(self, cursor: Cursor) -> str:
         """One attribute in MLIR's own spelling."""
@@ -660,28 +666,28 @@ class TypeReader:
         """Read what follows the name of a type or attribute of ours; the whole in MLIR's own spelling."""
         body_start = cursor.pos
         body = _bracketed(cursor)
-        known = self._types.get(sigil + name + body)
-        if known is None:
+        cached = self._types.get(sigil + name + body)
+        if cached is None:
             cursor.pos = body_start
-            known = self._types[sigil + name + body] = self._read_parametrized(cursor, start, dialect, sigil, name)
-        return known
+            cached = self._types[sigil + name + body] = self._read_parametrized(cursor, start, dialect, sigil, name)
+        return cached
 
     def _read_parametrized(self, cursor: Cursor, start: int, dialect: type[Dialect], sigil: str, name: str) -> str:
         enum = dialect.enums.get(name, dialect.borrowed.get(name)) if sigil == "#" else None
         if enum:
             cursor.expect("<")
-            case = enum.read(cursor, self)
+            enumerator = enum.read(cursor, self)
             cursor.expect(">")
-            return enum.encode(case)
+            return enum.encode(enumerator)
         if sigil == "#" and name in dialect.shorthands:
             return dialect.shorthands[name].encode()
         table = dialect.types if sigil == "!" else dialect.attributes
         cls = table.get(name)
         if cls is None:
-            what, known = ("type", [*table]) if sigil == "!" else ("attribute", [*table, *dialect.enums])
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"; did you mean '{sigil}{dialect.name}.{near[0]}'?" if near else ""
-            raise SyntaxFault(start, f"unknown {what} '{sigil}{dialect.name}.{name}'{hint}")
+            category, names = ("type", [*table]) if sigil == "!" else ("attribute", [*table, *dialect.enums])
+            similar = difflib.get_close_matches(name, names, 1)
+            hint = f"; did you mean '{sigil}{dialect.name}.{similar[0]}'?" if similar else ""
+            raise SyntaxFault(start, f"unknown {category} '{sigil}{dialect.name}.{name}'{hint}")
         value = cls.read_body(cursor, self)
         problem = value.problem() if dialect.checks_texts else None
         if problem:
@@ -710,7 +716,7 @@ def parse_type(text: str) -> ir.Type:
     Raises:
         ValueError: if it is not a type.
     """
-    cursor = Cursor(met(text))
+    cursor = Cursor(load_dialects_in(text))
     try:
         raw = _type_reader(getattr(ir.Context.current, "own", ())).read_type(cursor)
         if not cursor.at_end():

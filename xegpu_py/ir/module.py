@@ -92,21 +92,21 @@ class Module:
         """The module's one block."""
         return self.ir.body
 
-    def ops(self, kind: type[Op] = mlir.OpView) -> list[Op]:
+    def ops(self, op_class: type[Op] = mlir.OpView) -> list[Op]:
         """The ops of a class in the module, in order; by default all."""
-        return [view for op in walk(self.operation) if isinstance(view := op.opview, kind)]
+        return [view for op in walk(self.operation) if isinstance(view := op.opview, op_class)]
 
     def copy(self) -> Module:
         """A copy of the module, with its locations."""
         self.bodies.build()
         with self.context, self.outline.location:
-            made = mlir.Module.create()
-            point = mlir.InsertionPoint(made.body)
+            clone = mlir.Module.create()
+            point = mlir.InsertionPoint(clone.body)
             for op in self._module.body.operations:
                 op.operation.clone(point)
             for name in self.outline.attributes:
-                made.operation.attributes[name] = self.outline.attributes[name]
-        return Module(made, self.sources)
+                clone.operation.attributes[name] = self.outline.attributes[name]
+        return Module(clone, self.sources)
 
     @contextmanager
     def edit(self) -> Iterator[mlir.Operation]:
@@ -129,9 +129,9 @@ class Module:
             DiagnosticError: with a diagnostic for each broken rule.
         """
         self.bodies.build()
-        found = problems(self.outline, self.bodies)
-        if found:
-            raise DiagnosticError(found, self.sources)
+        diagnostics = problems(self.outline, self.bodies)
+        if diagnostics:
+            raise DiagnosticError(diagnostics, self.sources)
 
     def __str__(self) -> str:
         return self.text()
@@ -162,10 +162,12 @@ class Module:
         text = self.text(names=False)
         for form, data in (("text", text.encode()), ("bytecode", self.bytecode())):
             name = f"<{form}>"
-            again = parse_source(decode(data, name)).text(names=False)
-            if again != text:
-                was, now = next((a, b) for a, b in zip_longest(text.splitlines(), again.splitlines()) if a != b)
-                notes = (f"printed: {was}", f"read back: {now}")
+            reparsed = parse_source(decode(data, name)).text(names=False)
+            if reparsed != text:
+                old_line, new_line = next(
+                    (a, b) for a, b in zip_longest(text.splitlines(), reparsed.splitlines()) if a != b
+                )
+                notes = (f"printed: {old_line}", f"read back: {new_line}")
                 raise DiagnosticError([op_error(self.outline, f"does not read back the same from its {form}", *notes)])
 
 
@@ -261,8 +263,8 @@ def decode(data: bytes, name: str) -> Source:
         with context:
             return Source(print_op(mlir.Module.parse(data).operation, debuginfo=True), name)
     except mlir.MLIRError as e:
-        found = from_mlir(e, context) or [Diagnostic("error", "cannot be read as bytecode", where)]
-        raise DiagnosticError([structs.replace(d, position=where) for d in found]) from None
+        diagnostics = from_mlir(e, context) or [Diagnostic("error", "cannot be read as bytecode", where)]
+        raise DiagnosticError([structs.replace(d, position=where) for d in diagnostics]) from None
     except (RuntimeError, UnicodeDecodeError):
         # Strings of broken bytecode need not be UTF-8, which the bindings do not expect.
         raise DiagnosticError([Diagnostic("error", "cannot be read as bytecode", where)]) from None
@@ -334,13 +336,13 @@ def _relocate(root: mlir.Operation, rewritten: Rewritten) -> None:
     """Make locations refer to the user's file instead of the rewritten text."""
     context, source = root.context, rewritten.source
     shifted = rewritten.shifted_lines()
-    file, name, before = mlir.Location.file, source.name, source.first_line - 1
+    file, name, line_offset = mlir.Location.file, source.name, source.first_line - 1
 
     def moved(line: int, column: int) -> mlir.Location:
         if line in shifted:
             where = source.position(rewritten.source_offset(line, column))
             return file(where.file, where.line, where.column, context)
-        return file(name, line + before, column, context)
+        return file(name, line + line_offset, column, context)
 
     stated = "loc(" in source.text
 
@@ -423,21 +425,23 @@ class Context(ir.Context):  # type: ignore[misc]
     """An MLIR context with upstream's dialects and ours.
 
     Attributes:
-        own: our dialects that are loaded. If they are not given, those of `ON_DEMAND` are loaded where they are met.
+        irdl_dialects: our loaded dialects. By default, those of `ON_DEMAND` are loaded when a text names them.
     """
 
-    own: tuple[type[Dialect], ...]
+    irdl_dialects: tuple[type[Dialect], ...]
 
-    def __init__(self, own: Sequence[type[Dialect]] | None = None) -> None:
+    def __init__(self, irdl_dialects: Sequence[type[Dialect]] | None = None) -> None:
         super().__init__(load_on_create_dialects=[])
         for name in UPSTREAM:
             # Not `self.dialects[name]`, which imports the bindings' module of the dialect too.
             self.get_dialect_descriptor(name)
         # Python passes hold the interpreter lock, so a thread pool would only add its start-up time.
         self.enable_multithreading(False)
-        self.own = ()
-        self._is_open = own is None
-        self.define(tuple(own) if own is not None else dialects([n for n in DIALECTS if n not in ON_DEMAND]))
+        self.irdl_dialects = ()
+        self._is_open = irdl_dialects is None
+        self.define(
+            tuple(irdl_dialects) if irdl_dialects is not None else dialects([n for n in DIALECTS if n not in ON_DEMAND])
+        )
 
     def load(self, names: Sequence[str]) -> None:
         """Load dialects of ours."""
@@ -446,30 +450,30 @@ class Context(ir.Context):  # type: ignore[misc]
     def load_dialects_of(self, text: str) -> None:
         """Load the dialects that a text names, as MLIR does with its own."""
         if self._is_open:
-            met = [n for n in ON_DEMAND if f"{n}." in text]
-            if met:
-                self.load(met)
+            mentioned = [n for n in ON_DEMAND if f"{n}." in text]
+            if mentioned:
+                self.load(mentioned)
 
     def dialects_of(self, text: str) -> tuple[type[Dialect], ...]:
         """The dialects in which a text is read; those that it names are loaded."""
         self.load_dialects_of(text)
         if not self._is_open:
-            return self.own
+            return self.irdl_dialects
         spoken = []
-        for dialect in [d for d in self.own if d.name == d.namespace]:
+        for dialect in [d for d in self.irdl_dialects if d.name == d.namespace]:
             other = dialect.variant(text)
             if other:
                 self.load((other,))
             spoken.append(dialects((other,))[0] if other else dialect)
         return tuple(spoken)
 
-    def define(self, own: tuple[type[Dialect], ...]) -> None:
+    def define(self, dialects: tuple[type[Dialect], ...]) -> None:
         """Define dialects that are not defined yet."""
-        own = tuple(d for d in own if d not in self.own)
-        if own:
-            self.own += own
+        dialects = tuple(d for d in dialects if d not in self.irdl_dialects)
+        if dialects:
+            self.irdl_dialects += dialects
             with self, ir.Location.unknown():
-                load(own)
+                load(dialects)
 
 
 def dialects_of(text: str) -> tuple[type[Dialect], ...]:
@@ -482,10 +486,10 @@ def dialects_of(text: str) -> tuple[type[Dialect], ...]:
 def current() -> Context:
     """The current context if it is one of ours, else a new one."""
     try:
-        found = ir.Context.current
+        context = ir.Context.current
     except ValueError:
-        found = None
-    return found if isinstance(found, Context) else Context()
+        context = None
+    return context if isinstance(context, Context) else Context()
 
 
 # The IRDL definition of a dialect: as much of its constraints as IRDL can hold.
@@ -541,19 +545,19 @@ def load(dialects: Sequence[type[Dialect]]) -> None:
         module = ir.Module.parse(definition)
         load_dialects(module)
         if isinstance(known, str):
-            module.operation.write_bytecode(written := BytesIO())
-            definition = written.getvalue()
+            module.operation.write_bytecode(buffer := BytesIO())
+            definition = buffer.getvalue()
         _DEFINITIONS[dialect] = definition
 
 
-def _definition(what: str, name: str, body: list[str]) -> list[str]:
-    return [f"  irdl.{what} @{name} {{", *(f"    {line}" for line in body), "  }"]
+def _definition(declaration: str, name: str, body: list[str]) -> list[str]:
+    return [f"  irdl.{declaration} @{name} {{", *(f"    {line}" for line in body), "  }"]
 
 
 def _enum(enum: EnumCodec) -> list[str]:
     body = _Body()
-    case = body.any_of([body.constraint(f'irdl.is "{c.value}"') for c in enum.cases])
-    return [*body.lines, f"irdl.parameters(value: {case})"]
+    enumerator = body.any_of([body.constraint(f'irdl.is "{c.value}"') for c in enum.cases])
+    return [*body.lines, f"irdl.parameters(value: {enumerator})"]
 
 
 def _parameters(cls: type[Type] | type[Attr]) -> list[str]:
@@ -600,29 +604,29 @@ def walk(root: ir.Operation) -> list[ir.Operation]:
 
     A list, since what a callback of MLIR's own walk raises would be lost in a RuntimeError.
     """
-    found: list[ir.Operation] = []
-    append, advance = found.append, ir.WalkResult.ADVANCE
+    ops: list[ir.Operation] = []
+    append, advance = ops.append, ir.WalkResult.ADVANCE
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         append(op)
         return advance
 
     root.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return found
+    return ops
 
 
 def functions(root: ir.Operation) -> list[ir.Operation]:
     """The functions in `root`, itself if it is one, in order. Their bodies contain none and are not searched."""
-    found: list[ir.Operation] = []
+    funcs: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name not in FUNCTIONS:
             return ir.WalkResult.ADVANCE
-        found.append(op)
+        funcs.append(op)
         return ir.WalkResult.SKIP
 
     root.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return found
+    return funcs
 
 
 def kernels(root: ir.Operation) -> list[ir.Operation]:
@@ -638,16 +642,16 @@ def is_program(func: ir.Operation) -> bool:
 
 def argument_names(func: ir.Operation, sources: Sequence[Source]) -> tuple[str, ...]:
     """The names of a function's arguments in their locations or its text, such as `%C`; "" for those without one."""
-    found = []
+    names = []
     for argument in func.regions[0].blocks[0].arguments:
         if argument.location.is_a_name():
-            found.append(f"%{argument.location.name_str}")
+            names.append(f"%{argument.location.name_str}")
             continue
         where = position_of(argument.location)
         lines = [s.line(where.line) for s in sources if s.name == where.file]
         match = next((m for line in lines if line and (m := _SSA_NAME.match(line, where.column - 1))), None)
-        found.append(match[0] if match else "")
-    return tuple(found)
+        names.append(match[0] if match else "")
+    return tuple(names)
 
 
 def verify(root: ir.Operation, bodies: PendingFunctions | None = None) -> list[Diagnostic]:
@@ -656,12 +660,12 @@ def verify(root: ir.Operation, bodies: PendingFunctions | None = None) -> list[D
     Args:
         bodies: where dialects note the bodies of functions that they decode.
     """
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     # The rules depend on types and attributes only, so equal ops are checked once.
-    seen: dict[Any, Broken] = {}
+    rule_results: dict[Any, Broken] = {}
     # Types, and attributes by op and name, that are known to be valid; most ops share a few of them.
     valid: set[Any] = set()
-    own: dict[type[Dialect], list[Operation]] = {}
+    ops_by_dialect: dict[type[Dialect], list[Operation]] = {}
     classes: dict[str, type[Operation] | None] = {}
     ours = {dialect.name for dialect in Dialect.__subclasses__()}
     for op in walk(root):
@@ -674,19 +678,21 @@ def verify(root: ir.Operation, bodies: PendingFunctions | None = None) -> list[D
         if declared is None:
             continue
         if declared.dialect_class.rules:
-            own.setdefault(declared.dialect_class, []).append(op.opview)
+            ops_by_dialect.setdefault(declared.dialect_class, []).append(op.opview)
         types = tuple([v.type for v in op.operands] + [v.type for v in op.results])
         key = (name, types, tuple(op.attributes.items()))
-        if key not in seen:
+        if key not in rule_results:
             view = op.opview
-            seen[key] = _broken_type(view, types, valid) or _broken_rule(view, valid)
-        broken = seen[key]
+            rule_results[key] = _broken_type(view, types, valid) or _broken_rule(view, valid)
+        broken = rule_results[key]
         if broken:
-            found.append(op_error(op, broken[0], *broken[1]))
-    if not found:
+            diagnostics.append(op_error(op, broken[0], *broken[1]))
+    if not diagnostics:
         bodies = bodies or PendingFunctions()
-        found = [d for dialect, ops in own.items() for rule in dialect.rules for d in rule(ops, bodies)]
-    return found
+        diagnostics = [
+            d for dialect, ops in ops_by_dialect.items() for rule in dialect.rules for d in rule(ops, bodies)
+        ]
+    return diagnostics
 
 
 def _broken_type(view: Operation, types: tuple[ir.Type, ...], valid: set[Any]) -> Broken:
@@ -728,14 +734,19 @@ def _broken_rule(view: Operation, valid: set[Any]) -> Broken:
     if spec.index_lists:
         for group, size in zip(spec.operands, group_sizes(view, "operand")):
             if group.name in spec.index_lists:
-                marked = getattr(view, STATIC + group.name).count(DYNAMIC)
-                if marked != size:
-                    return f"'{STATIC}{group.name}' has {marked} dynamic entries, but there are {size} operands", ()
+                dynamic_count = getattr(view, STATIC + group.name).count(DYNAMIC)
+                if dynamic_count != size:
+                    return (
+                        f"'{STATIC}{group.name}' has {dynamic_count} dynamic entries, but there are {size} operands",
+                        (),
+                    )
     if view.same_type:
-        (name, found), (other, wanted) = ((field, getattr(view, field).type) for field in view.same_type)
-        if found != wanted:
-            found, wanted = (_declared(view, t) or t for t in (found, wanted))
-            return f"{name} must have the {other}'s type {wanted}, but got {found}", ()
+        (name, field_type), (other_name, expected_type) = (
+            (field, getattr(view, field).type) for field in view.same_type
+        )
+        if field_type != expected_type:
+            field_type, expected_type = (_declared(view, t) or t for t in (field_type, expected_type))
+            return f"{name} must have the {other_name}'s type {expected_type}, but got {field_type}", ()
     try:
         view.verify_op()
     except VerifyError as e:
@@ -787,8 +798,8 @@ class PendingFunctions:
             yield from entries
 
     def _find(self, func: ir.Operation) -> _Entry | None:
-        found = self._known.get(_name(func), ()) if self._known else ()
-        return next((entry for entry in found if entry.func == func), None)
+        entries = self._known.get(_name(func), ()) if self._known else ()
+        return next((entry for entry in entries if entry.func == func), None)
 
     def get(self, func: ir.Operation) -> Body | None:
         """The body of a function, if it is known."""
@@ -833,13 +844,13 @@ class PendingFunctions:
 
     def verify(self) -> list[Diagnostic]:
         """The rules that pending bodies break. Each body is verified once."""
-        found: list[Diagnostic] = []
+        diagnostics: list[Diagnostic] = []
         for entry in self._entries():
             if entry.pending and not entry.valid:
                 problems = entry.body.verify(entry.func)
-                found += problems
+                diagnostics += problems
                 entry.valid = not problems
-        return found
+        return diagnostics
 
 
 def _name(func: ir.Operation) -> str:

@@ -95,16 +95,16 @@ class _Body(NamedTuple):
     numbers: list[str]
 
 
-def _without_numbers(rest: str) -> tuple[str, list[str]]:
+def _without_numbers(op_text: str) -> tuple[str, list[str]]:
     """A generic form without the constants of index lists, and these."""
-    pieces = _STATIC.split(rest)
+    segments = _STATIC.split(op_text)
     numbers: list[str] = []
-    for i in range(2, len(pieces), 3):
-        entries = pieces[i].split(", ")
+    for i in range(2, len(segments), 3):
+        entries = segments[i].split(", ")
         constants = [n for n in entries if n != _DYNAMIC]
-        pieces[i] = "".join(["%" if n == _DYNAMIC else "#" for n in entries])
+        segments[i] = "".join(["%" if n == _DYNAMIC else "#" for n in entries])
         numbers += constants
-    return "\0".join(pieces), numbers
+    return "\0".join(segments), numbers
 
 
 def _fill(template: tuple[str, list[int]], values: list[str]) -> str:
@@ -214,10 +214,10 @@ class Printer(Struct, dict=True):
 
     def write(self, text: str) -> str:
         """Types and attributes of ours within a text of MLIR's own, in dialect syntax."""
-        known = self._known.get(text)
-        if known is not None or not any(s in text for s in self._sigils):
-            return known or text
-        out, done = [], 0
+        cached = self._known.get(text)
+        if cached is not None or not any(s in text for s in self._sigils):
+            return cached or text
+        out, copied_to = [], 0
         pos = 0
         while m := self._foreign.search(text, pos):
             pos = m.end()
@@ -226,57 +226,57 @@ class Printer(Struct, dict=True):
             cursor = Cursor(text, pos)
             if text.startswith("<", pos):
                 cursor.balanced()
-            out += [text[done : m.start()], self._parametrized(text[m.start() : cursor.pos])]
-            pos = done = cursor.pos
-        return "".join([*out, text[done:]]) if out else text
+            out += [text[copied_to : m.start()], self._parametrized(text[m.start() : cursor.pos])]
+            pos = copied_to = cursor.pos
+        return "".join([*out, text[copied_to:]]) if out else text
 
     def _parametrized(self, raw: str) -> str:
-        known = self._known.get(raw)
-        if known is None:
-            known = self._known[raw] = self._write_parametrized(raw)
-        return known
+        cached = self._known.get(raw)
+        if cached is None:
+            cached = self._known[raw] = self._write_parametrized(raw)
+        return cached
 
     def _write_parametrized(self, raw: str) -> str:
-        dialect_name, _, rest = raw[1:].partition(".")
+        dialect_name, _, qualified = raw[1:].partition(".")
         dialect = self._by_name[dialect_name]
-        name = rest.partition("<")[0]
+        name = qualified.partition("<")[0]
         if raw[0] == "#" and name in dialect.enums:
             codec = dialect.enums[name]
             return spelled(f"{codec.mnemonic}<{codec.write(codec.decode(raw))}>")
         cls = (dialect.types if raw[0] == "!" else dialect.attributes).get(name)
         return spelled(raw if cls is None else str(cls.decode(raw).write(self.print_defaults)))
 
-    def _op(self, op: type[Operation], operands: Sequence[str], rest: str) -> str:
+    def _op(self, op: type[Operation], operands: Sequence[str], op_text: str) -> str:
         # The printed texts of ops that differ only in the constants of index lists differ only in these constants.
-        shared, numbers = _without_numbers(rest) if op.spec.index_lists else (rest, [])
+        shared, numbers = _without_numbers(op_text) if op.spec.index_lists else (op_text, [])
         key = (op.OPERATION_NAME, shared)
         template = self._ops.get(key)
         if template is None:
-            body = self._body(op, rest, len(operands))
+            body = self._body(op, op_text, len(operands))
             if body is None:
-                return f'"{op.OPERATION_NAME}"({", ".join(operands)}){self.write(rest)}'
-            pieces = _MARK.split(op.OPERATION_NAME + body.text + body.location)
-            order = [int(p) for p in pieces[1::2]]
-            template = "%s".join(piece.replace("%", "%%") for piece in pieces[::2]), order
+                return f'"{op.OPERATION_NAME}"({", ".join(operands)}){self.write(op_text)}'
+            segments = _MARK.split(op.OPERATION_NAME + body.text + body.location)
+            order = [int(p) for p in segments[1::2]]
+            template = "%s".join(segment.replace("%", "%%") for segment in segments[::2]), order
             if body.location or body.numbers != numbers:
                 return _fill(template, [*operands, *body.numbers])
             self._ops[key] = template
         return _fill(template, [*operands, *numbers])
 
-    def _result_name(self, op: type[Operation], rest: str) -> str | None:
+    def _result_name(self, op: type[Operation], op_text: str) -> str | None:
         if op not in self._unnamed:
             self._unnamed[op] = cast(MethodType, op.result_name).__func__ is _UNNAMED
         if self._unnamed[op]:
             return None
         try:
-            return op.result_name(decode(op, rest.strip(), self.write)[0])
+            return op.result_name(decode(op, op_text.strip(), self.write)[0])
         except (ValueError, SyntaxFault):
             return None
 
-    def _body(self, op: type[Operation], rest: str, operands: int, empty: Container[int] = ()) -> _Body | None:
+    def _body(self, op: type[Operation], op_text: str, operands: int, empty: Container[int] = ()) -> _Body | None:
         """The text after an op's name; None for an op that is not valid, and so has no such text."""
         try:
-            parsed, location = decode(op, rest.strip(), self.write)
+            parsed, location = decode(op, op_text.strip(), self.write)
             numbers = mark_numbers(op, parsed, operands)
             for i, group in enumerate(op.spec.regions):
                 if not (group.optional and i in empty):
@@ -295,34 +295,34 @@ class Printer(Struct, dict=True):
         if not line.startswith(open_op.indent + "})"):
             return False
         open_op.region_ends.append(len(out))
-        rest = line[len(open_op.indent) + 2 :]
-        out[open_op.out_index :] = self._with_regions(open_op, out, rest)
+        closing = line[len(open_op.indent) + 2 :]
+        out[open_op.out_index :] = self._with_regions(open_op, out, closing)
         return True
 
-    def _with_regions(self, open_op: _OpenOp, out: Sequence[str], rest: str) -> list[str]:
+    def _with_regions(self, open_op: _OpenOp, out: Sequence[str], op_text: str) -> list[str]:
         """The lines of an op with regions, whose lines stand in `out` from the op's first one on."""
         bodies = [out[a:b] for a, b in zip(open_op.region_starts, open_op.region_ends)]
         empty = [i for i, lines in enumerate(bodies) if not lines]
-        body = self._body(open_op.op, rest, len(open_op.operands), empty)
+        body = self._body(open_op.op, op_text, len(open_op.operands), empty)
         if body is None:
-            return self._generic_with_regions(open_op, bodies, rest)
+            return self._generic_with_regions(open_op, bodies, op_text)
         values = [*open_op.operands, *body.numbers]
         text = _MARK.sub(lambda m: values[int(m[1])], body.text)
         name = open_op.op.OPERATION_NAME
         lines = [open_op.head + (f'"{name}"' if open_op.op.quoted else name)]
-        for i, piece in enumerate(_REGION.split(text + body.location)):
+        for i, segment in enumerate(_REGION.split(text + body.location)):
             if i % 2:
                 lines[-1] += "{"
-                lines += [*bodies[int(piece)], open_op.indent + "}"]
+                lines += [*bodies[int(segment)], open_op.indent + "}"]
             else:
-                lines[-1] += piece
+                lines[-1] += segment
         return lines
 
-    def _generic_with_regions(self, open_op: _OpenOp, bodies: Sequence[Sequence[str]], rest: str) -> list[str]:
+    def _generic_with_regions(self, open_op: _OpenOp, bodies: Sequence[Sequence[str]], op_text: str) -> list[str]:
         lines = [f'{open_op.head}"{open_op.op.OPERATION_NAME}"({", ".join(open_op.operands)}) ({{']
         for i, body in enumerate(bodies):
             lines += [*([f"{open_op.indent}}}, {{"] if i else []), *body]
-        return [*lines, f"{open_op.indent}}}){self.write(rest)}"]
+        return [*lines, f"{open_op.indent}}}){self.write(op_text)}"]
 
 
 # Source text with our ops, types and attributes in the form in which they are printed, and lines indented by nesting.
@@ -349,8 +349,8 @@ class _Formatter(Reader):
         super().__init__(source, dialects)
         self._write = Printer(dialects).write
 
-    def _replace(self, start: int, end: int, text: str) -> None:
-        self._emit(self._spelled(self._write(text), start, end))
+    def _replace(self, start: int, stop: int, text: str) -> None:
+        self._emit(self._spelled(self._write(text), start, stop))
 
     def _op(self, op: type[Operation], start: int, pos: int, generic: bool = False) -> int:
         text = self.source.text
@@ -365,29 +365,29 @@ class _Formatter(Reader):
         for name, types in parsed.types.items():
             parsed.types[name] = [self._write(t) for t in types]
         parsed.extra = [(name, None if value is None else self._write(value)) for name, value in parsed.extra]
-        written = op.OPERATION_NAME + formats_of(op)[0].write(op, parsed, False)
+        op_text = op.OPERATION_NAME + formats_of(op)[0].write(op, parsed, False)
         if "\n" in text[start : cursor.pos]:
             # A text of several lines stays one, with its types on the last.
-            written = "\n: ".join(_split_types(written))
-        self._emit(self._spelled(spelled(written), start, cursor.pos))
+            op_text = "\n: ".join(_split_types(op_text))
+        self._emit(self._spelled(spelled(op_text), start, cursor.pos))
         return cursor.pos
 
-    def _spelled(self, written: str, start: int, end: int) -> str:
+    def _spelled(self, op_text: str, start: int, stop: int) -> str:
         """A text with the aliases that the source has there."""
-        for alias in set(_ALIAS.findall(self.source.text, start, end)):
+        for alias in set(_ALIAS.findall(self.source.text, start, stop)):
             if alias in self.aliases:
-                written = written.replace(self._write(self.resolve(alias)), alias)
-        return written
+                op_text = op_text.replace(self._write(self.resolve(alias)), alias)
+        return op_text
 
 
-def _split_types(written: str) -> tuple[str, ...]:
+def _split_types(op_text: str) -> tuple[str, ...]:
     """An op's text before and after the colon before its types."""
     depth = 0
-    for i, c in enumerate(written):
-        depth += (c in "([{<") - (c in ")]}>" and written[i - 1 : i + 1] != "->")
-        if not depth and written.startswith(" : ", i):
-            return written[:i], written[i + 3 :]
-    return (written,)
+    for i, c in enumerate(op_text):
+        depth += (c in "([{<") - (c in ")]}>" and op_text[i - 1 : i + 1] != "->")
+        if not depth and op_text.startswith(" : ", i):
+            return op_text[:i], op_text[i + 3 :]
+    return (op_text,)
 
 
 def formatted(source: Source, dialects: Sequence[type[Dialect]]) -> str:
@@ -409,12 +409,12 @@ def _indented(text: str) -> str:
     for line in text.split("\n"):
         bare = line.strip()
         closing = len(bare) - len(bare.lstrip("})]"))
-        outer = stack[: max(0, len(stack) - closing)]
-        level = sum(bracket == "{" for bracket, _ in outer) - bare.startswith("^")
+        outer_brackets = stack[: max(0, len(stack) - closing)]
+        level = sum(bracket == "{" for bracket, _ in outer_brackets) - bare.startswith("^")
         level += 1 if _TYPES.match(bare) else 2 if _HEADER.match(bare) else 0
         column = INDENT * max(level, 0)
-        if outer and outer[-1][0] != "{" and not closing:
-            column = outer[-1][1]
+        if outer_brackets and outer_brackets[-1][0] != "{" and not closing:
+            column = outer_brackets[-1][1]
         out.append(" " * column + bare if bare else "")
         for m in _BRACKETS.finditer(bare):
             if m[0] in ("(", "{", "["):

@@ -87,14 +87,16 @@ def _code_of(function: FunctionType, _: CodeType) -> Code:
     return Code(node, whole_source, first, indent)
 
 
-def _lambda(function: FunctionType, whole: str) -> ast.Lambda:
+def _lambda(function: FunctionType, file_text: str) -> ast.Lambda:
     """The syntax tree of a lambda: among the lambdas on its line, the one with the same code."""
     code = function.__code__
-    found = [n for n in ast.walk(ast.parse(whole)) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno]
-    same = [n for n in found if [a.arg for a in n.args.args] == list(code.co_varnames[: code.co_argcount])]
+    lambdas = [
+        n for n in ast.walk(ast.parse(file_text)) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno
+    ]
+    same = [n for n in lambdas if [a.arg for a in n.args.args] == list(code.co_varnames[: code.co_argcount])]
     for node in same if len(same) > 1 else []:
-        made = compile(ast.Expression(node), code.co_filename, "eval").co_consts
-        if any(getattr(c, "co_code", None) == code.co_code and c.co_consts == code.co_consts for c in made):
+        constants = compile(ast.Expression(node), code.co_filename, "eval").co_consts
+        if any(getattr(c, "co_code", None) == code.co_code and c.co_consts == code.co_consts for c in constants):
             return node
     if not same:
         raise ValueError("the source of a lambda cannot be found; use a function")
@@ -103,18 +105,18 @@ def _lambda(function: FunctionType, whole: str) -> ast.Lambda:
 
 def assigned(nodes: Iterable[ast.AST]) -> list[str]:
     """The names that statements assign, in order of their first assignment, without those of inner functions."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
 
     def visit(node: ast.AST) -> None:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found[node.id] = None
+            names[node.id] = None
         if isinstance(node, (ast.FunctionDef, ast.Lambda)):
             if isinstance(node, ast.FunctionDef):
-                found[node.name] = None
+                names[node.name] = None
             return
-        held = assigned_by(node)
-        if isinstance(held, ast.Name):
-            found[held.id] = None
+        assign_target = assigned_by(node)
+        if isinstance(assign_target, ast.Name):
+            names[assign_target.id] = None
         if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)):
             return
         for child in ast.iter_child_nodes(node):
@@ -122,38 +124,38 @@ def assigned(nodes: Iterable[ast.AST]) -> list[str]:
 
     for node in nodes:
         visit(node)
-    return list(found)
+    return list(names)
 
 
 def assigned_items(nodes: Iterable[ast.AST]) -> list[ast.Subscript]:
     """The targets `name[key]` of assignments in statements, without those of inner functions."""
-    found: list[ast.Subscript] = []
+    targets: list[ast.Subscript] = []
 
     def visit(node: ast.AST) -> None:
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
-            found.append(node)
+            targets.append(node)
         if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
             for child in ast.iter_child_nodes(node):
                 visit(child)
 
     for node in nodes:
         visit(node)
-    return found
+    return targets
 
 
 def escapes(nodes: Iterable[ast.AST], *statements: type[ast.stmt]) -> bool:
     """Whether a loop's body contains one of these statements, by default `break` and `return`, of this loop."""
-    wanted = statements or (ast.Break, ast.Return)
+    statement_types = statements or (ast.Break, ast.Return)
 
-    def visit(node: ast.AST, own: bool) -> bool:
-        if isinstance(node, wanted) and (own or isinstance(node, ast.Return)):
+    def visit(node: ast.AST, in_own_loop: bool) -> bool:
+        if isinstance(node, statement_types) and (in_own_loop or isinstance(node, ast.Return)):
             return True
         if isinstance(node, (ast.FunctionDef, ast.Lambda)):
             return False
         if isinstance(node, (ast.For, ast.While)):
             # A break in its else clause belongs to the loop around it.
-            return any(visit(n, False) for n in node.body) or any(visit(n, own) for n in node.orelse)
-        return any(visit(child, own) for child in ast.iter_child_nodes(node))
+            return any(visit(n, False) for n in node.body) or any(visit(n, in_own_loop) for n in node.orelse)
+        return any(visit(child, in_own_loop) for child in ast.iter_child_nodes(node))
 
     return any(visit(node, True) for node in nodes)
 
@@ -252,21 +254,21 @@ class Uses:
         Args:
             arguments: the type of each parameter.
         """
-        known = _Walk()
-        known.function(function)
-        for name, kind in arguments.items():
-            known.note(name)
-            known.value(kind)
-        self._places, self._contents, self.opaque = known.places, known.contents, known.opaque
+        walk = _Walk()
+        walk.function(function)
+        for name, argument_type in arguments.items():
+            walk.note(name)
+            walk.value(argument_type)
+        self._places, self._contents, self.opaque = walk.places, walk.contents, walk.opaque
         versions = ("kernel", np.__version__, ml_dtypes.__version__)
-        self.fingerprint: tuple[str, ...] = () if known.unknown else (*versions, *known.texts)
+        self.fingerprint: tuple[str, ...] = () if walk.unknown else (*versions, *walk.texts)
 
     def is_same(self) -> bool:
         """Whether variables, attributes and the contents of containers are known to be those that were found."""
         return (
             not self.opaque
-            and all(find() is found for find, found in self._places)
-            and all(_same(_content(holder), held) for holder, held in self._contents)
+            and all(find() is looked_up for find, looked_up in self._places)
+            and all(_same(_content(holder), contents) for holder, contents in self._contents)
         )
 
 
@@ -289,9 +291,9 @@ def _attribute(owner: Any, name: str) -> Any:
     """An attribute as its module, class or object holds it, without calling descriptors but those of slots."""
     if isinstance(owner, enum.EnumMeta) and name in owner.__members__:
         return owner.__members__[name]
-    for place in (owner, *getattr(owner if isinstance(owner, type) else type(owner), "__mro__", ())):
-        if name in getattr(place, "__dict__", ()):
-            found = vars(place)[name]
+    for namespace_owner in (owner, *getattr(owner if isinstance(owner, type) else type(owner), "__mro__", ())):
+        if name in getattr(namespace_owner, "__dict__", ()):
+            found = vars(namespace_owner)[name]
             is_slot = isinstance(found, MemberDescriptorType) and not isinstance(owner, type)
             return getattr(owner, name, _NOTHING) if is_slot else found
     return _NOTHING
@@ -324,7 +326,7 @@ def _content(holder: Any) -> Any:
         return [holder.dtype, holder.shape, holder.tobytes()]
     if isinstance(holder, (list, set)):
         return list(holder)
-    return [x for pair in (holder if isinstance(holder, dict) else _attributes(holder)).items() for x in pair]
+    return [x for item in (holder if isinstance(holder, dict) else _attributes(holder)).items() for x in item]
 
 
 def _same(a: Sequence[Any], b: Sequence[Any]) -> bool:
@@ -359,50 +361,54 @@ class _Walk:
 
     def value(self, found: Any) -> None:
         """Note a value."""
-        kind = type(found)
-        self.note(f"{kind.__module__}.{kind.__qualname__}")
-        is_number = isinstance(found, np.generic) and kind.__module__ in ("numpy", "ml_dtypes") and kind is not np.void
-        if found is None or found is Ellipsis or kind in _PLAIN or is_number or isinstance(found, np.dtype):
+        value_type = type(found)
+        self.note(f"{value_type.__module__}.{value_type.__qualname__}")
+        is_number = (
+            isinstance(found, np.generic)
+            and value_type.__module__ in ("numpy", "ml_dtypes")
+            and value_type is not np.void
+        )
+        if found is None or found is Ellipsis or value_type in _PLAIN or is_number or isinstance(found, np.dtype):
             self.note(repr(found))
-        elif kind in (tuple, frozenset):
-            self._items(found if kind is tuple else sorted(found, key=repr))
-        elif kind in (list, set, dict):
+        elif value_type in (tuple, frozenset):
+            self._items(found if value_type is tuple else sorted(found, key=repr))
+        elif value_type in (list, set, dict):
             if self._hold(found):
                 content = _content(found)
-                self._items(sorted(content, key=repr) if kind is set else content)
+                self._items(sorted(content, key=repr) if value_type is set else content)
         elif isinstance(getattr(found, "__kernel_function__", None), FunctionType):
             self.function(found.__kernel_function__)
-        elif kind is FunctionType:
+        elif value_type is FunctionType:
             self.function(found)
-        elif kind is MethodType:
+        elif value_type is MethodType:
             self._items((found.__self__, found.__func__))
-        elif kind is functools.partial:
+        elif value_type is functools.partial:
             self._items((found.func, found.args, found.keywords))
         elif isinstance(found, (type, BuiltinFunctionType, ModuleType)):
             self._installed(found)
         elif isinstance(found, enum.Enum):
             self.note(str(found.name))
             self._items((found.value,))
-            self._methods(kind)
+            self._methods(value_type)
         elif isinstance(found, tuple) and hasattr(found, "_fields"):
             self._items(found)
-            self._methods(kind)
-        elif kind is np.ndarray and not found.dtype.hasobject:
+            self._methods(value_type)
+        elif value_type is np.ndarray and not found.dtype.hasobject:
             self.unknown = True
             self._hold(found)
-        elif not _has_only_attributes(kind) or type(kind) not in _METACLASSES:
+        elif not _has_only_attributes(value_type) or type(value_type) not in _METACLASSES:
             self.unknown = self.opaque = True
         elif dataclasses.is_dataclass(found):
-            if kind.__dataclass_params__.frozen and id(found) in self._held:
+            if value_type.__dataclass_params__.frozen and id(found) in self._held:
                 self.note(str([*self._held].index(id(found))))
             elif self._hold(found):
                 self._items(_attributes(found).values())
-                self._methods(kind)
+                self._methods(value_type)
         else:
             self.unknown = True
             if self._hold(found):
                 self._items(_attributes(found).values())
-                self._methods(kind)
+                self._methods(value_type)
 
     def _hold(self, holder: Any) -> bool:
         """Note the content of an object that can change; False if it was noted before."""
@@ -415,50 +421,53 @@ class _Walk:
         return True
 
     def _place(self, find: Callable[[], Any]) -> Any:
-        found = find()
-        self.places.append((find, found))
-        return found
+        value = find()
+        self.places.append((find, value))
+        return value
 
-    def _methods(self, kind: type) -> None:
+    def _methods(self, class_: type) -> None:
         """Note what users wrote in a class and its bases: methods, and other attributes."""
-        self._place(functools.partial(getattr, kind, "__mro__"))
-        for cls in kind.__mro__:
+        self._place(functools.partial(getattr, class_, "__mro__"))
+        for cls in class_.__mro__:
             if _is_installed(cls.__module__) or id(cls) in self._held:
                 continue
             self._held[id(cls)] = cls
             self.contents.append((cls, _content(cls)))
-            for name, found in sorted(vars(cls).items()):
-                parts = [found, *(getattr(found, part, None) for part in ("__func__", "fget", "func"))]
-                functions = [f for f in parts if isinstance(f, FunctionType)]
+            for name, member in sorted(vars(cls).items()):
+                wrapped_functions = [
+                    member,
+                    *(getattr(member, wrapper_attribute, None) for wrapper_attribute in ("__func__", "fget", "func")),
+                ]
+                functions = [f for f in wrapped_functions if isinstance(f, FunctionType)]
                 for function in functions:
                     if function.__code__.co_filename not in _GENERATED:
                         self.note(name)
                         self._place(functools.partial(vars(cls).get, name, _NOTHING))
                         self.function(function)
-                if not functions and not isinstance(found, MemberDescriptorType) and not _is_of_class(cls, name):
+                if not functions and not isinstance(member, MemberDescriptorType) and not _is_of_class(cls, name):
                     self.note(name)
                     self.value(self._place(functools.partial(vars(cls).get, name, _NOTHING)))
 
-    def _items(self, found: Iterable[Any]) -> None:
-        items = list(found)
+    def _items(self, members: Iterable[Any]) -> None:
+        items = list(members)
         self.note(str(len(items)))
         for item in items:
             self.value(item)
 
-    def _installed(self, found: Any) -> None:
+    def _installed(self, value: Any) -> None:
         """Note a module, class or function of an installed package by its name."""
-        module = found.__name__ if isinstance(found, ModuleType) else found.__module__ or "builtins"
-        name = getattr(found, "__qualname__", "")
-        owner = getattr(found, "__self__", None)
+        module = value.__name__ if isinstance(value, ModuleType) else value.__module__ or "builtins"
+        name = getattr(value, "__qualname__", "")
+        owner = getattr(value, "__self__", None)
         if _is_installed(module) and "<locals>" not in name and isinstance(owner, (ModuleType, type(None))):
             package = module.partition(".")[0]
             impure = {package, module, f"{module}.{name}", ".".join(module.split(".")[:2])} & _IMPURE
             if package not in _PURE or impure:
-                self.opaque |= not isinstance(found, type)
+                self.opaque |= not isinstance(value, type)
             return self.note(f"{module}.{name}")
         self.unknown = True
-        if isinstance(found, type) and type(found) in _METACLASSES:
-            self._methods(found)
+        if isinstance(value, type) and type(value) in _METACLASSES:
+            self._methods(value)
         else:
             # A module, whose attributes a function may look up by computed names, or a method of an object.
             self.opaque = True
@@ -486,47 +495,47 @@ class _Walk:
         names = _outer_names(function.__code__)
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
         for chain in sorted(set(_chains(code.node))):
-            first = chain[0]
-            if first not in names:
+            root_name = chain[0]
+            if root_name not in names:
                 continue
             self.note(".".join(chain))
-            if first in cells:
-                found = self._place(functools.partial(_captured, cells[first]))
+            if root_name in cells:
+                captured = self._place(functools.partial(_captured, cells[root_name]))
             else:
-                found = self._place(functools.partial(function.__globals__.get, first, _NOTHING))
-                if found is _NOTHING:
-                    found = self._place(functools.partial(vars(builtins).get, first, _NOTHING))
-            self._reached(found, chain[1:])
+                captured = self._place(functools.partial(function.__globals__.get, root_name, _NOTHING))
+                if captured is _NOTHING:
+                    captured = self._place(functools.partial(vars(builtins).get, root_name, _NOTHING))
+            self._reached(captured, chain[1:])
         return None
 
-    def _reached(self, found: Any, names: tuple[str, ...]) -> None:
+    def _reached(self, value: Any, names: tuple[str, ...]) -> None:
         """Note the attribute of a module, class or object, as far as it is looked up in these and in nothing else."""
         for name in names:
-            if found is _NOTHING:
+            if value is _NOTHING:
                 break
-            if isinstance(found, type):
-                if _is_installed(found.__module__) or type(found) not in _METACLASSES:
+            if isinstance(value, type):
+                if _is_installed(value.__module__) or type(value) not in _METACLASSES:
                     break
                 self.unknown = True
-            elif not isinstance(found, ModuleType):
-                kind = type(found)
+            elif not isinstance(value, ModuleType):
+                kind = type(value)
                 slot = next((vars(cls)[name] for cls in kind.__mro__ if name in vars(cls)), None)
                 is_slot = isinstance(slot, MemberDescriptorType) and kind not in _PLAIN
                 lookup: Any = kind.__getattribute__
                 if lookup is not object.__getattribute__ or not (
-                    is_slot or (name in getattr(found, "__dict__", ()) and not hasattr(type(slot), "__set__"))
+                    is_slot or (name in getattr(value, "__dict__", ()) and not hasattr(type(slot), "__set__"))
                 ):
                     break
                 self.unknown = True
-            found = self._place(functools.partial(_attribute, found, name))
-            found = getattr(found, "__func__", found)
-            if isinstance(found, ModuleType) and found.__name__ in _IMPURE:
+            value = self._place(functools.partial(_attribute, value, name))
+            value = getattr(value, "__func__", value)
+            if isinstance(value, ModuleType) and value.__name__ in _IMPURE:
                 self.opaque = True
-        if found is _NOTHING:
+        if value is _NOTHING:
             # Nothing, or something that Python finds elsewhere, as by `__getattr__` of a module.
             self.opaque = True
             return self.note("undefined")
-        return self.value(found)
+        return self.value(value)
 
 
 def _is_of_class(cls: type, name: str) -> bool:
@@ -540,8 +549,8 @@ def _is_installed(module: str) -> bool:
 
 def _outer_names(code: CodeType) -> set[str]:
     """The names that a function and those in it look up outside; also those of attributes."""
-    inner = (c for c in code.co_consts if isinstance(c, CodeType))
-    return {*code.co_names, *code.co_freevars}.union(*map(_outer_names, inner))
+    nested_codes = (c for c in code.co_consts if isinstance(c, CodeType))
+    return {*code.co_names, *code.co_freevars}.union(*map(_outer_names, nested_codes))
 
 
 def _chains(root: ast.AST) -> Iterator[tuple[str, ...]]:
@@ -550,11 +559,11 @@ def _chains(root: ast.AST) -> Iterator[tuple[str, ...]]:
     while pending:
         node = pending.pop()
         names: list[str] = []
-        inner = node
-        while isinstance(inner, ast.Attribute):
-            names.insert(0, inner.attr)
-            inner = inner.value
-        if isinstance(inner, ast.Name):
-            yield (inner.id, *names)
+        base_node = node
+        while isinstance(base_node, ast.Attribute):
+            names.insert(0, base_node.attr)
+            base_node = base_node.value
+        if isinstance(base_node, ast.Name):
+            yield (base_node.id, *names)
         else:
-            pending += ast.iter_child_nodes(inner if inner is not node else node)
+            pending += ast.iter_child_nodes(base_node if base_node is not node else node)

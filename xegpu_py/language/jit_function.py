@@ -77,54 +77,54 @@ def build_module(
     Raises:
         DiagnosticError: at the line of the user's file that cannot be compiled.
     """
-    needed: dict[ast.AST, dict[str, Any]] = {}
+    carried_types: dict[ast.AST, dict[str, Any]] = {}
     while True:
         try:
-            made, shared = _built_module(function, arguments, target, needed, shares)
-            (kernel,) = kernels(made.outline)
-            if not shared or has_maps(kernel):
-                return made
+            module, uses_shares = _built_module(function, arguments, target, carried_types, shares)
+            (kernel,) = kernels(module.outline)
+            if not uses_shares or has_maps(kernel):
+                return module
             if can_be_divided(kernel):
-                with made.context:
+                with module.context:
                     kernel.attributes[SHARES] = mlir.UnitAttr.get()
-                return made
+                return module
             shares = False
         except LoopCarryRequired as e:
-            needed.setdefault(e.loop, {})[e.name] = e.outline
+            carried_types.setdefault(e.loop, {})[e.name] = e.outline
 
 
 def _built_module(
     function: FunctionType,
     arguments: Mapping[str, ArgumentType],
     target: str,
-    needed: Mapping[ast.AST, Mapping[str, Any]],
+    carried_types: Mapping[ast.AST, Mapping[str, Any]],
     shares: bool,
 ) -> tuple[Module, bool]:
     """As `build_module`; also whether it relies on `shares`. Raises `LoopCarryRequired`."""
     code = code_of(function)
-    passed = [kind.mlir for kind in _passed(arguments).values()]
+    mlir_types = [type_of_argument.mlir for type_of_argument in _passed(arguments).values()]
     where = code.position(code.node)
     with current(), mlir.Location.file(where.file, where.line, where.column):
-        made = Module(mlir.Module.create(mlir.Location.unknown()), (code.source,))
+        module = Module(mlir.Module.create(mlir.Location.unknown()), (code.source,))
         BUILDING.enter(target=target, shares=shares)
-        shared = False
+        uses_shares = False
         try:
             with (
-                mlir.InsertionPoint(made.body),
+                mlir.InsertionPoint(module.body),
                 build.gpu_module("kernels"),
-                build.kernel(function.__name__, *passed) as values,
+                build.kernel(function.__name__, *mlir_types) as values,
             ):
-                found = Compiler(needed).run(function, [], _given(arguments, values))
-            if found is not None:
+                result = Compiler(carried_types).run(function, [], _given(arguments, values))
+            if result is not None:
                 returned = (n for n in ast.walk(code.node) if isinstance(n, ast.Return) and n.value)
                 raise DiagnosticError([Diagnostic("error", eager.NO_RESULT, code.position(next(returned, code.node)))])
         except DiagnosticError as e:
             e.sources = [*e.sources, code.source]
             raise
         finally:
-            shared = BUILDING.leave()
-        made.verify()
-    return made, shared
+            uses_shares = BUILDING.leave()
+        module.verify()
+    return module, uses_shares
 
 
 def _warn_of_pressure(kernel: CompiledKernel) -> None:
@@ -140,20 +140,22 @@ def _warn_of_pressure(kernel: CompiledKernel) -> None:
 
 def _given(arguments: Mapping[str, ArgumentType], values: Iterable[mlir.Value]) -> dict[str, Any]:
     """The arguments of the Python function, for the SSA values of the kernel's arguments."""
-    given: dict[str, Any] = {}
-    for name, kind in arguments.items():
-        if isinstance(kind, Known):
-            given[name] = kind.value
-        elif isinstance(kind, ScalarType) and kind.number is not None:
-            given[name] = Value.constant(kind.dtype, kind.number)
-    for (name, kind), value in zip(_passed(arguments).items(), values):
-        given[name] = (Array if isinstance(kind, ArrayType) else Value)(value, kind.dtype)
-    return nested({name: given[name] for name in arguments})
+    python_arguments: dict[str, Any] = {}
+    for name, type_of_argument in arguments.items():
+        if isinstance(type_of_argument, Known):
+            python_arguments[name] = type_of_argument.value
+        elif isinstance(type_of_argument, ScalarType) and type_of_argument.number is not None:
+            python_arguments[name] = Value.constant(type_of_argument.dtype, type_of_argument.number)
+    for (name, type_of_argument), value in zip(_passed(arguments).items(), values):
+        python_arguments[name] = (Array if isinstance(type_of_argument, ArrayType) else Value)(
+            value, type_of_argument.dtype
+        )
+    return nested({name: python_arguments[name] for name in arguments})
 
 
 def _passed(arguments: Mapping[str, ArgumentType]) -> dict[str, ArrayType | ScalarType]:
     """The arguments that are passed at run time."""
-    return {name: kind for name, kind in arguments.items() if is_passed(kind)}
+    return {name: type_of_argument for name, type_of_argument in arguments.items() if is_passed(type_of_argument)}
 
 
 def is_eager(engine: Any) -> bool:
@@ -217,7 +219,8 @@ class TileKernel:
     def compile(self, **options: Any) -> CompiledKernel:
         """The kernel lowered to vISA; see `xegpu_py.compile`."""
         if any(
-            options.get(name, now) != now for name, now in (("target", self._target), ("subgroups", self._subgroups))
+            options.get(name, setting) != setting
+            for name, setting in (("target", self._target), ("subgroups", self._subgroups))
         ):
             return TileKernel(self.function, self.arguments, {**self.options, **options}).compile()
         source = ModuleSource(lambda: self.module, self.uses.fingerprint)
@@ -225,23 +228,23 @@ class TileKernel:
 
     def _lowering(self) -> dict[str, Any]:
         """The options, with those that follow from the arguments."""
-        found = {**self.options}
-        if found.get("engine") == EAGER:
-            del found["engine"]
-        found["subgroups"] = self._subgroups
+        options = {**self.options}
+        if options.get("engine") == EAGER:
+            del options["engine"]
+        options["subgroups"] = self._subgroups
         unaligned = [i for i, k in enumerate(_passed(self.arguments).values()) if not getattr(k, "aligned", True)]
-        if unaligned and found.get("engine") != "reference":
-            found.setdefault("unaligned", unaligned)
-        return found
+        if unaligned and options.get("engine") != "reference":
+            options.setdefault("unaligned", unaligned)
+        return options
 
     @functools.cached_property
     def compiled(self) -> CompiledKernel:
         """The kernel lowered to vISA with its own options, by default for 256 registers a thread."""
-        found = self.compile(registers=self.options.get("registers", REGISTERS))
-        found.names = [*_passed(self.arguments)]
-        if isinstance(found, CompiledKernel):
-            _warn_of_pressure(found)
-        return found
+        compiled_kernel = self.compile(registers=self.options.get("registers", REGISTERS))
+        compiled_kernel.names = [*_passed(self.arguments)]
+        if isinstance(compiled_kernel, CompiledKernel):
+            _warn_of_pressure(compiled_kernel)
+        return compiled_kernel
 
     @functools.cached_property
     def undivided(self) -> TileKernel:
@@ -267,11 +270,11 @@ class TileKernel:
             counted: whether a kernel that Python runs is compiled after all, since its instructions are counted.
             profiled: whether to return the profile of the launch; see `CompiledKernel.profile`.
         """
-        kinds = _passed(self.arguments)
+        passed_types = _passed(self.arguments)
         arguments = tuple(self.converted(arguments))
         if "subgroups" not in self.options and block is not None:
-            again = self.undivided
-            return again(*arguments, grid=grid, block=block, counted=counted, profiled=profiled)
+            undivided_kernel = self.undivided
+            return undivided_kernel(*arguments, grid=grid, block=block, counted=counted, profiled=profiled)
         if profiled:
             return self.compiled.profile(*arguments, grid=grid, block=block)
         runs = self.compiled if counted or not is_eager(self.options.get("engine")) else None
@@ -283,18 +286,18 @@ class TileKernel:
         if runs is not None:
             return runs(*arguments, grid=grid, block=block)
         refuse_checks(EAGER, self.options.get("check", ()))
-        given = functools.partial(_given, self.arguments)
-        types = [kind.mlir for kind in kinds.values()]
+        arguments_of = functools.partial(_given, self.arguments)
+        types = [type_of_argument.mlir for type_of_argument in passed_types.values()]
         model = self.options.get("model", "fma")
-        launch = {"grid": grid, "block": block, "model": model, "target": self._target, "names": [*kinds]}
-        return eager.run(self.function, types, arguments, given, **launch)
+        launch = {"grid": grid, "block": block, "model": model, "target": self._target, "names": [*passed_types]}
+        return eager.run(self.function, types, arguments, arguments_of, **launch)
 
     def converted(self, arguments: Sequence[Any]) -> Sequence[Any]:
         """The arguments of a call as the compiled kernel takes them."""
-        kinds = _passed(self.arguments).values()
-        if len(arguments) != len(kinds):
+        passed_types = _passed(self.arguments).values()
+        if len(arguments) != len(passed_types):
             return arguments
-        return [kind.argument(given) for kind, given in zip(kinds, arguments)]
+        return [type_of_argument.argument(argument) for type_of_argument, argument in zip(passed_types, arguments)]
 
     def __str__(self) -> str:
         return str(self.module)
@@ -315,8 +318,8 @@ class TileKernel:
 
 def _version(module: str, name: str, arguments: Mapping[str, ArgumentType], options: Mapping[str, Any]) -> TileKernel:
     """A pickled kernel."""
-    named = operator.attrgetter(name)(importlib.import_module(module))
-    function = getattr(named, "__kernel_function__", None) or getattr(named, "function", named)
+    kernel_object = operator.attrgetter(name)(importlib.import_module(module))
+    function = getattr(kernel_object, "__kernel_function__", None) or getattr(kernel_object, "function", kernel_object)
     return TileKernel(function, arguments, options)
 
 
@@ -374,14 +377,14 @@ def tile_kernel(*arguments: tuple[Any, Sequence[int | None]], **options: Any) ->
     """
 
     def make(function: FunctionType) -> TileKernel:
-        kinds = [ArrayType(dtype_of(dtype), tuple(shape)) for dtype, shape in arguments]
+        array_types = [ArrayType(dtype_of(dtype), tuple(shape)) for dtype, shape in arguments]
         names = list(inspect.signature(function).parameters)
-        if len(names) != len(kinds):
-            raise TypeError(f"{function.__name__} takes {len(names)} arrays, but {len(kinds)} are typed")
-        made = TileKernel(function, dict(zip(names, kinds)), options)
+        if len(names) != len(array_types):
+            raise TypeError(f"{function.__name__} takes {len(names)} arrays, but {len(array_types)} are typed")
+        tile_kernel_ = TileKernel(function, dict(zip(names, array_types)), options)
         if not is_eager(options.get("engine")):
-            made.module.verify()
-        return made
+            tile_kernel_.module.verify()
+        return tile_kernel_
 
     return make
 
@@ -400,15 +403,15 @@ def check_hints(hints: Mapping[str, Any]) -> None:
     Raises:
         ValueError: if one is not a positive integer.
     """
-    for name, given in hints.items():
-        if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
-            raise ValueError(f"'{name}' must be a positive integer, but got {given!r}")
+    for name, hint in hints.items():
+        if isinstance(hint, bool) or not isinstance(hint, (int, np.integer)) or hint < 1:
+            raise ValueError(f"'{name}' must be a positive integer, but got {hint!r}")
 
 
 def hinted_options(hints: Mapping[str, int]) -> dict[str, Any]:
     """The options of `xegpu_py.compile` that Triton's launch options are."""
-    found: dict[str, Any] = {"load_ahead": True} if hints.get("num_stages", 1) > 1 else {}
-    return found | ({"subgroups": hints["num_warps"]} if "num_warps" in hints else {})
+    compile_options: dict[str, Any] = {"load_ahead": True} if hints.get("num_stages", 1) > 1 else {}
+    return compile_options | ({"subgroups": hints["num_warps"]} if "num_warps" in hints else {})
 
 
 class Named(dict[str, Any]):
@@ -441,9 +444,9 @@ class OnGrid(functools.partial[Any]):
 
         def launch(*arguments: Any, **keywords: Any) -> Any:
             chooser: Any = self.func
-            kernel, given = chooser.chosen(arguments, keywords, **self.keywords)
+            kernel, bound_arguments = chooser.chosen(arguments, keywords, **self.keywords)
             return plugin("launch_on")(
-                scheduler, kernel, given, self.keywords["grid"], self.keywords.get("block"), **options
+                scheduler, kernel, bound_arguments, self.keywords["grid"], self.keywords.get("block"), **options
             )
 
         return launch
@@ -502,9 +505,11 @@ class Kernel:
         self.__signature__ = self._signature
         names = list(self._signature.parameters)
         self._options.pop("do_not_specialize", None)
-        for one in unspecialized:
-            if one not in (names if isinstance(one, str) else range(len(names))):
-                raise TypeError(f"do_not_specialize names {one!r}, but kernel '{self.__name__}' has no such parameter")
+        for parameter_name in unspecialized:
+            if parameter_name not in (names if isinstance(parameter_name, str) else range(len(names))):
+                raise TypeError(
+                    f"do_not_specialize names {parameter_name!r}, but kernel '{self.__name__}' has no such parameter"
+                )
         self._unspecialized = frozenset(n if isinstance(n, str) else names[n] for n in unspecialized)
 
     @property
@@ -532,20 +537,22 @@ class Kernel:
                 )
         limits = target_of(self._options.get("target", DEFAULT)).block2d
         parameters = self._signature.parameters
-        kinds = {
+        argument_types = {
             name: argument_type(parameters[of], value, limits, self.__name__, of not in self._unspecialized, name)
             for name, value in flat.items()
             for of in (name.partition("[")[0],)
         }
-        key: tuple[Any, ...] = tuple(kinds.items()) if len(flat) > len(values) else tuple(kinds.values())
+        key: tuple[Any, ...] = (
+            tuple(argument_types.items()) if len(flat) > len(values) else tuple(argument_types.values())
+        )
         version = self.versions.get(key)
         if version is None or not version.uses.is_same():
             # The kernel is new, or something that it refers to has changed, or may have.
-            new = TileKernel(self._function, kinds, self._options)
+            new = TileKernel(self._function, argument_types, self._options)
             if version is None or not new.is_like(version):
                 version = self.versions[key] = new
-        passed = [flat[name] for name, kind in kinds.items() if is_passed(kind)]
-        return version, passed, values
+        passed_arguments = [flat[name] for name, kind in argument_types.items() if is_passed(kind)]
+        return version, passed_arguments, values
 
     def bound(self, *arguments: Any, **keywords: Any) -> dict[str, Any]:
         """The arguments of a call by name, arrays as numpy's; some may be missing.
@@ -553,8 +560,8 @@ class Kernel:
         Raises:
             TypeError: if the kernel has no such parameter.
         """
-        given = self._signature.bind_partial(*arguments, **keywords).arguments
-        return {name: as_argument(value) for name, value in given.items()}
+        bound_arguments = self._signature.bind_partial(*arguments, **keywords).arguments
+        return {name: as_argument(value) for name, value in bound_arguments.items()}
 
     def chosen(
         self, arguments: Sequence[Any], keywords: Mapping[str, Any], grid: Any = 1, block: Any = None
@@ -564,8 +571,8 @@ class Kernel:
 
     def with_options(self, **options: Any) -> Kernel:
         """The same kernel with other options of `xegpu_py.compile`."""
-        own = {**self._options, "do_not_specialize": sorted(self._unspecialized)}
-        return Kernel(self._function, **{**own, **options})
+        own_options = {**self._options, "do_not_specialize": sorted(self._unspecialized)}
+        return Kernel(self._function, **{**own_options, **options})
 
     def _variant(self, options: tuple[tuple[str, Any], ...]) -> Kernel:
         """The same kernel with further options, which remembers its own versions."""
@@ -585,10 +592,16 @@ class Kernel:
         # For processes that cannot import its module; see `tuning.cluster.packed`. Annotations that are text may name
         # globals that do not travel, since the code does not use them.
         options = {**self._options, "do_not_specialize": sorted(self._unspecialized)}
-        own = self._function
-        function = FunctionType(own.__code__, own.__globals__, own.__name__, own.__defaults__, own.__closure__)
+        python_function = self._function
+        function = FunctionType(
+            python_function.__code__,
+            python_function.__globals__,
+            python_function.__name__,
+            python_function.__defaults__,
+            python_function.__closure__,
+        )
         function.__kwdefaults__, function.__qualname__, function.__module__ = (
-            own.__kwdefaults__, own.__qualname__, own.__module__,
+            python_function.__kwdefaults__, python_function.__qualname__, python_function.__module__,
         )  # fmt: skip
         parameters = self._signature.parameters.values()
         function.__annotations__ = {p.name: p.annotation for p in parameters if p.annotation is not p.empty}
@@ -614,33 +627,36 @@ class Kernel:
         Triton's `LAUNCH_HINTS` may be given too.
         """
         profiled = keywords.pop(_PROFILED, False)
-        own = self._signature.parameters
-        hints = {name: keywords.pop(name) for name in LAUNCH_HINTS if name in keywords and name not in own}
+        parameters = self._signature.parameters
+        hints = {name: keywords.pop(name) for name in LAUNCH_HINTS if name in keywords and name not in parameters}
         try:
             check_hints(hints)
-            more = {name: n for name, n in hinted_options(hints).items() if name not in self._options}
-            variant = self._variant(tuple(more.items())) if more else self
-            version, passed, values = variant.bind(*arguments, **keywords)
+            hint_options = {name: n for name, n in hinted_options(hints).items() if name not in self._options}
+            variant = self._variant(tuple(hint_options.items())) if hint_options else self
+            version, passed_arguments, values = variant.bind(*arguments, **keywords)
         except Reversed:
             try:
                 self._refuse_overlaps((*arguments, *keywords.values()))
             except ValueError as e:
                 raise e.with_traceback(None) from None
-            with self._copied(arguments, keywords) as (copies, named):
-                return variant(*copies, grid=grid, block=block, **named, **{_PROFILED: profiled})
+            with self._copied(arguments, keywords) as (copies, named_copies):
+                return variant(*copies, grid=grid, block=block, **named_copies, **{_PROFILED: profiled})
         except (TypeError, ValueError, OverflowError) as e:
             # The caller's line is the place of the mistake.
             raise e.with_traceback(None) from None
         size = grid(Named(self.__name__, values)) if callable(grid) else grid
         try:
-            for given, what in ((1 if _is_empty(size) else size, "grid"), (1 if block is None else block, "block")):
-                extent(given, what)
+            for extents, extent_name in (
+                (1 if _is_empty(size) else size, "grid"),
+                (1 if block is None else block, "block"),
+            ):
+                extent(extents, extent_name)
         except (TypeError, ValueError) as e:
             raise e.with_traceback(None) from None
         if is_eager(self._options.get("engine")):
-            return version(*passed, grid=size, block=block, profiled=profiled)
+            return version(*passed_arguments, grid=size, block=block, profiled=profiled)
         try:
-            return version(*passed, grid=size, block=block, profiled=profiled)
+            return version(*passed_arguments, grid=size, block=block, profiled=profiled)
         except (DiagnosticError, TypeError, ValueError, OverflowError) as e:
             # A diagnostic has the place of the mistake in the kernel; the place of the others is the caller's line.
             raise e.with_traceback(None) from None
@@ -654,18 +670,18 @@ class Kernel:
         try:
             return self.bind(*arguments, **keywords)[0].compiled
         except Reversed:
-            with self._copied(arguments, keywords, back=False) as (copies, named):
-                return self.compile(*copies, **named)
+            with self._copied(arguments, keywords, back=False) as (copies, named_copies):
+                return self.compile(*copies, **named_copies)
 
     def _refuse_overlaps(self, arguments: Sequence[Any]) -> list[Any]:
         """The arguments, arrays as numpy's; none with a negative stride shares memory with another."""
-        given = [as_argument(value) for value in arguments]
-        arrays = [value for value in given if isinstance(value, np.ndarray)]
+        host_arguments = [as_argument(value) for value in arguments]
+        arrays = [value for value in host_arguments if isinstance(value, np.ndarray)]
         for i, value in enumerate(arrays):
-            others = (*arrays[:i], *arrays[i + 1 :])
-            if is_reversed(value) and any(np.may_share_memory(value, other) for other in others):
+            other_arrays = (*arrays[:i], *arrays[i + 1 :])
+            if is_reversed(value) and any(np.may_share_memory(value, other_array) for other_array in other_arrays):
                 raise ValueError(f"kernel '{self.__name__}': an array with a negative stride overlaps another argument")
-        return given
+        return host_arguments
 
     @contextmanager
     def _copied(
@@ -679,14 +695,14 @@ class Kernel:
         Raises:
             ValueError: if another argument shares memory with such an array.
         """
-        given = self._refuse_overlaps((*arguments, *keywords.values()))
-        copies = [np.ascontiguousarray(value) if is_reversed(value) else value for value in given]
-        for value, copy in zip(given, copies):
+        host_arguments = self._refuse_overlaps((*arguments, *keywords.values()))
+        copies = [np.ascontiguousarray(value) if is_reversed(value) else value for value in host_arguments]
+        for value, copy in zip(host_arguments, copies):
             if copy is value:
                 continue
             copy.flags.writeable = value.flags.writeable
         yield copies[: len(arguments)], dict(zip(keywords, copies[len(arguments) :]))
-        for value, copy in zip(given, copies):
+        for value, copy in zip(host_arguments, copies):
             if back and copy is not value and value.flags.writeable:
                 value[...] = copy
 

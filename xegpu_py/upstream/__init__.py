@@ -63,7 +63,9 @@ def recognized(module: Module) -> Module:
     Raises:
         DiagnosticError: if one of them cannot be rebuilt.
     """
-    return convert(module) if UpstreamXeGPU in module.context.own and classify(module).of("upstream") else module
+    return (
+        convert(module) if UpstreamXeGPU in module.context.irdl_dialects and classify(module).of("upstream") else module
+    )
 
 
 def read_kernels(source: Source, context: Context | None = None, verify: bool = True) -> Module:
