@@ -234,12 +234,12 @@ def test_lanes_that_data_select() -> None:
     assert (out == np.where(np.arange(16) > 4, np.arange(16) + 1, 0)).all()
 
 
-@pytest.mark.parametrize("logged", [1, checks._LOGGED])
+@pytest.mark.parametrize("logged", [1, checks._RECORDED_LANES])
 def test_what_is_skipped_is_counted(logged: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The counts and the order of accesses are those of a run of all instructions, however many are counted at once."""
     kernel = xegpu_py.compile(Path(__file__).parents[3] / "examples" / "gemm_bf16.mlir")
     arrays = *(np.zeros((512, 512), bfloat16) for _ in range(2)), np.zeros((512, 512), np.float32)
-    monkeypatch.setattr(checks, "_LOGGED", logged)
+    monkeypatch.setattr(checks, "_RECORDED_LANES", logged)
     assert launches.reduced(kernel.program, kernel.target) != kernel.program
     found = []
     for whole in (False, True):
@@ -334,7 +334,7 @@ def test_native_code_counts_what_the_interpreter_does(file: Path, line: str, mon
 
 
 def test_a_trace_that_ends_has_the_first_accesses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "_LOGGED", 1)
+    monkeypatch.setattr(checks, "_RECORDED_LANES", 1)
     kernel = xegpu_py.compile(Path(__file__).parents[3] / "examples" / "gemm_bf16.mlir")
     arrays = *(np.zeros((512, 512), bfloat16) for _ in range(2)), np.zeros((512, 512), np.float32)
     whole, part = (launched(kernel, arrays, 1, trace_limit=limit).counts.trace for limit in (1 << 20, 100))

@@ -357,7 +357,8 @@ class Autotuner(Tunable):
         """The error if all candidates failed: with one its own, with several the reason of each."""
         if len(failures) == 1:
             return failures[0][1].with_traceback(None)
-        code = code_of(self.__kernel_function__)
+        kernel: Any = self
+        code = code_of(kernel.__kernel_function__)
         where = code.position(code.node)
         found = [Diagnostic("error", f"all configurations of kernel '{self.__name__}' failed", where)]
         sources: list[Any] = [code.source]
