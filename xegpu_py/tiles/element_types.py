@@ -518,7 +518,8 @@ def argument_type(
                 ) from None
             if not dtype.holds(argument.item() if isinstance(argument, np.generic) else argument):
                 raise OverflowError(f"argument '{name}': {argument} does not fit {dtype}")
-            return ScalarType(dtype)
+            # No register holds a single bit: the kernel is compiled for the value, as for Python's bools.
+            return Known(bool(argument)) if dtype.kind == "bool" else ScalarType(dtype)
         if isinstance(argument, (int, np.integer)):
             # A stride that is known to be 1 makes tiles of adjacent elements.
             fitting_types = [t for t in (int32, int64, uint64) if t.holds(argument)]
@@ -555,10 +556,13 @@ def _array_type(array: np.ndarray[Any, Any], limits: Block2DLimits | None) -> Ar
 
 def as_argument(argument: Any) -> Any:
     """An argument, arrays of any library as numpy arrays that share their memory. 0-dimensional ones get one dimension.
+    numpy's bools are Python's.
 
     Raises:
         TypeError: if an array is not in the host's memory.
     """
+    if isinstance(argument, np.bool_):
+        return bool(argument)
     if isinstance(argument, (np.generic, int, float, str, tuple, type, type(None))):
         return argument
     if is_masked(argument) or isinstance(argument, PointerTable):

@@ -219,6 +219,32 @@ def test_equal_constants_of_different_types_are_different():
     assert len(times.versions) == 7
 
 
+@xegpu_py.jit
+def chosen_by(X, FLAG):
+    tile = X.tile((16,), at=(0,))
+    x = tile.load()
+    if FLAG:
+        x = x + (FLAG + FLAG)
+    tile.store(xl.where(FLAG, x * 2, x))
+
+
+@xegpu_py.jit
+def chosen_by_bool(X, FLAG: xl.bool_):
+    tile = X.tile((16,), at=(0,))
+    x = tile.load()
+    tile.store(xl.where(FLAG, x * 6, x))
+
+
+@pytest.mark.parametrize("engine", ["both", "eager"])
+@pytest.mark.parametrize("kernel", [chosen_by, chosen_by_bool])
+def test_truth_values(kernel, engine):
+    """Python's and numpy's, and numbers for a parameter that is annotated as a truth value."""
+    for flag in (True, np.bool_(True), False, np.bool_(False), *((0, 1) if kernel is chosen_by_bool else ())):
+        x = np.ones(16, F32)
+        kernel.with_options(engine=engine)(x, flag)
+        np.testing.assert_array_equal(x, np.full(16, 6 if flag else 1, F32))
+
+
 OFFSET = 3
 
 
