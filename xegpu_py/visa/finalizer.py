@@ -177,8 +177,11 @@ def _ocloc(device: str, registers: int | None) -> Sequence[str]:
     ]
 
 
+DEVICES = {"pvc": "pvc-xl-a0", "pvcxt": "pvc", "dg2": "dg2", "bmg": "bmg", "cri": "cri"}
+"""The GPUs that ocloc compiles for, and its names of them."""
+
 FINALIZERS = {
-    "ocloc": Finalizer({"pvc": "pvc-xl-a0", "pvcxt": "pvc", "bmg": "bmg", "cri": "cri"}, _ocloc, True),
+    "ocloc": Finalizer({t: device for t, device in DEVICES.items() if t != "dg2"}, _ocloc, True),
     "GenX_IR-2024": Finalizer({"pvc": "PVC", "pvcxt": "PVCXT", "bmg": "XE2"}, _genx, False),
     "GenX_IR": Finalizer({"pvc": "PVC", "pvcxt": "PVCXT", "dg2": "DG2"}, _genx, False),
 }

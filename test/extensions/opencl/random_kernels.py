@@ -26,9 +26,9 @@ import numpy as np
 from recordings import FOLDER, Array, Case, Peer, devices, vendors
 
 from xegpu_py import opencl
-from xegpu_py.extensions.opencl.compiler import DEVICES
 from xegpu_py.runtime.executable import Options
 from xegpu_py.target import TARGETS
+from xegpu_py.visa.finalizer import DEVICES
 
 BITS = {"uchar": 8, "ushort": 16, "uint": 32, "ulong": 64}
 SIGNED = {"uchar": "char", "ushort": "short", "uint": "int", "ulong": "long"}

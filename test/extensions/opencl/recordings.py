@@ -28,10 +28,11 @@ import msgspec
 import numpy as np
 
 from xegpu_py import opencl
-from xegpu_py.extensions.opencl.compiler import DEVICES, Compiled
+from xegpu_py.extensions.opencl.compiler import Compiled
 from xegpu_py.extensions.opencl.program import LocalMemory
 from xegpu_py.runtime.host_arrays import parse_argument
 from xegpu_py.target import TARGETS
+from xegpu_py.visa.finalizer import DEVICES
 
 FOLDER = Path(__file__).parent / "recorded"
 RECORDED = FOLDER / "recorded"

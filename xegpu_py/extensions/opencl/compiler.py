@@ -19,9 +19,11 @@ from msgspec import Struct
 from xegpu_py import external_tools
 from xegpu_py.extensions.opencl import abi
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Severity, Source
+from xegpu_py.visa.finalizer import DEVICES
 
-DEVICES = {"pvcxt": "pvc", "bmg": "bmg", "cri": "cri", "dg2": "dg2"}
-"""What ocloc calls each target that is supported."""
+_STEPPINGS = {"pvc": "pvc"}
+"""The device to compile for where it is not the target's. For the first stepping IGC multiplies integers of 64 bits by
+`mad`, which the verifier refuses, and stores more bytes than its variables have."""
 
 DEFAULT = "bmg"
 """The target if none is named."""
@@ -174,7 +176,16 @@ def compiled(source: str | Path, target: str, options: str) -> Compiled:
         if path and not is_spirv:
             (Path(folder) / _INCLUDED).symlink_to(path.resolve().parent)
             given += f" -I{_INCLUDED}"
-        command = [ocloc, "compile", "-file", file, "-device", DEVICES[target], "-out_dir", "out"]
+        command = [
+            ocloc,
+            "compile",
+            "-file",
+            file,
+            "-device",
+            _STEPPINGS.get(target, DEVICES[target]),
+            "-out_dir",
+            "out",
+        ]
         command += ["-spirv_input"] if is_spirv else []
         try:
             done = subprocess.run(
