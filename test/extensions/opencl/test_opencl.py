@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import tracemalloc
 import zlib
 from pathlib import Path
@@ -16,7 +17,7 @@ from effort import SHARE
 
 from xegpu_py import opencl
 from xegpu_py.extensions.opencl import compiler
-from xegpu_py.extensions.opencl.abi import printed
+from xegpu_py.extensions.opencl.abi import Parameter, array_for, printed
 from xegpu_py.extensions.profile.gpus import gpu
 from xegpu_py.extensions.profile.time_model import predicted
 from xegpu_py.ir.diagnostics import DiagnosticError
@@ -292,6 +293,41 @@ def test_races_are_told_at_the_line_of_the_source(tmp_path: Path) -> None:
     program = opencl.compile(file, check="races")
     with pytest.raises(DiagnosticError, match="race.cl:4: error: 'lsc_load' reads byte 160 of the shared local memory"):
         program.race[64, 64](np.zeros(64, np.int32), opencl.local(256))
+
+
+@pytest.mark.parametrize("kind", ["char*", "uchar*", "uchar16*", "char3*"])
+def test_pointers_to_bytes_take_any_array(kind: str) -> None:
+    parameter = Parameter(0, "x", f"{kind};8")
+    for array in (
+        np.zeros(8, np.float32),
+        np.zeros((2, 4), np.int64),
+        np.zeros(16, np.uint8),
+        np.zeros(4, np.complex64),
+    ):
+        assert array_for(array, parameter, "x") is array
+
+
+@pytest.mark.parametrize(
+    ("kind", "array", "message"),
+    [
+        ("char16*", np.zeros(3, np.float32), "x is char16*, elements of 16 bytes, but got an array of 12 bytes"),
+        ("uchar3*", np.zeros(3, np.uint8), "x is uchar3*, elements of 4 bytes, but got an array of 3 bytes"),
+        ("char*", np.array([None]), "x is char*, an array of int8, but got an array of object"),
+        ("short*", np.zeros(2, np.int8), "x is short*, an array of int16, but got an array of int8"),
+        ("int*", np.zeros(2, np.float32), "x is int*, an array of int32, but got an array of float32"),
+    ],
+)
+def test_arrays_that_pointers_do_not_take(kind: str, array: np.ndarray, message: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(message)):
+        array_for(array, Parameter(0, "x", f"{kind};8"), "x")
+
+
+@needs_ocloc
+def test_buffers_of_bytes() -> None:
+    text = "__kernel void f(__global char *x, ulong at) { ((__global float *)(x + at))[get_global_id(0)] += 1; }\n"
+    x = np.zeros((8, 4), np.float32)
+    opencl.compile(text, engine="both").f[16, 16](x, np.uint64(64))
+    np.testing.assert_array_equal(x, np.repeat(np.array([0, 1], np.float32), 16).reshape(8, 4))
 
 
 def test_without_ocloc(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -306,7 +306,15 @@ def array_for(argument: Any, parameter: Parameter, title: str) -> np.ndarray[Any
         return np.atleast_1d(argument.view(np.uint8) if argument.ndim else argument.reshape(1).view(np.uint8))
     element = parameter.element
     plain = argument.real if argument.dtype.kind == "c" else argument
-    if element and not _fits(plain.dtype, element[0]):
+    if element and element[0].itemsize == 1 and not argument.dtype.hasobject:
+        # C programs declare buffers of any elements so.
+        bytes_each = 4 if element[1] == 3 else element[1]
+        if argument.nbytes % bytes_each:
+            raise TypeError(
+                f"{title} is {parameter.type}, elements of {bytes_each} bytes, but got an array of {argument.nbytes} "
+                "bytes"
+            )
+    elif element and not _fits(plain.dtype, element[0]):
         raise TypeError(f"{title} is {parameter.type}, an array of {element[0]}, but got an array of {argument.dtype}")
     return np.atleast_1d(argument)
 
