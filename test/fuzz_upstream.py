@@ -15,7 +15,7 @@ from generators import upstream_campaign as campaign
 
 from xegpu_py.bisection.upstream_stages import tool_named
 from xegpu_py.tools import driver
-from xegpu_py.upstream.import_common import Level
+from xegpu_py.upstream.levels import Level
 
 
 def _levels(text: str) -> list[Level]:

@@ -15,7 +15,7 @@ from xegpu_py.runtime.host_arrays import FORMS
 from xegpu_py.tools import driver
 from xegpu_py.tools.kernel_arguments import KernelParser
 from xegpu_py.upstream import read_kernels
-from xegpu_py.upstream.import_common import LANES, Level
+from xegpu_py.upstream.levels import LANES, Level
 
 
 def argument_parser() -> KernelParser:

@@ -14,6 +14,7 @@ from typing import Any
 
 from mlir import ir
 
+from xegpu_py import upstream
 from xegpu_py.dialects.xegpu.spelling import Spelling
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source
 from xegpu_py.ir.module import (
@@ -42,7 +43,7 @@ from xegpu_py.ir.passes import (
     step_problem,
 )
 from xegpu_py.tools import driver
-from xegpu_py.upstream import export_upstream, import_upstream, read_kernels, recognized
+from xegpu_py.upstream import import_upstream, read_kernels, recognized
 
 LEVELS = ("subgroup", "lane", "workgroup")
 """The levels of upstream's kernels."""
@@ -375,7 +376,7 @@ class _Session:
         self.timer.add("Ops of vISA", time.perf_counter() - start)
         start = time.perf_counter()
         if self.args.spelling == Spelling.UPSTREAM:
-            return export_upstream(module)
+            return upstream.export_upstream(module)
         text = module.text(**self.printer.flags)
         self.timer.add("Output", time.perf_counter() - start)
         return text if text.endswith("\n") else text + "\n"

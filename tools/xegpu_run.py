@@ -25,7 +25,7 @@ from xegpu_py.target import DEFAULT
 from xegpu_py.tools import driver
 from xegpu_py.tools.kernel_arguments import KernelParser
 from xegpu_py.upstream import read_source
-from xegpu_py.upstream.import_common import LANES, Level
+from xegpu_py.upstream.levels import LANES, Level
 from xegpu_py.visa.program import Program, kernel_index
 
 _ASSEMBLY = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*\.(?:version|kernel)\b", re.DOTALL)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from enum import Enum
 
+UPSTREAM_NAME = "upstream_xegpu"
+"""The name that upstream's XeGPU has in the IR, where a dialect `xegpu` exists already."""
+
 
 class Spelling(str, Enum):
     """Whose syntax a text has: the RFC's, which IMEX's older programs have too, or that of upstream MLIR."""
@@ -73,3 +76,12 @@ def mixture(text: str) -> tuple[int, str] | None:
         f"'{other}' is the spelling of {Spelling.UPSTREAM.owner}, but '{rfc[0]}' is that of "
         f"{Spelling.RFC.owner}: a module has one of them"
     )
+
+
+_XEVM_MARKS = re.compile(r"\bxevm\.|\bspir_kernelcc\b|!llvm\.|(?<![@\w.\"])llvm\.\w")
+
+
+def is_xevm_text(text: str) -> bool:
+    """Return whether a text has kernels of XeVM or `llvm`, to which upstream lowers XeGPU."""
+    may_have = any(mark in text for mark in ("xevm.", "spir_kernelcc", "llvm."))
+    return may_have and "gpu.module" in text and _XEVM_MARKS.search(text) is not None

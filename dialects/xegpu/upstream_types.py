@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.dialects.xegpu.matrix_ops import LaneShuffleMode
+from xegpu_py.dialects.xegpu.spelling import UPSTREAM_NAME
 from xegpu_py.dialects.xegpu.types import CacheHint, FenceScope, MemoryScope
 from xegpu_py.ir.builtin import bit_width, by, is_float, is_integer
 from xegpu_py.ir.codecs import Cursor, IntArrayCodec, Scope, TypeText, register_int_enum
@@ -22,7 +23,7 @@ from xegpu_py.ir.definition import Attr, AttrCodec, Dialect, EnumCodec, Type
 # branch and of IMEX are read as well. In the IR the dialect has another name, since a context cannot have two dialects
 # with the same name; in texts it is `xegpu`.
 
-NAME = "upstream_xegpu"
+NAME = UPSTREAM_NAME
 """The dialect's name in the IR. No text spells it."""
 
 

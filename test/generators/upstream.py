@@ -7,7 +7,7 @@ from typing import get_args
 
 from generators.upstream_kernels import ELEMENTS, PRODUCTS, SCALED, WRITTEN, RandomKernel
 from generators.upstream_lanes import random_kernel
-from xegpu_py.upstream.import_common import LANES, Level
+from xegpu_py.upstream.levels import LANES, Level
 
 from .program import Program
 

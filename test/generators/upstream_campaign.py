@@ -15,7 +15,7 @@ from generators.upstream_lanes import random_kernel
 from xegpu_py.bisection.reduction import kind_of, reduced, repeated
 from xegpu_py.bisection.upstream_stages import Found, check, default_passes
 from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.upstream.import_common import Level
+from xegpu_py.upstream.levels import Level
 
 COLUMNS = {"same": "changed", "differs": "differs", "aborts": "aborts", "refuses": "refuses"}
 """The outcomes of which the table has a column, and its title: "changed" has the kernels compared after a pass."""

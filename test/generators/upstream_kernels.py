@@ -19,7 +19,7 @@ from xegpu_py.dialects.xegpu.upstream_types import Layout
 from xegpu_py.ir.builtin import bit_width, by, is_float, vector_text
 from xegpu_py.numerics.formats import E2M1, FLOATS, unpack_bytes
 from xegpu_py.runtime.host_arrays import parse_argument
-from xegpu_py.upstream.import_common import LANES, Level
+from xegpu_py.upstream.levels import LANES, Level
 
 ELEMENTS = ("i32", "f32", "f16", "i16", "bf16", "i8")
 

@@ -23,7 +23,7 @@ from generators.upstream_kernels import (
 )
 from xegpu_py.ir.builtin import bit_width, is_float, vector_text
 from xegpu_py.numerics.formats import E2M1
-from xegpu_py.upstream.import_common import LANES, Level
+from xegpu_py.upstream.levels import LANES, Level
 
 
 class RandomLanes(RandomKernel):

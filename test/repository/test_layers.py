@@ -119,6 +119,7 @@ BY_NAME = {
     "xegpu_py.extensions": 1,
     "xegpu_py.ir": 2,
     "xegpu_py.language": 1,
+    "xegpu_py.upstream": 1,
 }
 """Calls that import a module whose name is computed, such as tables that say which module an op's rules are in."""
 

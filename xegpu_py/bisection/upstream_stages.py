@@ -26,8 +26,8 @@ from xegpu_py.ir.module import argument_names
 from xegpu_py.lower_kernel import chosen_kernel, compile
 from xegpu_py.runtime.host_arrays import copy_of
 from xegpu_py.upstream import import_upstream
-from xegpu_py.upstream.import_common import LANES_ATTR, Level
 from xegpu_py.upstream.importer import pipeline
+from xegpu_py.upstream.levels import LANES_ATTR, Level
 
 SECONDS = 60
 """The longest that mlir-opt may take for a kernel."""

@@ -7,19 +7,25 @@ which each kernel is in `xegpu` or `xetile`. All other ops are unchanged.
 from __future__ import annotations
 
 import contextlib
+from importlib import import_module
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from xegpu_py.argument_types import checked
-from xegpu_py.dialects.xegpu.spelling import Spelling, has_rfc_syntax, spelling_of
-from xegpu_py.dialects.xegpu.upstream_types import UpstreamXeGPU
+from xegpu_py.deferred import deferred
+from xegpu_py.dialects.xegpu.spelling import UPSTREAM_NAME, Spelling, has_rfc_syntax, is_xevm_text, spelling_of
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
 from xegpu_py.ir.module import Context, Module, parse_source, source_of
-from xegpu_py.upstream.classification import Classification, classify
-from xegpu_py.upstream.export import export_upstream
-from xegpu_py.upstream.import_common import Level
-from xegpu_py.upstream.importer import convert, lower_by_upstream, rebuild
-from xegpu_py.upstream.xevm import is_xevm_text
+from xegpu_py.upstream.levels import Level
+
+if TYPE_CHECKING:
+    from xegpu_py.upstream import classification, importer
+    from xegpu_py.upstream.classification import Classification, classify
+    from xegpu_py.upstream.export import export_upstream
+    from xegpu_py.upstream.importer import lower_by_upstream
+else:
+    classification = deferred("xegpu_py.upstream.classification")
+    importer = deferred("xegpu_py.upstream.importer")
 
 
 @checked
@@ -53,8 +59,8 @@ def import_upstream(
     """
     source = text_or_path if isinstance(text_or_path, Source) else source_of(text_or_path, name)
     if via:
-        return lower_by_upstream(source, level=level)
-    return rebuild(source, level=level, verify=verify, context=context)
+        return importer.lower_by_upstream(source, level=level)
+    return importer.rebuild(source, level=level, verify=verify, context=context)
 
 
 def recognized(module: Module) -> Module:
@@ -63,9 +69,8 @@ def recognized(module: Module) -> Module:
     Raises:
         DiagnosticError: if one of them cannot be rebuilt.
     """
-    return (
-        convert(module) if UpstreamXeGPU in module.context.irdl_dialects and classify(module).of("upstream") else module
-    )
+    has_upstream = any(dialect.name == UPSTREAM_NAME for dialect in module.context.irdl_dialects)
+    return importer.convert(module) if has_upstream and classification.classify(module).of("upstream") else module
 
 
 def read_kernels(source: Source, context: Context | None = None, verify: bool = True) -> Module:
@@ -111,6 +116,21 @@ def read_source(source: Source, imported: Imported, context: Context) -> Module:
     if imported == "upstream":
         return import_upstream(source, via=imported)
     return import_upstream(source, level=imported)
+
+
+_MODULES = {
+    "Classification": "classification",
+    "classify": "classification",
+    "export_upstream": "export",
+    "lower_by_upstream": "importer",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Most runs read no upstream program: the importer is imported when it is used.
+    if name in _MODULES:
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
 __all__ = [

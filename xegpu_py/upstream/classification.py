@@ -14,7 +14,8 @@ from xegpu_py.dialects.xegpu.upstream_types import Layout, TensorDesc, layout_of
 from xegpu_py.ir.builtin import Decoded
 from xegpu_py.ir.module import Module
 from xegpu_py.passes.analysis.ir_queries import SUBGROUP_SIZE, shape_of
-from xegpu_py.upstream.import_common import KNOWN, LANES, PREFIX, Level, is_desc, parts, within
+from xegpu_py.upstream.import_common import KNOWN, PREFIX, is_desc, parts, within
+from xegpu_py.upstream.levels import LANES, Level
 from xegpu_py.upstream.xevm_dialect import PREFIX as XEVM
 from xegpu_py.upstream.xevm_memory import space_of
 

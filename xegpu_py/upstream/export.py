@@ -33,16 +33,8 @@ from xegpu_py.passes.rewriting.builders import (
 from xegpu_py.passes.rewriting.rewriter import Conversion, Rewriter, Rule, Rules
 from xegpu_py.upstream import import_common
 from xegpu_py.upstream.classification import classify
-from xegpu_py.upstream.import_common import (
-    LANES,
-    cast,
-    element_of,
-    given_hints,
-    mixed,
-    parts,
-    values_of,
-    vector_type,
-)
+from xegpu_py.upstream.import_common import cast, element_of, given_hints, mixed, parts, values_of, vector_type
+from xegpu_py.upstream.levels import LANES, LANES_ATTR
 from xegpu_py.upstream.subgroup import is_static
 
 # Printing kernels of our `xegpu` in the syntax of LLVM 22.1.8, which stock `mlir-opt` of that version reads.
@@ -134,12 +126,12 @@ class _Export(Rewriter):
             if SUBGROUP_SIZE in attributes:
                 del attributes[SUBGROUP_SIZE]
             return
-        if import_common.LANES_ATTR not in attributes and not self.count_lanes:
+        if LANES_ATTR not in attributes and not self.count_lanes:
             if is_kernel(self.func):
                 attributes["VectorComputeFunctionINTEL"] = ir.UnitAttr.get()
             return
-        if import_common.LANES_ATTR in attributes:
-            del attributes[import_common.LANES_ATTR]
+        if LANES_ATTR in attributes:
+            del attributes[LANES_ATTR]
         if import_common.KNOWN in attributes:
             x, *rest = ir.DenseI32ArrayAttr(attributes[import_common.KNOWN])
             attributes[import_common.KNOWN] = ir.DenseI32ArrayAttr.get([x * LANES, *rest])

@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from mlir import ir
@@ -47,11 +47,10 @@ from xegpu_py.passes.rewriting.builders import (
     shape_cast,
     strided_layout,
 )
+from xegpu_py.upstream.levels import LANES, LANES_ATTR
 from xegpu_py.upstream.xevm_dialect import UpstreamXeVM
 
 # Reading upstream programs: which dialect a text is in, and at which level each kernel is written.
-
-Level = Literal["subgroup", "lane", "workgroup"]
 
 
 def read_upstream(source: Source, context: Context) -> Module:
@@ -80,10 +79,6 @@ def drop_layouts(root: ir.Operation) -> None:
             continue
         for name in [n for n, attr in op.attributes.items() if PREFIX in str(attr)]:
             del op.attributes[name]
-
-
-LANES = 16
-"""Lanes of a subgroup: what upstream's lowering takes for these GPUs, and `intel_reqd_sub_group_size` says."""
 
 
 def refuse(op: ir.Operation | ir.OpView, reason: str, *notes: str) -> NoReturn:
@@ -274,9 +269,6 @@ def is_true(value: ir.Value) -> bool:
 
 
 # Ids of work items: upstream's launches count lanes, ours count subgroups in kernels of subgroups.
-
-LANES_ATTR = "xegpu.lanes_per_subgroup"
-"""An attribute of kernels of subgroups: `gpu.launch_func` counts lanes, this many a subgroup, and x is the fastest."""
 
 COUNTS_SUBGROUPS = "xegpu.counts_subgroups"
 """An attribute of kernels of work items, this many a subgroup: `gpu.launch_func` counts subgroups."""

@@ -28,9 +28,7 @@ from xegpu_py.upstream.export import export_upstream
 from xegpu_py.upstream.import_common import (
     COUNTS_SUBGROUPS,
     KNOWN,
-    LANES,
     PREFIX,
-    Level,
     drop_layouts,
     functions_of,
     parts,
@@ -40,6 +38,7 @@ from xegpu_py.upstream.import_common import (
     within,
 )
 from xegpu_py.upstream.lane import LaneImport
+from xegpu_py.upstream.levels import LANES, Level
 from xegpu_py.upstream.subgroup import SubgroupImport
 from xegpu_py.upstream.workgroup import WorkgroupImport
 from xegpu_py.upstream.xevm import (

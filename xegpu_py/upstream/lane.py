@@ -35,7 +35,6 @@ from xegpu_py.passes.rewriting.builders import (
 from xegpu_py.passes.rewriting.rewriter import Rule, Rules
 from xegpu_py.upstream import import_common
 from xegpu_py.upstream.import_common import (
-    LANES,
     PREFIX,
     cast,
     element_of,
@@ -47,6 +46,7 @@ from xegpu_py.upstream.import_common import (
     refuse,
     signless,
 )
+from xegpu_py.upstream.levels import LANES
 from xegpu_py.upstream.subgroup import SubgroupImport, is_static, line
 
 Use = Literal["plain", "packed", "transposed"]

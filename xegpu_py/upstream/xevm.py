@@ -38,7 +38,8 @@ from xegpu_py.passes.rewriting.builders import (
 )
 from xegpu_py.upstream import xevm_memory
 from xegpu_py.upstream.classification import is_entry
-from xegpu_py.upstream.import_common import LANES, parts, refuse, within
+from xegpu_py.upstream.import_common import parts, refuse, within
+from xegpu_py.upstream.levels import LANES
 from xegpu_py.upstream.xevm_dialect import PREFIX
 from xegpu_py.upstream.xevm_memory import (
     PRIVATE,
@@ -58,15 +59,7 @@ from xegpu_py.upstream.xevm_memory import (
 # upstream's lowering, among ops of `arith`, `math`, `vector`, `memref`, `scf`, `cf` and `gpu`. It becomes one of work
 # items, 16 a subgroup: blocks are those of `xegpu` in SIMT mode, pointers are addresses.
 
-_MARKS = re.compile(r"\bxevm\.|\bspir_kernelcc\b|!llvm\.|(?<![@\w.\"])llvm\.\w")
-
 _KEPT = ("known_block_size", "known_grid_size", "xegpu.lanes_per_subgroup")
-
-
-def is_xevm_text(text: str) -> bool:
-    """Whether a text has kernels that this imports."""
-    may_have = any(mark in text for mark in ("xevm.", "spir_kernelcc", "llvm."))
-    return may_have and "gpu.module" in text and _MARKS.search(text) is not None
 
 
 def import_kernel(
@@ -230,7 +223,7 @@ def _lowered(value: ir.Value) -> list[ir.Value]:
     return [value]
 
 
-__all__ = ["drop_lowered", "import_functions", "import_kernel", "is_xevm_text", "pass_buffers"]
+__all__ = ["drop_lowered", "import_functions", "import_kernel", "pass_buffers"]
 
 
 # `llvm`: numbers, vectors, aggregates and branches, as ops of `arith`, `math`, `vector` and `cf`.

@@ -30,7 +30,8 @@ from xegpu_py.passes.rewriting.builders import (
     shared_buffer,
 )
 from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
-from xegpu_py.upstream.import_common import LANES, of_first_lane, parts, product_of_lanes, refuse, within
+from xegpu_py.upstream.import_common import of_first_lane, parts, product_of_lanes, refuse, within
+from xegpu_py.upstream.levels import LANES
 from xegpu_py.upstream.xevm_dialect import PREFIX
 
 # The state that the rules of ops share while a kernel in `xevm` and `llvm` is rebuilt.
