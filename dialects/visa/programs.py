@@ -372,7 +372,7 @@ def _kernel(program: Program) -> Iterator[str]:
     attributes = f" attributes {{{', '.join(given)}}}" if given else ""
     yield f"gpu.func @{_string(program.name)}() kernel{attributes} {{"
     names: dict[Any, str] = {}
-    declared: list[Variable | Predicate] = [*program.variables, *program.predicates, *_builtins(program)]
+    declared: list[Variable | Predicate] = [*_builtins(program), *program.variables, *program.predicates]
     for var in declared:
         op, parsed = _declaration(var, names)
         names[var] = f"%{len(names)}"
@@ -390,6 +390,7 @@ def _kernel(program: Program) -> Iterator[str]:
 
 def _builtins(program: Program) -> list[Variable]:
     used = {getattr(value, "var", None) for inst in program.instructions for value in inst.values.values()}
+    used.update(var.alias[0] for var in program.variables if var.alias)
     return [v for v in BUILTINS.values() if v in used]
 
 

@@ -10,11 +10,14 @@ import msgspec
 import numpy as np
 import pytest
 
+from xegpu_py.dialects.visa import module_of, program_of
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
+from xegpu_py.ir.module import Context, kernels
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import target
+from xegpu_py.tools import xegpu_opt, xegpu_translate
 from xegpu_py.visa.assembly import read, write
-from xegpu_py.visa.program import Immediate, Indirect, Program, Variable
+from xegpu_py.visa.program import HEADER, Immediate, Indirect, Program, Variable
 from xegpu_py.visa.verify import verify
 
 FOLDER = Path(__file__).parents[2] / "extensions/opencl/recorded"
@@ -83,6 +86,54 @@ def test_recorded_texts(gpu: str, text: str) -> None:
     # Calls of functions of other texts are to be linked.
     called = [inst["callee"] for inst in found.instructions if inst.name == "fcall"]
     assert issues == [f"calls '{name}', which the program does not have" for name in called]
+
+
+NO_FORM = {
+    "has an address with a base, for which the visa dialect has no form",
+    "the visa dialect has no address variables",
+    "the visa dialect has no functions",
+    "which the program does not have",
+}
+"""Ends of the errors of texts that no kernel of the dialect expresses."""
+
+
+@pytest.mark.parametrize(("gpu", "text"), recorded().values(), ids=list(recorded()))
+def test_recorded_texts_go_through_the_tools(
+    gpu: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """To MLIR, through xegpu-opt, and back; or one error."""
+    paths = [str(tmp_path / name) for name in ("k.visaasm", "k.mlir", "opt.mlir", "back.visaasm")]
+    Path(paths[0]).write_text(text)
+    [program] = read(Source(text, "k.visaasm"))
+    status = xegpu_translate.run([paths[0], "--visaasm-to-mlir", "--target", gpu, "-o", paths[1]])
+    errors = [line for line in capsys.readouterr().err.splitlines() if ": error: " in line]
+    if status:
+        assert (status, len(errors)) == (1, 1) and any(errors[0].endswith(end) for end in NO_FORM), errors
+        return
+    assert not errors
+    assert xegpu_opt.run([paths[1], "-o", paths[2]]) == 0
+    assert xegpu_translate.run([paths[2], "--mlir-to-visaasm", "-o", paths[3]]) == 0
+    # The dialect has neither surfaces, which no engine has, nor lines of other files.
+    other = re.compile(r"\.decl \w+ v_type=[ST]|\.function|FILE|LOC")
+    found, given = (
+        sorted(
+            (line for line in words(part) if not other.match(line)),
+            key=lambda line: line if line.startswith(".kernel_attr") else "",
+        )
+        for part in (Path(paths[3]).read_text(), write([program]))
+    )
+    assert found == given
+
+
+@pytest.mark.parametrize("name", [*HEADER, "%cr0", "%arg"])
+def test_aliases_of_builtins_in_mlir(name: str) -> None:
+    """No instruction names the builtin itself."""
+    text = f'.version 4.2\n.kernel "k"\n.decl A v_type=G type=ud num_elts=1 alias=<{name}, 0>\n'
+    text += ".decl B v_type=G type=uw num_elts=2 alias=<A, 0>\n.decl C v_type=G type=uw num_elts=1\n"
+    text += "    mov (M1, 1) C(0,0)<1> B(0,1)<0;1,0>\n    ret (M1, 1)\n"
+    programs = read(Source(text, "k.visaasm"))
+    module = module_of(programs, context=Context())
+    assert write([program_of(kernels(module.operation)[0])]) == write(programs)
 
 
 LINES = (
