@@ -159,9 +159,10 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 def _hints(annotated: Any) -> dict[str, Any]:
     """The types of a function's parameters or a class's fields, but those of names that only type checkers import."""
     names: dict[str, Any] = vars(sys.modules[annotated.__module__])
-    found = {}
+    hints = {}
     for name, text in annotated.__annotations__.items():
         with contextlib.suppress(NameError):
-            found[name] = eval(text, {**names}) if isinstance(text, str) else text
-    found.pop("return", None)
-    return found
+            # The type of the result is not checked, and may be of a module whose import is deferred.
+            if name != "return":
+                hints[name] = eval(text, {**names}) if isinstance(text, str) else text
+    return hints
