@@ -33,7 +33,7 @@ from xegpu_py.ir.diagnostics import (
 )
 from xegpu_py.ir.operation import MIXED, SEGMENTS, STATIC, Operation, ValueField, VerifyError, group_sizes
 from xegpu_py.ir.printer import Printer
-from xegpu_py.ir.reader import Reader, Rewritten, with_cast
+from xegpu_py.ir.reader import Reader, Rewritten, with_cast, without_flags
 
 if TYPE_CHECKING:
     from xegpu_py import highlighting
@@ -321,7 +321,7 @@ def _read(source: Source, context: Context, dialects: Sequence[type[Dialect]], v
         except mlir.MLIRError as e:
             # MLIR 22 refuses some texts without a diagnostic.
             found = from_mlir(e, context, rewritten) or [Diagnostic("error", "cannot be parsed", source.position(0))]
-            mended = with_cast(source, found)
+            mended = with_cast(source, found) or without_flags(source)
             if mended is None:
                 raise DiagnosticError(found, [source]) from None
             source = mended

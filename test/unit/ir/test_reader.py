@@ -97,3 +97,28 @@ def test_a_broken_rule_is_reported_on_each_line():
 def test_a_name_is_that_of_an_op_or_of_an_attribute_by_what_surrounds_it():
     text = "func.func @f() attributes {\n  xegpu.a,\n  xegpu.b = 1\n} {\n  return\n}\n"
     assert "xegpu.a, xegpu.b = 1" in str(parse(text))
+
+
+@pytest.mark.parametrize("op", ["fpext", "fptrunc"])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("llvm.{op} %a fastmath<contract> : vector<4x{a}> to vector<4x{b}>", ""),
+        ("llvm.{op} %a fastmath<nnan, contract> {{k}} : vector<4x{a}> to vector<4x{b}>", " {k}"),
+        ('"llvm.{op}"(%a) <{{fastmathFlags = #llvm.fastmath<nnan, contract>}}> : (vector<4x{a}>) -> vector<4x{b}>', ""),
+    ],
+)
+def test_flags_of_later_releases_of_llvm(op: str, before: str, after: str) -> None:
+    """Of every such op; what follows them on a line keeps its column."""
+    a, b = ("f16", "f32") if op == "fpext" else ("f32", "f16")
+    statement = before.format(op=op, a=a, b=b)
+    func = f"llvm.func @f(%a: vector<4x{a}>) {{\n  %x = {statement}\n  %y = {statement}\n  llvm.return\n}}\n"
+    printed = str(parse(func))
+    assert printed.count(f"llvm.{op} %arg0{after} : vector<4x{a}> to vector<4x{b}>\n") == 2
+    assert "fastmath" not in printed
+    wrong = func.replace("%y", "%x")
+    with pytest.raises(DiagnosticError, match=r":3:3: error: redefinition of SSA value '%x'"):
+        parse(wrong, name="x.mlir")
+    other = func.replace("llvm.return", "llvm.return fastmath<contract>")
+    with pytest.raises(DiagnosticError, match=":4:15: error: .*fastmath"):
+        parse(other, name="x.mlir")
