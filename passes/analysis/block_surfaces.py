@@ -550,13 +550,33 @@ def expression_of(value: ir.Value | int, depth: int = _DEPTH) -> Expression | No
     if op.name in (*SIGNED_CASTS, *UNSIGNED_CASTS) and op.name != "arith.trunci":
         return expression_of(op.operands[0], depth - 1)
     if op.name == "memref.dim":
-        array, dimension = expression_of(op.operands[0], 0), constant_of(op.operands[1])
-        return ("extent", array[1], dimension) if isinstance(array, tuple) and dimension is not None else None
+        dimension = constant_of(op.operands[1])
+        if dimension is None or not 0 <= dimension < _rank(op.operands[0]):
+            return None
+        return _layout_expression(op.operands[0], dimension, depth)
+    if op.name == "memref.extract_strided_metadata":
+        # Its results are the buffer, the offset, the extents, and the strides.
+        number = next(i for i, result in enumerate(op.results) if result == value) - 2
+        return None if number < 0 else _layout_expression(op.operands[0], number, depth)
     name = op.name.removeprefix("arith.")
     if name not in OPERATIONS or not op.name.startswith("arith."):
         return None
     operands = [expression_of(v, depth - 1) for v in op.operands]
     return None if None in operands else (name, *operands)
+
+
+def _layout_expression(memref: ir.Value, number: int, depth: int) -> Expression | None:
+    """The expression of an extent of a memref; its strides have the numbers after those of the extents."""
+    op = defining_op(memref)
+    if op is not None and op.name == "memref.reinterpret_cast":
+        _, sizes, strides = view_numbers(op)
+        return expression_of([*sizes, *strides][number], depth - 1)
+    array = expression_of(memref, 0)
+    return ("extent", array[1], number) if isinstance(array, tuple) and number < _rank(memref) else None
+
+
+def _rank(memref: ir.Value) -> int:
+    return memref.type.rank if isinstance(memref.type, ir.MemRefType) else 0
 
 
 class DescriptorForm(Struct, frozen=True):

@@ -1,8 +1,11 @@
 """What kernels load and store: conversions on the way, pointers, and lines of any length."""
 
+import random
+
 import ml_dtypes
 import numpy as np
 import pytest
+from effort import examples
 
 import xegpu_py
 import xegpu_py.language as xl
@@ -263,3 +266,66 @@ def test_where_refuses_other_pointers(kernel, message, engine):
     a = np.zeros(64, I32)
     with pytest.raises((TypeError, DiagnosticError), match=message):
         xegpu_py.jit(kernel, engine=engine)(a, a + 1, np.zeros_like(a))
+
+
+@xegpu_py.jit
+def steps_of_a_matrix(A, C, K, N, stride, first, TURNED: Constexpr, STORES: Constexpr, STEPS: Constexpr, B: Constexpr):
+    """Copy steps along the contiguous rows of a matrix, of which TURNED tiles have columns, from A to C or back."""
+    k, n = xl.arange(0, B), xl.arange(0, B) + first
+    along, across = (k[:, None], n[None, :]) if TURNED else (k[None, :], n[:, None])
+    pointers = A + along + across * stride
+    out = C + xl.arange(0, B)[:, None] * B + xl.arange(0, B)[None, :]
+    for step in range(STEPS):
+        mask = (across < N) & (along + step * B < K)
+        if STORES:
+            xl.store(pointers, xl.load(out), mask=mask)
+        else:
+            xl.store(out, xl.load(pointers, mask=mask, other=0))
+        pointers += B
+        out += B * B
+
+
+def check_steps_of_a_matrix(dtype, K, N, stride, first, turned, stores, steps, block):
+    """The launch of this call, which gives what numpy gives."""
+    a = (np.arange((N + first) * stride + steps * block) % 50).astype(dtype)
+    out = (np.arange(steps * block * block) % 37).astype(dtype).reshape(steps, block, block)
+    parts, expected, changed = out.swapaxes(1, 2) if turned else out, out.copy(), a.copy()
+    wanted = expected.swapaxes(1, 2) if turned else expected
+    for step, n, k in np.ndindex(parts.shape):
+        at, inside = (n + first) * stride + step * block + k, step * block + k < K and n + first < N
+        if stores and inside:
+            changed[at] = parts[step, n, k]
+        elif not stores:
+            wanted[step, n, k] = a[at] if inside else 0
+    how = {"TURNED": turned, "STORES": stores, "STEPS": steps, "B": block}
+    steps_of_a_matrix.with_options(engine="both")[1](a, out.reshape(-1), K, N, stride, first, **how)
+    np.testing.assert_array_equal(a, changed)
+    np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize(
+    "dtype, K, N, stride",
+    [(F16, 16, 16, 64), (F16, 16, 16, 16), (F32, 8, 16, 64), (I8, 16, 16, 64), (F16, 64, 2, 65), (F16, 3, 16, 64)],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_matrices_by_pointers_of_any_stride(dtype, K, N, stride, turned):
+    """Also with rows and strides that 2D block messages do not take."""
+    check_steps_of_a_matrix(dtype, K, N, stride, 0, turned, False, 2, 16)
+
+
+def test_columns_by_pointers_that_messages_address():
+    out, how = np.zeros(256, F16), {"TURNED": True, "STORES": False, "STEPS": 1, "B": 16}
+    for a, is_message in ((np.zeros(64 * 16, F16), True), (np.zeros(65 * 16, F16), False)):
+        numbers = (64, 16, a.size // 16, 0)
+        kernel = steps_of_a_matrix.compile(a, out, *numbers, **how)
+        chosen = kernel.version_for([a, out, *numbers])
+        assert ("lsc_load_block2d" in chosen.asm) == is_message
+
+
+@pytest.mark.parametrize("seed", range(examples(16)))
+def test_random_matrices_by_pointers(seed):
+    r = random.Random(seed)
+    K, N, block = r.choice([1, 3, 7, 16, 31, 48, 64]), r.choice([1, 2, 5, 16, 17, 32]), r.choice([8, 16, 32])
+    stride = max(K, r.choice([K, K + 1, 52, 64, 65]))
+    dtype, first = r.choice([F16, F32, I8, np.float64]), r.choice([0, 0, 1, block])
+    check_steps_of_a_matrix(dtype, K, N, stride, first, r.random() < 0.7, r.random() < 0.3, r.randint(1, 3), block)

@@ -205,6 +205,37 @@ def test_surfaces_of_extents_that_a_call_gives(case):
     assert ("lsc_load_block2d" in kernel.version_for([a, out, *given]).asm) == fits
 
 
+@pytest.mark.parametrize("steps", ["memref.dim", "memref.extract_strided_metadata"])
+@pytest.mark.parametrize("case", [(8, 16, 32), (8, 5, 10), (7, 18, 36), (8, 18, 37)])
+def test_surfaces_of_the_numbers_of_views(case, steps):
+    """Extents and strides that are asked of a view are those that the call gives it."""
+    view = """
+    %view = memref.reinterpret_cast %a to offset: [0], sizes: [%w, %h], strides: [%c1, %pitch]
+      : memref<1024xf16> to memref<?x?xf16, strided<[?, ?]>>
+    %b, %o0, %n:2, %s:2 = memref.extract_strided_metadata %view
+      : memref<?x?xf16, strided<[?, ?]>> -> memref<f16>, index, index, index, index, index
+    """
+    sizes = "[%n#1, %n#0]"
+    if steps == "memref.dim":
+        view += """
+    %c0 = arith.constant 0 : index
+    %rows0 = memref.dim %view, %c1 : memref<?x?xf16, strided<[?, ?]>>
+    %columns0 = memref.dim %view, %c0 : memref<?x?xf16, strided<[?, ?]>>
+    """
+        sizes = "[%rows0, %columns0]"
+    text = SURFACE.replace("    %p =", f"{view}    %p =").replace("[%h, %w], [%pitch,", f"{sizes}, [%s#1,")
+    rows, half, pitch = case
+    kernel = xegpu_py.compile(text, engine="both", cache="off")
+    a, out = np.arange(1024, dtype=np.float16), np.full((8, 32), -1, np.float16)
+    kernel(a, out, rows, half, pitch)
+    part = np.lib.stride_tricks.as_strided(a, (rows, 2 * half), (2 * pitch, 2))[:8, 2:34]
+    expected = np.zeros((8, 32), np.float16)
+    expected[: part.shape[0], : part.shape[1]] = part
+    np.testing.assert_array_equal(out, expected)
+    fits = 4 * half >= 64 and 2 * pitch % 16 == 0
+    assert ("lsc_load_block2d" in kernel.version_for([a, out, *case]).asm) == fits
+
+
 def test_rows_of_less_than_64_bytes():
     """Nothing else is wrong with them: they are multiples of 16 bytes."""
     text = SURFACE.replace("memref<1024xf16>", "memref<16x24xf16>").replace(
