@@ -11,6 +11,7 @@ from mlir import ir
 from mlir.dialects import arith, vector
 
 from xegpu_py.dialects import xegpu as ours
+from xegpu_py.dialects.xegpu.matrix_ops import SCALE_BLOCK
 from xegpu_py.dialects.xegpu.types import is_slm
 from xegpu_py.dialects.xegpu.upstream_ops import chunk_of
 from xegpu_py.dialects.xegpu.upstream_types import MemDesc, NBarrier, TensorDesc
@@ -25,6 +26,7 @@ from xegpu_py.passes.rewriting.builders import (
     index,
     insert,
     insert_slice,
+    pad_with_zeros,
     subview,
     transpose,
     zero,
@@ -287,6 +289,9 @@ class SubgroupImport(Rewriter):
         def product(a: ir.Value, b: ir.Value, acc: ir.Value | None, *more: Any) -> ir.Value:
             *scales, kind = more
             build: Any = ours.DpasMxOp if scales else ours.DpasOp
+            if shared := _shared_by_fewer(a, scales):
+                remark(op.operation, f"{shared} elements of K share a scale: zeros fill blocks of {SCALE_BLOCK}")
+                a, b = _filled(a, 1, shared), _filled(b, 0, shared)
             return build(a, packed(b), acc, *scales, mode=self.mode, result=kind).result
 
         self.replace(op, _of_matrices(product, [a, b, op.acc, *scales], op.result.type))
@@ -487,6 +492,26 @@ def _of_matrices(product: Callable[..., ir.Value], operands: Operands, kind: ir.
         made = product(*(v if v is None else extract(v, at) for v in operands), one)
         whole = insert(made, whole, at)
     return whole
+
+
+def _shared_by_fewer(a: ir.Value, scales: Sequence[ir.Value | None]) -> int:
+    """The elements of K that share a scale, if they are fewer than instructions multiply by one; otherwise 0."""
+    depth = shape_of(a)[1]
+    counts = {shape_of(v)[axis] for v, axis in zip(scales, (1, 0)) if v is not None}
+    shared, rest = divmod(depth, counts.pop()) if len(counts) == 1 else (0, 0)
+    fits = shared and not rest and SCALE_BLOCK % shared == 0 and shared * bit_width(element_of(a)) % 32 == 0
+    return shared if fits and shared < min(depth, SCALE_BLOCK) else 0
+
+
+def _filled(value: ir.Value, axis: int, shared: int) -> ir.Value:
+    """A factor with zeros behind each of the blocks along K that share a scale, so that instructions multiply one."""
+    shape = shape_of(value)
+    # The second factor may be in VNNI layout.
+    own, whole = ((n // shape[2] if len(shape) == 3 else n) for n in (shared, SCALE_BLOCK))
+    blocks = shape[axis] // own
+    split, padded = ((*shape[:axis], blocks, n, *shape[axis + 1 :]) for n in (own, whole))
+    joined = (*shape[:axis], blocks * whole, *shape[axis + 1 :])
+    return cast(pad_with_zeros(cast(value, split), padded), joined)
 
 
 def packed(b: ir.Value) -> ir.Value:

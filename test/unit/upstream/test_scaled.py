@@ -160,6 +160,45 @@ def test_scaled_factors_are_loaded_in_parts_with_their_scales():
     np.testing.assert_array_equal(out, 1 + x @ y)
 
 
+@pytest.mark.parametrize(
+    ("element", "k", "shared", "given", "packed"),
+    [
+        ("f8E5M2", 16, 8, "ab", False), ("f8E4M3FN", 32, 4, "b", False), ("f8E5M2", 48, 16, "a", False),
+        ("f8E4M3FN", 16, 8, "a", True), ("f8E4M3FN", 16, 16, "ab", False), ("f4E2M1FN", 64, 16, "ab", False),
+        ("f4E2M1FN", 64, 8, "a", True), ("f4E2M1FN", 64, 32, "ab", False),
+    ],
+)  # fmt: skip
+def test_scales_of_fewer_elements_than_instructions_have(element, k, shared, given, packed):
+    """As of K = 16 with two scales, in LLVM's test of lanes' parts."""
+    random = np.random.default_rng(7)
+    kind = {"f8E5M2": ml_dtypes.float8_e5m2, "f8E4M3FN": ml_dtypes.float8_e4m3fn, "f4E2M1FN": E2M1}[element]
+    a, b = (random.integers(-3, 4, shape).astype(kind) for shape in ((8, k), (k, 16)))
+    p, q = (random.integers(125, 130, shape).astype(np.uint8) for shape in ((8, k // shared), (k // shared, 16)))
+    factor = 8 if element.startswith("f4") else 4
+    factor_b = np.ascontiguousarray(b.reshape(-1, factor, 16).swapaxes(1, 2)) if packed else b
+    shapes = {"a": f"8x{k}x{element}", "b": f"{k // factor}x16x{factor}x{element}" if packed else f"{k}x16x{element}"}
+    shapes |= {"p": f"8x{k // shared}xf8E8M0FNU", "q": f"{k // shared}x16xf8E8M0FNU"}
+    scales = {"a": "p", "b": "q"}
+    values = dict(zip("abpq", (a, factor_b, p.view(E8M0), q.view(E8M0))))
+    names = ["a", "b", *(scales[n] for n in given)]
+    text = "".join(f"%{n} = arith.constant dense<{_dense(values[n])}> : vector<{shapes[n]}>\n" for n in names)
+    operands = "".join(f" scale_{n} = %{scales[n]}" for n in given)
+    types = ", ".join(f"vector<{shapes[n]}>" for n in names)
+    text += f"%d = xegpu.dpas_mx %a, %b{operands} : ({types}) -> vector<8x16xf32>\n"
+    text += "%c = xegpu.create_nd_tdesc %cm : memref<8x16xf32> -> !xegpu.tensor_desc<8x16xf32>\n"
+    text += "xegpu.store_nd %d, %c[0, 0] : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>"
+    out = np.zeros((8, 16), np.float32)
+    xegpu_py.compile(kernel("%cm: memref<8x16xf32>", text.splitlines()), engine="both", target="cri")(out)
+    x, y = a.astype(np.float32), b.astype(np.float32)
+    x *= np.repeat(2.0 ** (p - 127.0), shared, 1) if "a" in given else 1
+    y *= np.repeat(2.0 ** (q - 127.0), shared, 0) if "b" in given else 1
+    np.testing.assert_array_equal(out, x @ y)
+
+
+def _dense(values):
+    return str(values.astype(np.float32).tolist())
+
+
 def chipped(chip):
     """A block-scaled product in a module for a chip."""
     shapes = {"a": "8x32xf8E5M2", "b": "32x16xf8E5M2", "c": "8x16xf32", "s": "8x1xf8E8M0FNU", "t": "1x16xf8E8M0FNU"}
