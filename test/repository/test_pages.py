@@ -56,4 +56,4 @@ def test_make_targets_exist():
 
 
 def test_the_page_has_at_most_200_lines():
-    assert README.count("\n") <= 200
+    assert README.count("\n") <= 150
