@@ -431,8 +431,9 @@ _NUMBER = re.compile(r"-?\d+")
 
 _KEY = re.compile(r'"([^"\n]*)"|([A-Za-z_][\w$.]*)')
 
-_KEYWORD = re.compile(r"#\w+<\w+ (\w+)>")
-"""An enumerator as MLIR prints it where the attribute has no syntax of its own: `#xegpu<memory_space slm>`."""
+_KEYWORD = re.compile(r"#\w+<\w+ (?:\w+ = )?(\w+)>")
+"""An enumerator as MLIR prints it where the attribute has no syntax of its own, `#xegpu<memory_space slm>`, or is the
+only parameter of one, `#xevm<dst_etype dst_etype = bf8>`."""
 
 _CONSTANT = "const_"
 """Prefix of the names of constants of index lists in upstream's XeGPU, where ours have `STATIC`."""

@@ -533,6 +533,29 @@ def test_conversions_of_a_lanes_elements(narrow, wide, count, engine):
     np.testing.assert_array_equal(out[:, 32 : 32 + again.shape[1]], again)
 
 
+@pytest.mark.parametrize("extf", ["", "ext_"])
+def test_the_generic_form_of_conversions(extf):
+    """Formats as mlir-opt prints them: parameters of attributes, whose names begin with `ext_` for extf."""
+    types = "(vector<16xf16>) -> vector<16xi8>", "(vector<16xi8>) -> vector<16xf16>"
+    own = f"""%t = xevm.truncf %v {{ src_etype = f16, dst_etype = bf8 }} : {types[0]}
+    %e = xevm.extf %t {{ src_etype = bf8, dst_etype = f16 }} : {types[1]}"""
+    narrow, wide = "dst_etype = #xevm<dst_etype dst_etype = bf8>", "src_etype = #xevm<src_etype src_etype = f16>"
+    back = f"#xevm<{extf}dst_etype dst_etype = f16>", f"#xevm<{extf}src_etype src_etype = bf8>"
+    generic = f"""%t = "xevm.truncf"(%v) <{{{narrow}, {wide}}}> : {types[0]}
+    %e = "xevm.extf"(%t) <{{dst_etype = {back[0]}, src_etype = {back[1]}}}> : {types[1]}"""
+    text = """gpu.module @m { llvm.func @f(%p: !llvm.ptr<1>) attributes {gpu.kernel} {
+    %v = llvm.load %p : !llvm.ptr<1> -> vector<16xf16>
+    {}
+    llvm.store %e, %p : vector<16xf16>, !llvm.ptr<1>
+    llvm.return
+    } }"""
+    found, expected = (str(xegpu_py.import_upstream(text.replace("{}", ops))) for ops in (generic, own))
+    assert found == expected
+    assert "f8E5M2" in found
+    with pytest.raises(xegpu_py.DiagnosticError, match="expected one of bf16, f16, .*, but got '9f'"):
+        xegpu_py.import_upstream(text.replace("{}", generic.replace("= bf8>", "= 9f>")))
+
+
 @pytest.mark.parametrize(
     ("kind", "result"),
     [
