@@ -20,7 +20,7 @@ from xegpu_py.plugins import MissingExtra, plugin
 from xegpu_py.runtime.executable import CHECKS, DENORMALS, ENGINES, REFERENCE
 from xegpu_py.runtime.host_arrays import FORMS
 from xegpu_py.runtime.kernel import Kernel
-from xegpu_py.runtime.launch import Grid, Statistics, Tracer, statistics_json, statistics_table, summary
+from xegpu_py.runtime.launch import NO_GRID, Grid, Statistics, Tracer, statistics_json, statistics_table, summary
 from xegpu_py.target import DEFAULT
 from xegpu_py.tools import driver
 from xegpu_py.tools.kernel_arguments import KernelParser
@@ -234,7 +234,7 @@ def _job(source: Source, args: argparse.Namespace, arguments: Sequence[Any]) -> 
             driver.print_diagnostics(kernel.remarks, [source])
     if not args.block:
         args.block = (LANES,) if args.via and kernel.block == (1,) else kernel.block
-    size = {"grid": args.grid, "block": args.block}
+    size = {"grid": args.grid if args.has_grid else NO_GRID, "block": args.block}
     return _Job(kernel, names, lambda: kernel(*arguments, **size), lambda: kernel.profile(*arguments, **size))
 
 
@@ -347,7 +347,7 @@ def run(argv: Sequence[str]) -> int:
         return _run_program(parser, source, args)
     if args.allow_native:
         parser.error("--allow-native is for host code, which --entry runs")
-    args.grid = args.grid or (1,)
+    args.has_grid, args.grid = args.grid is not None, args.grid or (1,)
     if args.engine == REFERENCE and _ASSEMBLY.match(source.text):
         parser.error("--engine=reference evaluates MLIR; vISA assembly is run by --engine=interpreter")
     arguments = [_argument(parser, word) for word in args.args]

@@ -32,7 +32,7 @@ from xegpu_py.passes.analysis.tile_layout_inference import SHARES, can_be_divide
 from xegpu_py.plugins import plugin
 from xegpu_py.runtime.executable import OPTIONS, refuse_checks
 from xegpu_py.runtime.kernel import CompiledKernel
-from xegpu_py.runtime.launch import Statistics
+from xegpu_py.runtime.launch import NO_GRID, Statistics
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
 from xegpu_py.tiles.arrays import Array
@@ -259,7 +259,7 @@ class TileKernel:
     def __call__(
         self,
         *arguments: Any,
-        grid: int | Sequence[int] = 1,
+        grid: int | Sequence[int] = NO_GRID,
         block: int | Sequence[int] | None = None,
         counted: bool = False,
         profiled: bool = False,
@@ -620,7 +620,7 @@ class Kernel:
         return OnGrid(self, grid=grid)
 
     def __call__(
-        self, *arguments: Any, grid: Any = 1, block: int | Sequence[int] | None = None, **keywords: Any
+        self, *arguments: Any, grid: Any = NO_GRID, block: int | Sequence[int] | None = None, **keywords: Any
     ) -> Any:
         """Run the kernel, compiled for these arguments if it is not; see `CompiledKernel`.
 

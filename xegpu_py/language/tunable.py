@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from xegpu_py.language.jit_function import Kernel, Named, OnGrid
 from xegpu_py.runtime.kernel import CompiledKernel
+from xegpu_py.runtime.launch import NO_GRID
 
 
 class Tunable(ABC):
@@ -52,7 +53,7 @@ class Tunable(ABC):
     def _launch(self, method: str, arguments: Sequence[Any], keywords: Mapping[str, Any], grid: Any, block: Any) -> Any:
         """Choose, and call this method of the kernel."""
 
-    def __call__(self, *arguments: Any, grid: Any = 1, block: Any = None, **keywords: Any) -> Any:
+    def __call__(self, *arguments: Any, grid: Any = NO_GRID, block: Any = None, **keywords: Any) -> Any:
         """Choose, and run the kernel; see `Kernel`."""
         return self._launch("__call__", arguments, keywords, grid, block)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
+import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +34,7 @@ from xegpu_py.runtime.device_memory import DeviceMemory
 from xegpu_py.runtime.executable import CHECKS, Engine, Executable, Options, beyond, is_pointer, value_of
 from xegpu_py.runtime.host_arrays import PackedArrays, PointerTable, Staged
 from xegpu_py.runtime.launch import (
+    NO_GRID,
     THREADS_AT_ONCE,
     EngineMismatch,
     ExecutionCounter,
@@ -49,10 +52,10 @@ from xegpu_py.runtime.launch import (
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
 from xegpu_py.visa.allocate import HEADER_BYTES, engine_allocation
-from xegpu_py.visa.dataflow import flow_of, has_calls, polls
+from xegpu_py.visa.dataflow import flow_of, has_calls, polls, referenced_variables
 from xegpu_py.visa.fp_modes import with_modes
 from xegpu_py.visa.legacy_messages import expand_legacy
-from xegpu_py.visa.program import PRINT_BUFFER, STATE, Dim, Program, extent, kernel_index
+from xegpu_py.visa.program import GROUP_IDS, PRINT_BUFFER, STATE, Dim, Program, extent, kernel_index
 from xegpu_py.visa.verify import verify
 
 if TYPE_CHECKING:
@@ -63,6 +66,15 @@ if TYPE_CHECKING:
 else:
     highlighting = deferred("xegpu_py.highlighting")
     finalizer = deferred("xegpu_py.visa.finalizer")
+
+
+_PACKAGE = str(Path(__file__).parents[1])
+
+
+def _callers_level() -> int:
+    """The `stacklevel` of a warning of the function that asks, by which it is at a line outside of this package."""
+    frames = (frame.filename for frame in reversed(traceback.extract_stack()[:-1]))
+    return 1 + sum(1 for _ in itertools.takewhile(lambda name: name.startswith(_PACKAGE), frames))
 
 
 class Kernel:
@@ -303,7 +315,7 @@ class Kernel:
         return f"{self.executable.places[argument]}: " if self.executable.parameters[argument].name else ""
 
     def __call__(
-        self, *arguments: Any, grid: int | Sequence[int] = 1, block: int | Sequence[int] | None = None
+        self, *arguments: Any, grid: int | Sequence[int] = NO_GRID, block: int | Sequence[int] | None = None
     ) -> Statistics:
         """Run the kernel; arrays are changed in place.
 
@@ -311,7 +323,7 @@ class Kernel:
             arguments: one for each of the kernel's: for a memref an array of its element type, shape and strides, for
                 a vector an array of its elements, else a number. An array for elements of 2 or 4 bits has ml_dtypes'
                 type for them, or is one of uint8 in which they are packed along rows.
-            grid: workgroups in x, or in x, y and z.
+            grid: workgroups in x, or in x, y and z; by default one, with a warning if the kernel reads block ids.
             block: subgroups of a workgroup likewise; of a kernel of work items its work items. By default it is what
                 the kernel's known_block_size or its maps say, else 1.
 
@@ -328,6 +340,9 @@ class Kernel:
             _, version, prepared = last_call
         else:
             version, prepared = self._prepared(arguments, grid, block, packed_arrays)
+            if grid is NO_GRID and not GROUP_IDS.isdisjoint(referenced_variables(version.program.instructions)):
+                left_out = f"kernel '{self.name}' reads block ids, but the call has no grid: one workgroup runs"
+                warnings.warn(left_out, stacklevel=_callers_level())
             is_repeatable = prepared.staged is None and not version.program.prints
             self._last_call = (key, version, prepared) if key is not None and is_repeatable else None
         try:

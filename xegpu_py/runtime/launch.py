@@ -67,6 +67,14 @@ def memory_for(options: Options) -> DeviceMemory:
     return HostMemory() if engine_of(options) == "jit" else DeviceMemory()
 
 
+class _OneWorkgroup(int):
+    """The grid of a call that states none."""
+
+
+NO_GRID = _OneWorkgroup(1)
+"""The default grid: a call of a kernel that reads block ids warns if it is left out."""
+
+
 class Grid(Struct, frozen=True):
     """The extent of a launch.
 

@@ -490,6 +490,9 @@ HEADER = {
 }
 """Variables in the thread's payload header, which is `%r0`. They can only be read."""
 
+GROUP_IDS = frozenset(variable for name, variable in HEADER.items() if name.startswith("%group_id"))
+"""The variables that differ between workgroups."""
+
 STATE = {
     v.name: v
     for v in (

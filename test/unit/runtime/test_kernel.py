@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+import xegpu_py
 from xegpu_py import Kernel
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.runtime.executable import Options
@@ -264,3 +266,30 @@ def test_unknown_options() -> None:
     # Calls choose the versions for strided arrays.
     with pytest.raises(TypeError, match="unexpected keyword argument 'strided'"):
         Options.from_keywords(strided=(0,))
+
+
+READS_IDS = """
+gpu.module @m {
+  gpu.func @k(%o: memref<64xi32>) kernel {
+    %id = gpu.block_id x
+    %value = arith.index_cast %id : index to i32
+    memref.store %value, %o[%id] : memref<64xi32>
+    gpu.return
+  }
+}
+"""
+
+
+def test_a_grid_that_is_left_out_is_said() -> None:
+    """At the caller's line, and only where the kernel reads block ids."""
+    kernel = xegpu_py.compile(READS_IDS)
+    out = np.full(64, -1, np.int32)
+    with pytest.warns(UserWarning, match="kernel 'k' reads block ids, but the call has no grid") as said:
+        kernel(out)
+    assert said[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kernel(out, grid=1)
+        kernel(out, grid=64)
+        xegpu_py.compile(READS_IDS.replace("gpu.block_id x", "gpu.thread_id x"))(out)
+    assert (out == np.arange(64)).all()
