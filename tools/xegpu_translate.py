@@ -46,7 +46,7 @@ def argument_parser() -> driver.Parser:
     parser.add_switch("--line-comments", "name the source lines of instructions in comments of the assembly")
     described = f"GPU to lower and verify for (default: that of the module, or else {DEFAULT})"
     parser.add_argument("--target", choices=TARGETS, help=described)
-    by = "finalizer for native code (default: the newest that is installed and knows the target)"
+    by = "finalizer for native code (default: the newest that is installed, knows the target and takes the kernel)"
     parser.add_argument("--finalizer", choices=FINALIZERS, help=by)
     parser.add_argument("--kernel", metavar="NAME", help="translate only this kernel")
     registers = "registers of a thread, for kernels that are lowered: 128 (default) or 256"

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from signal import SIGSEGV
@@ -96,6 +97,12 @@ _C_TYPES = {
 _DUMPS = {"IGC_ShaderDumpEnable": "1", "IGC_DisableRecompilation": "1", "IGC_VISAOptions": " ".join(OPTIONS)}
 """Variables of IGC's: native code is written, of one compilation only, even if it spills, with the same options."""
 
+LONGEST = 256 << 10
+"""The most bytes of inline assembly: one instruction of SPIR-V, of 65,535 words, holds it."""
+
+_TOO_LONG = "Can't encode instruction with word count greater than"
+"""ocloc's error for longer assembly."""
+
 _UNDECODED = "<<error formatting instruction"
 """Listing of an instruction that Intel's own decoder does not know."""
 
@@ -113,6 +120,10 @@ class FinalizerError(Exception):
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)
         self.line = line
+
+
+class KernelTooLong(FinalizerError):
+    """The assembly exceeds `LONGEST`, which limits the finalizers that read it as inline assembly."""
 
 
 class FinalizerMissing(FinalizerError):
@@ -206,7 +217,8 @@ def finalize(
         assembly: vISA assembly with one kernel.
         target: the name of the GPU.
         registers: registers of a thread, 128 or 256; None for the usual number. The assembly text cannot state it.
-        finalizer: one of FINALIZERS; None for the newest that is installed and knows the target.
+        finalizer: one of FINALIZERS; None for the newest that is installed and knows the target, or for kernels that
+            are too long for it the next one.
         seconds: the time limit.
 
     Raises:
@@ -220,13 +232,23 @@ def finalize(
     if name is not None and name not in knowing:
         platforms = ", ".join(FINALIZERS[name].platforms)
         raise FinalizerError(f"the finalizer {name} does not know target {target}; it knows {platforms}")
-    program = name and external_tools.find(name)
-    if name is None or program is None:
+    if name is None or external_tools.find(name) is None:
         finalizer_name = name or f"a finalizer that knows {target} ({', '.join(knowing)})"
         source = f"; Debian has GenX_IR in the package {PACKAGE}" if name in (None, "GenX_IR") else ""
         raise FinalizerMissing(
             f"{finalizer_name} is not installed; `make oracles` installs it in build/oracles{source}"
         )
+    *newer, last = [finalizer] if finalizer else [n for n in knowing if external_tools.find(n)]
+    for name in newer:
+        with suppress(KernelTooLong):
+            return _finalize(assembly, target, registers, name, seconds)
+    return _finalize(assembly, target, registers, last, seconds)
+
+
+def _finalize(assembly: str, target: str, registers: int | None, name: str, seconds: float) -> Native:
+    """Native ISA of a kernel by a finalizer that is installed and knows the target."""
+    program = external_tools.find(name)
+    assert program is not None
     with TemporaryDirectory() as folder:
         path = Path(folder)
         lines: list[int] = []
@@ -252,6 +274,15 @@ def finalize(
         # Its exit status is not reliable: success means that the native text exists and no errors were printed.
         if len(native) != 1 or errors:
             output = errors + "\n" + process.stdout + process.stderr
+            if _TOO_LONG in output:
+                others = [n for n, f in FINALIZERS.items() if target in f.platforms and not f.inline]
+                hint = f"{' and '.join(others)} {'take' if len(others) > 1 else 'takes'} longer ones"
+                # Indentation is left out.
+                size = sum(len(line.strip()) + 1 for line in assembly.split("\n"))
+                raise KernelTooLong(
+                    f"{name} takes kernels of at most {LONGEST >> 10} KiB of assembly, but this one has "
+                    f"{size >> 10} KiB; {hint if others else f'no other finalizer knows target {target}'}"
+                )
             line = int(match[1]) if (match := _LINE.search(output)) else None
             if line is not None and lines:
                 [inlined] = path.glob("*.inline.visaasm")

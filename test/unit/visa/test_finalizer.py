@@ -2,6 +2,7 @@
 
 import random
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -212,6 +213,39 @@ def test_a_refusal_says_why(native_of: Any) -> None:
     text = assembly.write([bad]).replace("barrier", "barier")
     with pytest.raises(FinalizerError, match="syntax error"):
         native_of(text, "pvc")
+
+
+LONG = program_of([Instruction("barrier")] * 40000)
+
+
+@pytest.mark.needs("ocloc")
+def test_ocloc_takes_kernels_of_256_kib() -> None:
+    text = assembly.write([LONG])
+    message = "ocloc takes kernels of at most 256 KiB of assembly, but this one has 313 KiB; "
+    with pytest.raises(FinalizerError, match=message + "GenX_IR-2024 takes longer ones"):
+        finalize(text, "bmg", finalizer="ocloc", seconds=300)
+    with pytest.raises(FinalizerError, match=message + "no other finalizer knows target cri"):
+        finalize(text, "cri", seconds=300)
+
+
+def test_kernels_too_long_for_a_finalizer_go_to_the_next_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    programs = {
+        "ocloc": 'echo "InvalidWordCount: Can\'t encode instruction with word count greater than 65535:"; exit 1',
+        "GenX_IR-2024": "echo '//.instCount 7' > kernel.asm",
+        "GenX_IR": "echo 'not asked'; exit 1",
+    }
+    for name, script in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("XEGPU_PY_ORACLES", str(tmp_path))
+    text = assembly.write([program_of([Instruction("barrier")])])
+    assert finalize(text, "pvc").instructions == 7
+    # Another error of the first one is told, and so is the limit if a finalizer is named.
+    with pytest.raises(FinalizerError, match="at most 256 KiB .*; GenX_IR-2024 and GenX_IR take longer ones"):
+        finalize(text, "pvc", finalizer="ocloc")
+    (tmp_path / "ocloc").write_text("#!/bin/sh\necho 'error: broken'; exit 1\n")
+    with pytest.raises(FinalizerError, match="ocloc does not accept it: error: broken"):
+        finalize(text, "pvc")
 
 
 def test_without_the_finalizer_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
