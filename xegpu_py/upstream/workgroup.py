@@ -28,6 +28,7 @@ from xegpu_py.dialects.xetile.ops import subgroups_of as subgroups_of_maps
 from xegpu_py.dialects.xetile.types import GLOBAL, SHARED, Tile, TileAttr, WgMap
 from xegpu_py.ir.builtin import bit_width, by
 from xegpu_py.ir.diagnostics import remark
+from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import Operation
 from xegpu_py.passes.analysis.affine_analysis import IndexForm, IndexForms, constant_part
 from xegpu_py.passes.analysis.ir_queries import defining_op, shape_of
@@ -102,6 +103,7 @@ class WorkgroupImport(VectorImport):
         """The maps of tiles that are carried, by the types of their descriptors."""
 
     def ops(self) -> list[ir.Operation]:
+        _load_vectors(self.func)
         ops = super().ops()
         self.subgroups = _most_subgroups(ops)
         for change in (take_matrices, _split_products, take_bytes):
@@ -110,10 +112,6 @@ class WorkgroupImport(VectorImport):
         return ops
 
     def prepare(self, ops: Sequence[ir.Operation]) -> None:
-        for argument in self.func.regions[0].blocks[0].arguments:
-            if isinstance(argument.type, ir.VectorType):
-                reason = f"subgroups have no parts of its argument of type {argument.type}"
-                refuse(self.func, reason, "pass a memref, and load the vector from it")
         _run_ranges(ops)
         import_common.count_workgroup(self.func, ops)
         import_common.count_lanes(ops)
@@ -560,6 +558,28 @@ def _loads_for(load: ir.Operation | None, user: ir.Operation) -> bool:
     between = inner[inner.index(load) + 1 : inner.index(user)]
     is_whole = TensorDesc.of(view.tdesc).shape == shape_of(view.value) and len(list(view.value.uses)) == 1
     return is_whole and all(_is_pure(op) or not getattr(op.opview, "effects", {"write"}) - {"read"} for op in between)
+
+
+def _load_vectors(func: ir.Operation) -> None:
+    """Let a function take memrefs in the place of vectors, and load these: each subgroup loads its part."""
+    program = func.parent.operation.parent or func.parent
+    for argument in func.regions[0].blocks[0].arguments:
+        kind = argument.type
+        if not isinstance(kind, ir.VectorType):
+            continue
+        element = element_of(argument)
+        if element == "index" or bit_width(element) < 4:
+            refuse(func, f"its argument of type {kind} has elements that are not loaded from memory")
+        if any(op.name == "gpu.launch_func" and kind in [v.type for v in op.operands] for op in walk(program)):
+            refuse(func, f"host code passes its argument of type {kind}", "pass a memref, and load the vector from it")
+        argument.set_type(ir.MemRefType.get(kind.shape, kind.element_type))
+        uses = [*argument.uses]
+        with ir.InsertionPoint.at_block_begin(argument.owner), func.location:
+            desc = TensorDesc(tuple(kind.shape), element).to_ir()
+            tdesc = upstream.CreateNdTdescOp(argument, [], None, None, tdesc=desc).tdesc
+            loaded = upstream.LoadNdOp(tdesc, [0] * kind.rank, value=kind).value
+        for use in uses:
+            use.owner.operands[use.operand_number] = loaded
 
 
 def _is_pure(op: ir.Operation) -> bool:

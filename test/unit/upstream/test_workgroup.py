@@ -381,23 +381,97 @@ gpu.module @kernels {{
     np.testing.assert_array_equal(o, np.rint(a) @ b)
 
 
-@pytest.mark.parametrize("shape", ["32x32", "2x16x32"])
-def test_vectors_are_no_arguments(shape):
+@pytest.mark.parametrize("element", ["f32", "f16", "i8", "f4E2M1FN"])
+@pytest.mark.parametrize("shape", ["32x32", "2x16x32", "1024"])
+def test_vectors_are_arguments(shape, element):
+    """They are passed as arrays, of which each subgroup loads its part."""
     layout = "#xegpu.layout<sg_layout = [2, 2], sg_data = [16, 16]>"
-    kind = f"vector<{shape}xf32>"
+    kind = f"vector<{shape}x{element}>"
+    result = f"vector<32x32x{element}>"
+    widened = {"f16": "arith.extf", "i8": "arith.sitofp", "f4E2M1FN": "arith.extf"}.get(element)
+    converted = f"%w = {widened} %v : {result} to vector<32x32xf32>" if widened else "%w = math.absf %v : " + result
     text = f"""
 gpu.module @kernels {{
   gpu.func @k(%x: {kind}, %o: memref<32x32xf32>) kernel {{
-    %v = vector.shape_cast %x : {kind} to vector<32x32xf32>
+    %v = vector.shape_cast %x : {kind} to {result}
+    {converted}
     %d = xegpu.create_nd_tdesc %o : memref<32x32xf32> -> !xegpu.tensor_desc<32x32xf32>
-    xegpu.store_nd %v, %d[0, 0] <{{layout = {layout}}}> : vector<32x32xf32>, !xegpu.tensor_desc<32x32xf32>
+    xegpu.store_nd %w, %d[0, 0] <{{layout = {layout}}}> : vector<32x32xf32>, !xegpu.tensor_desc<32x32xf32>
+    gpu.return
+  }}
+}}"""
+    types = {"f32": np.float32, "f16": np.float16, "i8": np.int8, "f4E2M1FN": ml_dtypes.float4_e2m1fn}
+    x = np.random.default_rng(4).integers(0, 7, [int(n) for n in shape.split("x")]).astype(types[element])
+    out = np.zeros((32, 32), np.float32)
+    xegpu_py.compile(text, engine="both")(x, out)
+    np.testing.assert_array_equal(out, x.reshape(32, 32).astype(np.float32))
+
+
+def test_a_layout_conversion_and_a_softmax_of_arguments():
+    """As functions of LLVM 23.1's tests are."""
+    first, second = (
+        f"#xegpu.layout<sg_layout = [{n}], sg_data = [{m}]>" for n, m in (("2, 4", "16, 16"), ("4, 2", "8, 32"))
+    )
+    columns = f"#xegpu.slice<{first}, dims = [0]>"
+    text = f"""
+gpu.module @kernels {{
+  gpu.func @k(%x: vector<32x64xf32>, %o: memref<32x64xf32>) kernel {{
+    %v = xegpu.convert_layout %x <{{input_layout = {second}, target_layout = {first}}}> : vector<32x64xf32>
+    %zero = arith.constant {{layout_result_0 = {columns}}} dense<0.0> : vector<64xf32>
+    %e = math.exp %v {{layout_result_0 = {first}}} : vector<32x64xf32>
+    %s = vector.multi_reduction <add>, %e, %zero {{layout_result_0 = {columns}}} [0]
+      : vector<32x64xf32> to vector<64xf32>
+    %b = vector.broadcast %s {{layout_result_0 = {first}}} : vector<64xf32> to vector<32x64xf32>
+    %r = arith.divf %e, %b {{layout_result_0 = {first}}} : vector<32x64xf32>
+    %d = xegpu.create_nd_tdesc %o : memref<32x64xf32> -> !xegpu.tensor_desc<32x64xf32>
+    xegpu.store_nd %r, %d[0, 0] <{{layout = {first}}}> : vector<32x64xf32>, !xegpu.tensor_desc<32x64xf32>
+    gpu.return
+  }}
+}}"""
+    x = np.random.default_rng(4).normal(size=(32, 64)).astype(np.float32)
+    out = np.zeros_like(x)
+    xegpu_py.compile(text, engine="both")(x, out)
+    np.testing.assert_allclose(out, np.exp(x) / np.exp(x).sum(0), rtol=1e-5)
+
+
+def test_vectors_of_host_code_are_no_arguments():
+    text = """
+module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    gpu.func @k(%x: vector<32x32xf32>, %o: memref<32x32xf32>) kernel {
+      %d = xegpu.create_nd_tdesc %o : memref<32x32xf32> -> !xegpu.tensor_desc<32x32xf32>
+      xegpu.store_nd %x, %d[0, 0] <{layout = #xegpu.layout<sg_layout = [2, 2], sg_data = [16, 16]>}>
+        : vector<32x32xf32>, !xegpu.tensor_desc<32x32xf32>
+      gpu.return
+    }
+  }
+  func.func @main(%x: vector<32x32xf32>, %o: memref<32x32xf32>) {
+    %c1 = arith.constant 1 : index
+    gpu.launch_func @kernels::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
+      args(%x : vector<32x32xf32>, %o : memref<32x32xf32>)
+    return
+  }
+}"""
+    with pytest.raises(DiagnosticError, match=r":4:5: .*host code passes its argument of type vector<32x32xf32>"):
+        import_upstream(text)
+
+
+@pytest.mark.parametrize("element", ["index", "i1"])
+def test_vectors_that_are_no_arguments(element):
+    kind = f"vector<32x32x{element}>"
+    text = f"""
+gpu.module @kernels {{
+  gpu.func @k(%x: {kind}, %o: memref<32x32xf32>) kernel {{
+    %d = xegpu.create_nd_tdesc %o : memref<32x32xf32> -> !xegpu.tensor_desc<32x32xf32>
+    %v = xegpu.load_nd %d[0, 0] <{{layout = #xegpu.layout<sg_layout = [2, 2], sg_data = [16, 16]>}}> :
+      !xegpu.tensor_desc<32x32xf32> -> vector<32x32xf32>
     gpu.return
   }}
 }}"""
     with pytest.raises(DiagnosticError) as e:
         import_upstream(text)
     (found,) = e.value.diagnostics
-    assert found.message.endswith(f"subgroups have no parts of its argument of type {kind}")
+    assert found.message.endswith(f"its argument of type {kind} has elements that are not loaded from memory")
     assert found.position.line == 3
 
 
