@@ -515,7 +515,9 @@ class Kernel:
         if self.engine == "interpreter":
             return reading(self._run_interpreted, launch)
         if self.engine == "jit":
-            return reading(self._run_native, launch)
+            # Only native code records messages.
+            native = self.log is not None or self._has_native_code
+            return reading(self._run_native if native else self._run_in_place, launch)
         interpreted = structs.replace(launch, memory=launch.memory.copy())
         reading(self._run_interpreted, interpreted)
         printed = prints and prints.text
@@ -603,6 +605,24 @@ class Kernel:
         """The program as native code."""
         cache = Cache(folder_of(self.options.cache))
         return Jit(self.runnable, self.layout, self.options.model, single_thread=False, cache=cache)
+
+    @functools.cached_property
+    def _has_native_code(self) -> bool:
+        """Whether LLVM compiles the program. If it fails, the interpreter runs the launches, with one warning."""
+        try:
+            return bool(self.jit)
+        except LLVMError as failure:
+            reason = f"it has no native code: {failure}"
+            warnings.warn(f"kernel '{self.name}' runs on the interpreter, which is slow: {reason}", stacklevel=6)
+            return False
+
+    def _run_in_place(self, launch: Prepared) -> Statistics:
+        """Run the interpreter on memory that was prepared for native code."""
+        interpreted = launch.memory.copy()
+        try:
+            return self._run_interpreted(structs.replace(launch, memory=interpreted))
+        finally:
+            launch.memory.assign(interpreted)
 
     def _run_native(self, launch: Prepared) -> Statistics:
         """Run native code. If its race check fails, the interpreter runs the launch again, to report the race."""

@@ -22,6 +22,7 @@ import xegpu_py
 from xegpu_py import cache as disk
 from xegpu_py.engines.jit import engine as engine_module
 from xegpu_py.engines.jit import host
+from xegpu_py.engines.jit.llvm import LLVMError
 from xegpu_py.engines.jit.native_launch_struct import ALLOCATION, STRIDE_BYTES
 from xegpu_py.engines.jit.rules.alu import ARITHMETIC
 from xegpu_py.ir.diagnostics import DiagnosticError
@@ -168,6 +169,23 @@ def test_code_is_optimized_after_some_threads(monkeypatch: pytest.MonkeyPatch) -
     again = kernel(body, threads=1)
     again(out, grid=3, block=3)
     assert again.jit.optimize is None and again.jit.thread is made.jit.thread
+
+
+def test_code_that_llvm_fails_to_optimize_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "QUICK_THREADS", 20)
+    made, out = kernel(NUMBERS.replace("7:ud", "13:ud"), threads=2), np.zeros(9, np.uint32)
+    made(out, grid=3, block=3)
+    assert made.jit.optimize is not None
+
+    def fail() -> None:
+        raise LLVMError("LLVM failed")
+
+    quick, made.jit.optimize = made.jit.thread, fail
+    for n in range(4):
+        out[:] = n
+        made(out, grid=3, block=3)
+        assert out.tolist() == [13 * i for i in range(9)]
+    assert made.jit.thread is quick and made.jit.optimize is None
 
 
 LOOP = NUMBERS.replace("    ret", "Again:\n    (P) jmp (M1, 1) Again\n    ret")

@@ -10,10 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from xegpu_py.engines.jit import native_code
 from xegpu_py.engines.jit.host import native_host
-from xegpu_py.engines.jit.llvm import major_version
+from xegpu_py.engines.jit.llvm import LLVMAbort, major_version
 from xegpu_py.engines.jit.operands import free_nans, temporaries, temporary_predicates
 from xegpu_py.engines.jit.thread_function import block_starts, functions_of_program
+from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.runtime.kernel import Kernel
 
 HEAD = """\
@@ -122,9 +124,10 @@ for parts in (HALVES, QUARTERS):
 """
 
 
-def run_apart(code: str) -> subprocess.CompletedProcess[str]:
+def run_apart(code: str, *words: str) -> subprocess.CompletedProcess[str]:
     """Run code of Python in a process that may crash."""
-    return subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True)
+    command = [sys.executable, "-c", code, *words]
+    return subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True)
 
 
 def test_parts_may_be_computed_in_any_order() -> None:
@@ -135,16 +138,76 @@ def test_parts_may_be_computed_in_any_order() -> None:
 
 
 def test_failures_of_llvm_are_diagnostics() -> None:
-    """The same program without the workaround for LLVM 22."""
+    """The same program without the workarounds for LLVM 22."""
     if major_version() != 22:
         pytest.skip("later versions compile it")
-    unkept = "from xegpu_py.engines.jit import ir_text\nir_text.major_version = lambda: 23\n"
+    unkept = "from xegpu_py.engines.jit import ir_text, llvm\nir_text.major_version = lambda: 23\n"
+    unkept += "llvm._with_whole_loads = lambda text: text\n"
     ran = subprocess.run(
         [sys.executable, "-c", unkept + PARTS], cwd=Path(__file__).parent, capture_output=True, text=True
     )
     assert "Assertion" in ran.stderr and ran.returncode == 1
     assert re.search(r"error: kernel 'temporaries' has no native code: LLVM 22\S+ failed: .*Assertion", ran.stderr)
     assert "note: the interpreter runs it: engine='interpreter'" in ran.stderr
+
+
+TRANSPOSED = """
+import sys
+import numpy as np
+import xegpu_py
+from xegpu_py.engines.jit import engine
+
+if sys.argv[1] == "optimized":
+    engine.QUICK_THREADS = 0
+TEXT = '''gpu.module @k { gpu.func @f(%a: memref<40x1xTYPE>, %o: memref<256xTYPE>) kernel {
+  %c0 = arith.constant 0 : index
+  %t = xegpu.create_nd_tdesc %a[-3, 0] {mode = vc} : memref<40x1xTYPE> -> !xegpu.tensor_desc<ROWSxCOLUMNSxTYPE>
+  %v = xegpu.load_nd %t {transpose = [1, 0], mode = vc}
+    : !xegpu.tensor_desc<ROWSxCOLUMNSxTYPE> -> vector<COLUMNSxROWSxTYPE>
+  %f = vector.shape_cast %v : vector<COLUMNSxROWSxTYPE> to vector<256xTYPE>
+  vector.store %f, %o[%c0] : memref<256xTYPE>, vector<256xTYPE>
+  gpu.return } }'''
+for element, dtype, rows in (("i8", np.int8, 8), ("i16", np.int16, 4)):
+    text = TEXT.replace("TYPE", element).replace("ROWS", str(rows)).replace("COLUMNS", str(256 // rows))
+    for target in ("pvcxt", "dg2"):
+        out, expected = np.full(256, -1, dtype), np.zeros(256, dtype)
+        expected[3:rows] = np.arange(rows - 3)
+        kernel = xegpu_py.compile(text, target=target, engine="both", cache="off")
+        kernel(np.arange(40, dtype=dtype).reshape(40, 1), out)
+        print((out == expected).all())
+"""
+
+
+@pytest.mark.parametrize("level", ["quick", "optimized"])
+def test_loads_are_not_narrowed(level: str) -> None:
+    """LLVM 22 aborts where it narrows the loads of values that are truncated and transposed, at level 0."""
+    ran = run_apart(TRANSPOSED, level)
+    assert (ran.stderr, ran.stdout.split()) == ("", ["True"] * 4)
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch, own_code: None) -> None:
+    """LLVM compiles no program."""
+
+    def fail(*_: object) -> bytes:
+        raise LLVMAbort("LLVM failed")
+
+    monkeypatch.setattr(native_code, "compiled", fail)
+
+
+def test_the_interpreter_runs_programs_that_llvm_fails_to_compile(failing: None) -> None:
+    """With one warning for several launches; what needs native code is refused."""
+    text, out = HEAD + SET + USE + END, np.zeros(16, np.uint32)
+    kernel = Kernel.from_assembly(text, target="any", engine="jit", cache="off")
+    with pytest.warns(UserWarning, match="kernel 'temporaries' runs on the interpreter.*: LLVM failed") as warned:
+        kernel(out, 10)
+        kernel(out, 10)
+    assert len(warned) == 1 and warned[0].filename == __file__
+    expected = np.zeros(16, np.uint32)
+    Kernel.from_assembly(text, target="any", engine="interpreter")(expected, 10)
+    np.testing.assert_array_equal(out, expected)
+    with pytest.raises(DiagnosticError, match="'temporaries' has no native code: LLVM failed"):
+        Kernel.from_assembly(text, target="any", engine="both", cache="off")(out, 10)
 
 
 FLOATS = """\

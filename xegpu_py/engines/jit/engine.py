@@ -20,6 +20,7 @@ from xegpu_py.engines.faults import AccessFault, LocalMemory, Memory, RuntimeFau
 from xegpu_py.engines.interpreter import Interpreter, UnwrittenFault
 from xegpu_py.engines.jit.checks import LocalShadow, RaceSuspected
 from xegpu_py.engines.jit.host import Host, chosen_host, take
+from xegpu_py.engines.jit.llvm import LLVMError
 from xegpu_py.engines.jit.native_code import driver, native_program, processors
 from xegpu_py.engines.jit.native_launch_struct import FULL_CALL, SEMANTICS_CALL, TABLES, TRAFFIC, Context, Frame, Status
 from xegpu_py.engines.jit.packed_operand_cache import Panels
@@ -283,13 +284,18 @@ class Jit:
         return launch
 
     def _count(self, threads: int) -> None:
-        """Count the threads that run code which was compiled quickly; after `QUICK_THREADS` the code is optimized."""
+        """Count the threads that run code which was compiled quickly; after `QUICK_THREADS` the code is optimized.
+
+        Code that LLVM fails to optimize is kept.
+        """
         optimize = self.optimize
         if optimize is None:
             return
         self._quick_threads += threads
         if self._quick_threads > QUICK_THREADS:
-            self.thread, self.optimize = optimize(), None
+            self.optimize = None
+            with contextlib.suppress(LLVMError):
+                self.thread = optimize()
 
     def run(
         self, launch: NativeLaunch, threads: int | None = None, progress: Callable[[int], None] | None = None
