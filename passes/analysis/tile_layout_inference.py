@@ -624,7 +624,7 @@ def stored_arguments(func: ir.Operation) -> tuple[int, ...]:
         if isinstance(op.opview, InitTileOp):
             sources.setdefault(classes.find(op.opview.tile), []).append(op.opview.source)
     for op in ops:
-        if op.name in STRUCTURED or "write" not in effects_of(op):
+        if op == func or op.name in STRUCTURED or "write" not in effects_of(op):
             continue
         if isinstance(op.opview, TileStore):
             stored += sources.get(classes.find(op.opview.tile), [])

@@ -718,7 +718,7 @@ def parse_type(text: str) -> ir.Type:
     """
     cursor = Cursor(load_dialects_in(text))
     try:
-        raw = _type_reader(getattr(ir.Context.current, "own", ())).read_type(cursor)
+        raw = _type_reader(getattr(ir.Context.current, "irdl_dialects", ())).read_type(cursor)
         if not cursor.at_end():
             raise cursor.expected("the end of the type")
         return ir.Type.parse(raw)

@@ -97,8 +97,9 @@ if child == 0:
 sys.exit(os.waitpid(child, 0)[1] != 0 or not right())
 """
     folder = Path(__file__).parents[1]
+    paths = os.pathsep.join([str(folder), str(folder.parent)])
     subprocess.run(
-        [sys.executable, "-c", code], check=True, timeout=60, cwd=folder, env=os.environ | {"PYTHONPATH": "."}
+        [sys.executable, "-c", code], check=True, timeout=60, cwd=folder, env=os.environ | {"PYTHONPATH": paths}
     )
 
 

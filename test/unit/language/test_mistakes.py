@@ -168,7 +168,7 @@ MISUSES = [
     (lambda: TUNED[1](LINE, LINE, 1.0, N=32), "autotune of kernel 'scaled' chooses 'N', which the call gives too"),
     (lambda: xegpu_py.autotune([xegpu_py.Config({"N": 64})], key="n")(scaled), "'key' must be a list of names"),
     (lambda: xegpu_py.Config("N"), "Config takes dictionaries of arguments and of options by name, but got 'N'"),
-    (lambda: xl.testing.do_bench(3), "'fn' must be a function, but got 3"),
+    (lambda: xegpu_py.testing.do_bench(3), "'fn' must be a function, but got 3"),
 ]
 """Calls that are wrong, and what is said."""
 

@@ -10,7 +10,7 @@ from xegpu_py.reference.storage import Fault, Memory
 
 def memory():
     found = Memory("memory")
-    return found, [found.place(name, np.zeros(size, np.uint8)) for name, size in (("%a", 16), ("%b", 64), ("%c", 32))]
+    return found, [found.add(name, np.zeros(size, np.uint8)) for name, size in (("%a", 16), ("%b", 64), ("%c", 32))]
 
 
 @pytest.mark.parametrize("number", range(3))

@@ -29,7 +29,7 @@ _BOUND_LIST = re.compile(rf"\(\s*%{_ID}(?:\s*,\s*%{_ID})*\s*\)\s*(?:=|in\b)")
 
 _ATTRIBUTES = re.compile(r"\{\s*(?:\}|\"?[\w$.-]+\"?\s*(?:=(?!=)|,|\}))")
 
-_FUNCTIONS = ("func.func", "gpu.func", "llvm.func", "func")
+_FUNCTIONS = ("func.func", "gpu.func", "llvm.func", "tt.func", "func")
 
 _MODULES = ("gpu.module", "module", "builtin.module")
 
