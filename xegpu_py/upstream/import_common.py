@@ -6,6 +6,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -509,6 +510,36 @@ def tensor_of(source: ir.Value, shape: list[Any], strides: list[Any]) -> tuple[i
     start, extents, found = strided_layout(source)
     bits = bit_width(str(ir.MemRefType(source.type).element_type))
     return element_address(source, start, bits), extents, found
+
+
+def bytes_of_truth_values(func: ir.Operation) -> None:
+    """Let descriptors of truth values be of the bytes that hold these in memory, 0 or 1, and so their memrefs, unless
+    these are used otherwise.
+    """
+    memory = [v for v in func.regions[0].blocks[0].arguments if isinstance(v.type, ir.MemRefType)]
+    memory = [v for v in memory if str(ir.MemRefType(v.type).element_type) == "i1"]
+    program = func.parent.operation.parent or func.parent
+    passed = [v.type for op in walk(program) if op.name == "gpu.launch_func" for v in op.operands] if memory else []
+    users = {use.owner.operation.name for value in memory for use in value.uses}
+    if users - {PREFIX + "create_nd_tdesc"} or any(v.type in passed for v in memory):
+        return
+    for value in memory:
+        kind = ir.MemRefType(value.type)
+        value.set_type(ir.MemRefType.get(kind.shape, integer_type(8), kind.layout, kind.memory_space))
+    for op in parts(func):
+        for value in values_of(op):
+            desc = TensorDesc.of(value) if TensorDesc.accepts(str(value.type)) else None
+            if desc is not None and desc.element == "i1" and not desc.scatter:
+                value.set_type(replace(desc, element="i8").to_ir())
+        if op.name == PREFIX + "load_nd" and element_of(loaded := op.results[0]) == "i1":
+            kind = loaded.type
+            loaded.set_type(vector_type(shape_of(loaded), "i8"))
+            with ir.InsertionPoint.after(op), op.location:
+                made = arith.trunci(kind, loaded)
+            loaded.replace_all_uses_except(made, made.owner.operation)
+        elif op.name == PREFIX + "store_nd" and element_of(op.operands[0]) == "i1":
+            with ir.InsertionPoint(op), op.location:
+                op.operands[0] = arith.extui(vector_type(shape_of(op.operands[0]), "i8"), op.operands[0])
 
 
 def as_row(source: ir.Value) -> ir.Value:

@@ -29,6 +29,7 @@ from xegpu_py.upstream.import_common import (
     COUNTS_SUBGROUPS,
     KNOWN,
     PREFIX,
+    bytes_of_truth_values,
     drop_layouts,
     functions_of,
     parts,
@@ -85,6 +86,7 @@ def convert(module: Module, level: Level | None = None, verify: bool = True) -> 
                 drop_lowered(module.outline)
             for kernel in kernels.of("upstream", None):
                 _take_buffers(kernel.func)
+                bytes_of_truth_values(kernel.func)
                 _repeat_offsets(kernel.func)
                 LEVELS[level or kernel.level](kernel.func).run()
             drop_layouts(module.outline)

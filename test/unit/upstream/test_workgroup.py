@@ -434,6 +434,38 @@ gpu.module @kernels {{
     np.testing.assert_allclose(out, np.exp(x) / np.exp(x).sum(0), rtol=1e-5)
 
 
+@pytest.mark.parametrize("layout", ["#xegpu.layout<sg_layout = [2, 2], sg_data = [8, 16]>", None])
+def test_truth_values_in_memory_are_bytes(layout):
+    """As those that an `arith.select` takes in `ternary_ops` of LLVM's tests."""
+    hint = f" <{{layout = {layout}}}>" if layout else ""
+    kinds = {n: f"16x32x{'i1' if n in 'co' else 'f32'}" for n in "abcdo"}
+    names = ", ".join(f"%{n}: memref<{k}>" for n, k in kinds.items())
+    loads = "".join(
+        f"%d{n} = xegpu.create_nd_tdesc %{n} : memref<{k}> -> !xegpu.tensor_desc<{k}>\n"
+        + f"%v{n} = xegpu.load_nd %d{n}[0, 0]{hint} : !xegpu.tensor_desc<{k}> -> vector<{k}>\n" * (n in "abc")
+        for n, k in kinds.items()
+    )
+    stores = "".join(
+        f"xegpu.store_nd %v{n}, %d{n}[0, 0]{hint} : vector<{kinds[n]}>, !xegpu.tensor_desc<{kinds[n]}>\n" for n in "do"
+    )
+    text = f"""
+gpu.module @kernels {{
+  gpu.func @k({names}) kernel {{
+    {loads}
+    %vd = arith.select %vc, %va, %vb : vector<16x32xi1>, vector<16x32xf32>
+    %vo = arith.cmpf olt, %va, %vb : vector<16x32xf32>
+    {stores}
+    gpu.return
+  }}
+}}"""
+    random = np.random.default_rng(4)
+    a, b = (random.normal(size=(16, 32)).astype(np.float32) for _ in range(2))
+    c, d, o = random.integers(0, 2, (16, 32)).astype(np.int8), np.zeros_like(a), np.full((16, 32), 7, np.int8)
+    xegpu_py.compile(text, engine="both")(a, b, c, d, o)
+    np.testing.assert_array_equal(d, np.where(c, a, b))
+    np.testing.assert_array_equal(o, a < b)
+
+
 def test_vectors_of_host_code_are_no_arguments():
     text = """
 module attributes {gpu.container_module} {
