@@ -257,13 +257,15 @@ def process(parser: Parser, args: argparse.Namespace, convert: Convert) -> list[
 def _process(source: Source, expects: bool, convert: Convert) -> Output | None:
     arose: list[Diagnostic] = []
     made: Output = ""
+    sources: list[Lines] = [source]
     try:
         made = convert(source, arose)
     except DiagnosticError as e:
         arose += e.diagnostics
+        sources += e.sources
     if expects:
         arose = mismatches(source, arose)
-    print_diagnostics(arose, [source])
+    print_diagnostics(arose, sources)
     return None if any(d.severity == "error" for d in arose) else made
 
 

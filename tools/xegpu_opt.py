@@ -28,6 +28,7 @@ from xegpu_py.ir.module import (
     parse_source,
     print_op,
 )
+from xegpu_py.ir.pass_plugins import load_pass_plugin, plugin_errors
 from xegpu_py.ir.passes import (
     ROOT,
     Listener,
@@ -36,12 +37,16 @@ from xegpu_py.ir.passes import (
     Runner,
     Step,
     flag_step,
+    near,
     parse_pipeline,
     pass_named,
     pass_names,
     registered,
     step_problem,
+    upstream_options,
+    upstream_pass_names,
 )
+from xegpu_py.ir.upstream_pass_names import UPSTREAM_PASSES
 from xegpu_py.tools import driver
 from xegpu_py.upstream import import_upstream, read_kernels, recognized
 
@@ -61,6 +66,12 @@ def argument_parser() -> driver.Parser:
     parser.add_text_arguments()
     add, switch = parser.add_argument, parser.add_switch
     add("--pass-pipeline", metavar="TEXT", help="textual pipeline, such as 'builtin.module(cse,xegpu-dce)'")
+    add(
+        "--load-pass-plugin",
+        action=_LoadPassPlugin,
+        metavar="FILE",
+        help="execute a file of Python that registers passes; may be given several times",
+    )
     add("--verify-each", action=argparse.BooleanOptionalAction, default=True, help="verify the IR after each pass")
     add(
         "--xegpu-spelling",
@@ -110,7 +121,7 @@ def argument_parser() -> driver.Parser:
     )
     switch("--mlir-pass-pipeline-local-reproducer", "leave the module before the pass that fails, and this pass only")
     switch("--run-reproducer", "run the pipeline that a reproducer holds")
-    switch("--list-passes", "print the names of all passes and exit")
+    switch("--list-passes", "print the names of all passes, then of those of MLIR, and exit")
     add("--dump-irdl", metavar="DIALECT", choices=DIALECTS, help="print a dialect's IRDL definition and exit")
     switch("--show-dialects", "print the known dialects and exit")
     add("--help-pass", action=_HelpPass, metavar="NAME", help="print the documentation and options of a pass and exit")
@@ -149,15 +160,27 @@ def _passes_help() -> str:
     return "\n".join(out)
 
 
+class _LoadPassPlugin(argparse.Action):
+    """Load a file with passes at once, so that options after it can name them."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, path: Any, *_: object) -> None:
+        load_pass_plugin(path)
+
+
 class _HelpPass(argparse.Action):
     """Print the documentation and options of a pass, and exit."""
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, name: Any, *_: object) -> None:
-        cls = pass_named(name.removeprefix("--"))
+        name = name.removeprefix("--")
+        cls = pass_named(name)
         if cls is None:
-            near = difflib.get_close_matches(name, pass_names(), 1)
-            parser.error(f"there is no pass '{name}'{f'; did you mean {near[0]!r}?' if near else ''}")
-        print(f"--{name.removeprefix('--')}\n\n{inspect.cleandoc(cls.__doc__ or '')}")
+            options_text = upstream_options(name)
+            if options_text is None:
+                parser.error(f"there is no pass '{name}'{near(name)}")
+            print(f"--{name}\n\nA pass of MLIR: https://mlir.llvm.org/docs/Passes/#-{name}")
+            print("\noptions and defaults:\n  " + options_text if options_text else "\nIt has no options.")
+            parser.exit()
+        print(f"--{name}\n\n{inspect.cleandoc(cls.__doc__ or '')}")
         options = cls.options().items()
         if options:
             print("\noptions:")
@@ -180,8 +203,11 @@ def _pipeline(flags: Sequence[str], text: str | None, parser: driver.Parser) -> 
             items.append(flag_step(name[2:], options.strip("'\"")))
         except ValueError as e:
             known = [option for action in parser._actions for option in action.option_strings]
-            near = difflib.get_close_matches(name, known, 1) if pass_named(name[2:]) is None else ()
-            parser.error(f"{e}{f'; there is an option {near[0]}' if near else ''}")
+            passes = [f"--{pass_name}" for pass_name in (*pass_names(), *UPSTREAM_PASSES)]
+            similar = difflib.get_close_matches(name, [*known, *passes], 1) if pass_named(name[2:]) is None else ()
+            if similar and similar[0] in known:
+                parser.error(f"unknown pass '{name[2:]}'; there is an option {similar[0]}")
+            parser.error(str(e))
     return Nest(ROOT, tuple(items))
 
 
@@ -340,7 +366,8 @@ class _Session:
             self.reproducer.write(module.outline, str(pipeline))
         runner = Runner(self.args.verify_each, listeners, arose, arose if self.args.remarks else None)
         try:
-            runner.run(pipeline, module)
+            with plugin_errors():
+                runner.run(pipeline, module)
         except DiagnosticError as e:
             if self.reproducer:
                 note = Diagnostic(
@@ -396,10 +423,22 @@ def _passes(text: str) -> frozenset[str]:
     return names
 
 
+def _parse(parser: driver.Parser, argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """The tool's arguments, and the flags of passes."""
+    known = {option for action in parser._actions for option in action.option_strings}
+    # Argparse takes an unknown flag for a file if there are spaces in it, such as those between a pass's options.
+    words = [
+        word.replace(" ", "\0") if word.startswith("--") and word.partition("=")[0] not in known else word
+        for word in parser.normalized(argv)
+    ]
+    args, flags = parser.parse_known_args(words)
+    return args, [flag.replace("\0", " ") for flag in flags]
+
+
 def run(argv: Sequence[str]) -> int:
     """Run the tool with these arguments; its exit status."""
     parser = argument_parser()
-    args, flags = parser.parse_known_args(parser.normalized(argv))
+    args, flags = _parse(parser, argv)
     if args.dump_irdl:
         parser.write(args.output, "".join(dump(d) for d in dialects([args.dump_irdl])))
         return 0
@@ -407,7 +446,7 @@ def run(argv: Sequence[str]) -> int:
         parser.write(args.output, f"Available Dialects: {', '.join(sorted({*UPSTREAM, *DIALECTS}))}\n")
         return 0
     if args.list_passes:
-        parser.write(args.output, "".join(f"{name}\n" for name in registered()))
+        parser.write(args.output, "".join(f"{name}\n" for name in (*registered(), *upstream_pass_names())))
         return 0
     if args.export_upstream:
         args.spelling = Spelling.UPSTREAM

@@ -22,9 +22,19 @@ from msgspec import Struct, field, structs
 
 from xegpu_py.argument_types import checked
 from xegpu_py.ir.codecs import Cursor, SyntaxFault
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source, collecting, emit_error, enter, position_of
+from xegpu_py.ir.diagnostics import (
+    Diagnostic,
+    DiagnosticError,
+    Position,
+    Source,
+    collecting,
+    emit_error,
+    enter,
+    position_of,
+)
 from xegpu_py.ir.module import Module, PendingFunctions, from_diagnostic, problems
 from xegpu_py.ir.upstream_pass_guards import prepare, show
+from xegpu_py.ir.upstream_pass_names import UPSTREAM_PASSES
 from xegpu_py.plugins import plugin_passes
 
 ROOT = "builtin.module"
@@ -114,7 +124,15 @@ P = TypeVar("P", bound=type[Registered])
 
 @checked
 def register_pass(name: str, *aliases: str) -> Callable[[P], P]:
-    """Register a pass class under the name that pipelines and command lines give it, and names it has had before."""
+    """Register a pass class under the name that pipelines and command lines give it; docs/python.md has an example.
+
+    The class is a dataclass derived from `Pass`, whose method `run` transforms an op. Its fields of type bool, int,
+    float or str are the options; a pipeline writes `_` as `-`. The docstring is what `--help-pass` prints.
+
+    Args:
+        name: the pass's name.
+        aliases: names that it has had before.
+    """
 
     def register(cls: P) -> P:
         cls.name = name
@@ -159,7 +177,23 @@ def pass_named(name: str) -> type[Registered] | None:
             return None
         with collector_paused():
             import_module(module)
+        if name not in _REGISTRY:
+            message = f"the module registers no pass '{name}', for which an entry point of a distribution names it"
+            raise DiagnosticError([Diagnostic("error", message, Position(module))])
     return _REGISTRY[name]
+
+
+def upstream_pass_names() -> list[str]:
+    """The names of the passes of MLIR that the bindings have, without those of its C++ dialect xegpu, sorted."""
+    return [name for name in UPSTREAM_PASSES if _is_upstream(name)]
+
+
+def upstream_options(name: str) -> str | None:
+    """The options of a pass of MLIR with their defaults, as its parser prints them; None if there is no such pass."""
+    if not _NAME.fullmatch(name) or _FOR_UPSTREAM_XEGPU.search(name) or _refusal(f"any({name})"):
+        return None
+    with ir.Context(load_on_create_dialects=[]):
+        return " ".join(str(PassManager.parse(f"any({name})")).partition("{")[2].rpartition("}")[0].split())
 
 
 class Step(Struct, frozen=True):
@@ -273,17 +307,18 @@ def step_problem(step: Step) -> str | None:
         return None
     if _FOR_UPSTREAM_XEGPU.search(step.name):
         return (
-            f"pass '{step.name}' requires the upstream C++ xegpu dialect, which is not loaded{_near(step.name)}"
+            f"pass '{step.name}' requires the upstream C++ xegpu dialect, which is not loaded{near(step.name)}"
             if _is_upstream(step.name)
-            else f"unknown pass '{step.name}'{_near(step.name)}"
+            else f"unknown pass '{step.name}'{near(step.name)}"
         )
     if not _is_upstream(step.name):
-        return f"unknown pass '{step.name}'{_near(step.name)}"
+        return f"unknown pass '{step.name}'{near(step.name)}"
     return None
 
 
-def _near(name: str) -> str:
-    similar = difflib.get_close_matches(name, pass_names(), 1)
+def near(name: str) -> str:
+    """A suggestion of the pass whose name is most like `name`, as the end of a message; empty if none is."""
+    similar = difflib.get_close_matches(name, [*pass_names(), *UPSTREAM_PASSES], 1)
     return f"; did you mean '{similar[0]}'?" if similar else ""
 
 

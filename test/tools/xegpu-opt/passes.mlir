@@ -7,6 +7,7 @@
 // RUN: xegpu-opt --pass-pipeline='any(any(canonicalize,xegpu-dce))' %s | FileCheck %s
 // RUN: xegpu-opt --xegpu-dce='keep-loads=true' %s | FileCheck %s --check-prefix=LOADS
 // RUN: xegpu-opt --xegpu-dce=keep-loads %s | FileCheck %s --check-prefix=LOADS
+// RUN: xegpu-opt --canonicalize="max-iterations=3 top-down=false" --xegpu-dce=keep-loads %s | FileCheck %s --check-prefix=LOADS
 // RUN: xegpu-opt --pass-pipeline='builtin.module(gpu.module(xegpu-dce))' %s | FileCheck %s --check-prefix=LOADS
 // RUN: xegpu-opt --gpu-async-region --dump-pass-pipeline %s 2>&1 | FileCheck %s --check-prefix=NEST
 

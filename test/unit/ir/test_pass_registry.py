@@ -8,6 +8,7 @@ from mlir import ir
 import xegpu_py
 from xegpu_py.ir import passes
 from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.ir.upstream_pass_names import UPSTREAM_PASSES
 
 PIPELINE = "builtin.module(test-mark{value=1})"
 
@@ -43,3 +44,13 @@ def test_a_pass_that_is_registered_again_is_the_new_one(monkeypatch):
         xegpu_py.run_pipeline(module, PIPELINE)
     xegpu_py.run_pipeline(module, "builtin.module(test-mark)")
     assert "test.other" in str(module)
+
+
+def test_the_bindings_have_every_listed_pass_of_mlir() -> None:
+    assert passes.upstream_pass_names() == sorted(UPSTREAM_PASSES)
+
+
+def test_an_entry_point_whose_module_registers_no_such_pass(monkeypatch) -> None:
+    monkeypatch.setattr(passes, "plugin_passes", lambda: {"test-absent": "json"})
+    with pytest.raises(xegpu_py.DiagnosticError, match="^json: error: the module registers no pass 'test-absent'"):
+        passes.pass_named("test-absent")
