@@ -18,6 +18,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -88,8 +89,9 @@ def digest(*parts: str) -> str:
 def package_state() -> str:
     """A digest of the versions of Python, of LLVM and of the package, and of the names, sizes and times of its files,
     since edits do not change the version."""
-    package = sys.modules["xegpu_py"]
-    roots = {*package.__path__, *(p for m in ("dialects", "passes") for p in getattr(package, m).__path__)}
+    # Programs of assembly import neither the dialects nor the passes.
+    specs = (find_spec(name) for name in ("xegpu_py", "xegpu_py.dialects", "xegpu_py.passes"))
+    roots = {root for spec in specs if spec for root in spec.submodule_search_locations or ()}
     found = []
     for root in sorted(roots):
         for folder, _, names in os.walk(root):

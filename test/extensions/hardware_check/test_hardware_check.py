@@ -15,7 +15,7 @@ from xegpu_py.ir.diagnostics import Source
 from xegpu_py.numerics.systolic import CANDIDATES, Systolic, read_model
 from xegpu_py.target import TARGETS, target
 from xegpu_py.visa.assembly import read
-from xegpu_py.visa.finalizer import finalize
+from xegpu_py.visa.finalizer import FinalizerMissing, finalize, opencl
 from xegpu_py.visa.verify import verify
 
 PLANTED = [
@@ -54,6 +54,30 @@ def test_no_two_candidates_have_the_same_bits() -> None:
     found = {b"".join(p.result(model).tobytes() for p in sums) for model in CANDIDATES}
     assert len(found) == len(CANDIDATES)
     assert all(len(products(t)) <= 64 for t in TARGETS.values())
+
+
+def test_the_line_of_the_probe_tells_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = target("bmg")
+    bits = {hardware_check._telling(products(gpu)[0].result(model)) for model in CANDIDATES}
+    assert len(bits) == len(CANDIDATES)
+    planted = Systolic("stage", guard=2)
+    line = run(Engine("bmg", engine="interpreter", model=planted), gpu, "dpas").line()
+    number, own = CANDIDATES.index(planted), hardware_check._telling(products(gpu)[0].result(planted))
+    assert f"as bmg: dpas model {number} of 82; group stage, " in line and line.endswith(f"; bits {own}")
+
+    class Unknown(Engine):
+        def run(self, check: Check) -> Any:
+            return (super().run(check).view(np.uint16) ^ 1).view(check.arrays[-1].dtype)
+
+    line = run(Unknown("bmg", engine="interpreter"), gpu, "dpas").line()
+    assert "dpas no known model; not all products agree with one; bits " in line and not line.endswith("unknown")
+
+    def refuse(self: Engine, check: Check) -> Any:
+        raise hardware_check.FinalizerError("does not\naccept it")
+
+    monkeypatch.setattr(Engine, "run", refuse)
+    report = run(Engine("bmg"), gpu, "dpas")
+    assert report.line().endswith("not all products agree with one; bits unknown; does not accept it")
 
 
 def test_the_models_of_old_names() -> None:
@@ -124,10 +148,14 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Any
             self.array = hostbuf.copy()
 
     class Program:
-        def __init__(self, context: Any, devices: Any, binaries: Any) -> None:
-            self.text = binaries[0].decode()
+        """The text is that of a check; the driver's own compiler gets it as OpenCL C."""
 
-        def build(self) -> Any:
+        def __init__(self, context: Any, devices: Any, binaries: Any = None) -> None:
+            self.text = checks[devices] if binaries is None else binaries[0].decode()
+
+        def build(self, options: Any = ()) -> Any:
+            if refused:
+                raise RuntimeError("no inline assembly")
             return self
 
         def check(self, queue: Any, size: Any, local: Any, *buffers: Any) -> None:
@@ -138,11 +166,15 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Any
     def copy(queue: Any, to: Any, buffer: Any) -> None:
         to[...] = buffer.array
 
+    refused: list[bool] = []
+    every = (*hardware_check.checks(target("bmg")), *(p.check(target("bmg")) for p in products(target("bmg"))))
+    checks = {opencl(check.text, 64)[0]: check.text for check in every}
     gpu = SimpleNamespace(vendor="Intel(R) Corporation", type=4, name="a GPU", driver_version="1.0")
     devices = [gpu]
     driver = SimpleNamespace(
         get_platforms=lambda: [SimpleNamespace(get_devices=lambda: devices)],
         LogicError=RuntimeError,
+        RuntimeError=RuntimeError,
         device_type=SimpleNamespace(GPU=4),
         mem_flags=SimpleNamespace(READ_WRITE=1, COPY_HOST_PTR=2),
         Context=Context,
@@ -158,6 +190,17 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Any
     assert "a GPU, driver 1.0, as bmg" in capsys.readouterr().out
     assert not any(own["different"] for own in json.loads(file.read_text())["checks"].values())
     assert read_model(str(file)) == Systolic()
+
+    def missing(*_: Any, **__: Any) -> Any:
+        raise FinalizerMissing("ocloc is not installed")
+
+    monkeypatch.setattr(hardware_check, "finalize", missing)
+    assert hardware_check.main(["--target", "bmg", "--probe"]) == 0
+    [line] = capsys.readouterr().out.splitlines()
+    assert line.startswith("a GPU, driver 1.0, as bmg: dpas model 0 of 82; group product, ")
+    refused.append(True)
+    assert hardware_check.main(["--target", "bmg", "--probe"]) == 0
+    assert capsys.readouterr().out.endswith("bits unknown; the driver does not accept it: no inline assembly\n")
     devices.clear()
     assert hardware_check.main(["--target", "bmg"]) == 1
     assert capsys.readouterr().err == "error: there is no GPU 0: OpenCL knows 0 GPUs of Intel's\n"

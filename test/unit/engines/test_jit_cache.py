@@ -94,6 +94,19 @@ def test_processes_that_compile_the_same_at_once(tmp_path: Path, compilations: l
     assert compilations == []
 
 
+def test_a_program_that_imports_no_passes(tmp_path: Path) -> None:
+    """The key has the state of all of the package's folders, imported or not."""
+    (tmp_path / "seven.visaasm").write_text(TEXT)
+    program = (
+        "import sys, numpy as np; from xegpu_py.runtime.kernel import Kernel; out = np.zeros(1, np.uint32)\n"
+        "Kernel.from_assembly(open('seven.visaasm').read(), engine='jit', cache='kept')(out)\n"
+        "print(out, 'xegpu_py.passes' in sys.modules)"
+    )
+    run = [sys.executable, "-c", program]
+    assert subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True).stdout == "[7] False\n"
+    assert len(entries(tmp_path / "kept")) == 1
+
+
 def _other_key(entry: Path) -> None:
     other = entry.with_name(digest("other") + entry.suffix)
     found = entry.read_bytes().replace(entry.stem.encode(), other.stem.encode())

@@ -1,5 +1,6 @@
 """Run instructions on an Intel GPU and here, and say where their bits differ.
 
+    python -m xegpu_py.extensions.hardware_check --target bmg --probe          # one line, in seconds
     python -m xegpu_py.extensions.hardware_check --target bmg -o b580.json
 
 Each check is a kernel of one instruction. The products among them tell how the GPU's systolic array adds: which of
@@ -27,7 +28,7 @@ from xegpu_py.numerics.formats import PRECISIONS, TYPES, Array, Format, bits_of
 from xegpu_py.numerics.systolic import CANDIDATES, Systolic
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import DEFAULT, TARGETS, Target
-from xegpu_py.visa.finalizer import FINALIZERS, FinalizerError, finalize
+from xegpu_py.visa.finalizer import FINALIZERS, FinalizerError, FinalizerMissing, finalize, opencl
 from xegpu_py.visa.fp_modes import keep_subnormals
 
 cl: Any = None
@@ -87,7 +88,7 @@ class Engine:
 
 
 class OpenCLDevice:
-    """A GPU of Intel's, by its OpenCL driver, which launches what ocloc compiles."""
+    """A GPU of Intel's, by its OpenCL driver, which launches what ocloc compiles, or compiles itself without ocloc."""
 
     def __init__(self, target: str, number: int = 0) -> None:
         """Choose a GPU.
@@ -118,10 +119,17 @@ class OpenCLDevice:
         """The last array after a check.
 
         Raises:
-            FinalizerError: if ocloc is not installed, or does not accept the kernel.
+            FinalizerError: if the compiler does not accept the kernel.
         """
-        binary = finalize(check.text, self._target, finalizer="ocloc").binary
-        program = cl.Program(self._context, [self._device], [binary]).build()
+        try:
+            binary = finalize(check.text, self._target, finalizer="ocloc").binary
+            program = cl.Program(self._context, [self._device], [binary]).build()
+        except FinalizerMissing:
+            source, _lines = opencl(check.text, TARGETS[self._target].grf_bytes)
+            try:
+                program = cl.Program(self._context, source).build(["-cl-std=CL3.0"])
+            except cl.RuntimeError as e:
+                raise FinalizerError(f"the driver does not accept it: {e}") from e
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         buffers = [cl.Buffer(self._context, flags, hostbuf=array) for array in check.arrays]
         program.check(self._queue, (LANES * check.threads,), (LANES,), *buffers)
@@ -418,6 +426,14 @@ def _nans(precision: str) -> Product:
     return Product("nan", precision, "f", _matrix(a, precision), _matrix(b, precision), c)
 
 
+TELLING = (93, 66, 2, 105, 42, 109, 9, 52, 26, 38, 16, 40, 94)
+"""Elements of the first product, counted through its rows, whose bits tell all of `CANDIDATES` apart."""
+
+
+def _telling(result: Array) -> str:
+    return "".join(f"{bits:08x}" for bits in bits_of(result).ravel()[[*TELLING]].tolist())
+
+
 @cache
 def _results(target: str, number: int, model: Systolic) -> Array:
     return products(TARGETS[target])[number].result(model)
@@ -484,6 +500,7 @@ class Report(Struct):
         version: that of xegpu-py.
         checks: what each check found.
         models: the models of dpas that have all bits of the products that were run.
+        telling: the hexadecimal bits of the elements `TELLING`; "" if their product was not run.
     """
 
     device: str
@@ -491,6 +508,16 @@ class Report(Struct):
     version: str
     checks: dict[str, Outcome]
     models: list[Systolic]
+    telling: str = ""
+
+    def line(self) -> str:
+        """How the GPU adds: the candidate's number, the model, and the bits that tell candidates apart."""
+        same = [n for n, m in enumerate(CANDIDATES) if _telling(_results(self.target, 0, m)) == self.telling]
+        number = f"model {same[0]} of {len(CANDIDATES)}" if same else "no known model"
+        described = "; ".join(_described(model) for model in self.models) or "not all products agree with one"
+        errors = [own.error for own in self.checks.values() if own.error]
+        told = [f"dpas {number}", described, f"bits {self.telling or 'unknown'}", *errors[:1]]
+        return f"{self.device}, as {self.target}: {'; '.join(' '.join(text.split()) for text in told)}"
 
     def table(self) -> str:
         """The outcomes as text."""
@@ -537,7 +564,8 @@ def run(device: Device, target: Target, wanted: str = "") -> Report:
         outcomes[name] = _compared(check, there, here.run(check))
     complete = len(found) == len(known)
     models = identify(target, found) if complete else []
-    return Report(device.name, target.name, version("xegpu-py"), outcomes, models)
+    telling = _telling(found[0]) if 0 in found else ""
+    return Report(device.name, target.name, version("xegpu-py"), outcomes, models, telling)
 
 
 def _compared(check: Check, there: Array, here: Array) -> Outcome:
@@ -563,17 +591,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     known = [name for name in TARGETS if name in FINALIZERS["ocloc"].platforms]
     parser.add_argument("--target", choices=known, default=DEFAULT, help=f"what the GPU is (default {DEFAULT})")
     parser.add_argument("--device", type=int, default=0, metavar="N", help="the number of the GPU (default 0)")
-    parser.add_argument("--only", default="", metavar="NAME", help="run the checks whose names contain NAME")
+    wanted = parser.add_mutually_exclusive_group()
+    wanted.add_argument("--only", default="", metavar="NAME", help="run the checks whose names contain NAME")
+    wanted.add_argument("--probe", action="store_true", help="run the products only, and print one line: how dpas adds")
     parser.add_argument("-o", dest="output", metavar="FILE", help="write the result, as JSON")
     args = parser.parse_args(argv)
     try:
-        report = run(OpenCLDevice(args.target, args.device), TARGETS[args.target], args.only)
+        device = OpenCLDevice(args.target, args.device)
+        report = run(device, TARGETS[args.target], "dpas" if args.probe else args.only)
         if args.output:
             Path(args.output).write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
     except (RuntimeError, OSError) as e:
         print(f"error: {e}", file=sys.stderr)
         return 1
-    print(report.table())
+    print(report.line() if args.probe else report.table())
     return 0
 
 
