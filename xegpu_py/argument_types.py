@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import collections.abc
 import contextlib
+import difflib
 import functools
 import inspect
 import numbers
 import sys
 import types
 import typing
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
 from msgspec import Struct
@@ -27,6 +28,13 @@ class Range(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.low} to {self.high}" if self.high < float("inf") else f"at least {self.low}"
+
+
+def unknown_option(name: str, known: Iterable[str]) -> str:
+    """The message for a keyword that is no option of a kernel, which follows the function's name."""
+    similar = difflib.get_close_matches(name, list(known), 1, 0.7)
+    suggestion = f"; did you mean '{similar[0]}'?" if similar else "."
+    return f"got an unexpected keyword argument '{name}'{suggestion} The options are in docs/options.md"
 
 
 _SCALARS: dict[Any, tuple[tuple[type, ...], str]] = {

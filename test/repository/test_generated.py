@@ -1,5 +1,7 @@
 """The pictures and reference pages of the documentation are committed as `make docs` makes them."""
 
+import re
+import runpy
 import subprocess
 import sys
 
@@ -25,3 +27,16 @@ def test_committed_pictures_are_up_to_date(tmp_path):
 @pytest.mark.parametrize(("name", "dialect"), zip(DIALECTS, dialects()), ids=DIALECTS)
 def test_committed_pages_are_up_to_date(name, dialect):
     assert (ROOT / "docs" / "dialects" / f"{name}.md").read_text() == page(dialect), "run `make docs`"
+
+
+OPTIONS = runpy.run_path(str(ROOT / "docs" / "site" / "options.py"))
+
+
+def test_the_committed_page_of_options_is_up_to_date():
+    assert (ROOT / "docs" / "options.md").read_text() == OPTIONS["page"](), "run `make docs`"
+
+
+def test_every_environment_variable_is_on_the_page_of_options():
+    sources = [f for top in ("xegpu_py", "tools", "passes") for f in (ROOT / top).rglob("*.py")]
+    named = {name for f in sources for name in re.findall(r'"(XEGPU_PY_[A-Z_]+)"', f.read_text())}
+    assert named == {name for name in OPTIONS["VARIABLES"] if name.startswith("XEGPU_PY_")}

@@ -17,6 +17,7 @@ README = (ROOT / "README.md").read_text()
         ("docs/programs.md", 5),
         ("docs/upstream.md", 5),
         ("docs/python.md", 7),
+        ("docs/options.md", 1),
         ("docs/tile-language.md", 1),
         ("docs/tutorial/first-kernel.md", 4),
         ("docs/tutorial/fast-gemm.md", 5),

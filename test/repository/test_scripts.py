@@ -26,9 +26,9 @@ PACKAGE = re.compile(r"\w+\.py: skipped: needs '[\w-]+': .+")
 
 SKIPPED = {
     "compare.py": ARGUMENTS, "replay.py": ARGUMENTS, "map.py": ARGUMENTS, "pictures.py": ARGUMENTS,
-    "triton_names.py": ARGUMENTS, "grammars.py": ARGUMENTS, "judge.py": PACKAGE, "lowering.py": PACKAGE,
-    "opencl_kernels.py": PACKAGE, "parse_verify_print.py": PACKAGE, "search_quality.py": PACKAGE,
-    "search_scaling.py": PACKAGE, "triton_kernels.py": PACKAGE,
+    "triton_names.py": ARGUMENTS, "options.py": ARGUMENTS, "grammars.py": ARGUMENTS, "judge.py": PACKAGE,
+    "lowering.py": PACKAGE, "opencl_kernels.py": PACKAGE, "parse_verify_print.py": PACKAGE,
+    "search_quality.py": PACKAGE, "search_scaling.py": PACKAGE, "triton_kernels.py": PACKAGE,
 }  # fmt: skip
 """The scripts that need more than the package or their defaults. Only these are run to their end."""
 

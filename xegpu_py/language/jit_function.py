@@ -21,6 +21,7 @@ import numpy as np
 from mlir import ir as mlir
 
 from xegpu_py import build
+from xegpu_py.argument_types import unknown_option
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Module, current, kernels
 from xegpu_py.language import eager
@@ -490,7 +491,7 @@ class Kernel:
         self._function, unspecialized = function, self._options.get("do_not_specialize") or ()
         for name in self._options:
             if name != "do_not_specialize" and name not in OPTIONS:
-                raise TypeError(f"jit() got an unexpected keyword argument '{name}'")
+                raise TypeError(f"jit() {unknown_option(name, (*OPTIONS, 'do_not_specialize'))}")
         self.versions: dict[tuple[Any, ...], TileKernel] = {}
         self._variants: dict[tuple[tuple[str, Any], ...], Kernel] = {}
         try:
@@ -526,6 +527,9 @@ class Kernel:
             bound = self._signature.bind(*arguments, **keywords)
         except TypeError as e:
             hint = "; 'jit' makes no methods: a kernel gets no object" if "self" in self._signature.parameters else ""
+            option = next((name for name in keywords if name in OPTIONS - {*self._signature.parameters}), None)
+            if option:
+                hint = f"; '{option}' is an option of 'jit': jit({option}=...) or with_options (docs/options.md)"
             raise TypeError(f"{self.__name__}(): {e}{hint}") from None
         bound.apply_defaults()
         values = {name: as_argument(value) for name, value in bound.arguments.items()}

@@ -12,7 +12,7 @@ import numpy as np
 from mlir import ir as mlir
 from msgspec import Struct, structs
 
-from xegpu_py.argument_types import Range, check_fields, checked
+from xegpu_py.argument_types import Range, check_fields, checked, unknown_option
 from xegpu_py.ir.diagnostics import Diagnostic, Position, Source
 from xegpu_py.numerics import integers
 from xegpu_py.numerics.dpas import MODELS, Model
@@ -67,7 +67,8 @@ class Options(Struct, frozen=True):
             `numerics.systolic.read_model` gives.
         dpas_denormals: whether dpas on pvc, pvcxt and dg2 keeps subnormal numbers of bf and tf32, "keep", or takes them
             for zeros, "flush" (docs/numerics.md). Kernels for other targets choose it in `%cr0`.
-        check: the checks, of `CHECKS`.
+        check: the checks: `memory`, accesses outside of allocations, is always on; `uninit`, reads of registers that
+            were never written; `races`, unordered accesses of one byte; `bounds`, 2D blocks beyond their surface.
         schedules: with the check `races`: in how many other orders of threads the interpreter runs the launch first;
             results that differ are an error.
         strict_grf: whether it is an error if the variables do not fit into the registers.
@@ -142,7 +143,7 @@ class Options(Struct, frozen=True):
         """
         for name in others:
             if name not in OPTIONS:
-                raise TypeError(f"got an unexpected keyword argument '{name}'")
+                raise TypeError(unknown_option(name, OPTIONS))
         checks = (check,) if isinstance(check, str) else tuple(check)
         return cls(check=checks, unaligned=tuple(sorted(unaligned or ())), **others)
 

@@ -239,8 +239,10 @@ def test_mistakes_in_configs_show_the_callers_line(make, message):
 def test_mistakes_of_kernels(engine):
     with pytest.raises((TypeError, xegpu_py.DiagnosticError), match="'scaled' cannot be launched in a kernel; a call"):
         launching.with_options(engine=engine)(LINE)
-    with pytest.raises(TypeError, match=r"jit\(\) got an unexpected keyword argument 'stages'"):
+    with pytest.raises(TypeError, match=r"jit\(\) got an unexpected keyword argument 'stages'\. The options are in "):
         xegpu_py.jit(far, engine=engine, stages=3)
+    with pytest.raises(TypeError, match=r"scaled\(\): .*'target'; 'target' is an option of 'jit': jit\(target="):
+        scaled[1](LINE, LINE, 1.0, N=64, target="bmg")
     if engine == "jit":
         x = np.zeros(80, np.float32)
         with pytest.raises(

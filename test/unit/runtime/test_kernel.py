@@ -263,6 +263,8 @@ def test_the_key_of_options_is_what_lowering_depends_on() -> None:
 def test_unknown_options() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'targt'"):
         Options.from_keywords(targt="bmg")
+    with pytest.raises(TypeError, match=r"did you mean 'target'\? The options are in docs/options.md$"):
+        Options.from_keywords(targt="bmg")
     # Calls choose the versions for strided arrays.
     with pytest.raises(TypeError, match="unexpected keyword argument 'strided'"):
         Options.from_keywords(strided=(0,))
