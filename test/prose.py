@@ -183,7 +183,7 @@ def in_source(path: Path) -> Iterator[Finding]:
         for token in tokenize.tokenize(file.readline):
             if token.type in TOKENS:
                 yield from words(token.string, token.start[0])
-            if path.relative_to(ROOT).as_posix().startswith(CLEAN):
+            if path.is_relative_to(ROOT) and path.relative_to(ROOT).as_posix().startswith(CLEAN):
                 yield from statements(token)
 
 

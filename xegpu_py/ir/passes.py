@@ -116,6 +116,8 @@ class Pipeline(Registered):
 _REGISTRY: dict[str, type[Registered]] = {}
 """The passes that are imported, by name and alias."""
 
+_PACKAGE = "xegpu_py.passes"
+
 _MODULES: dict[str, str] = {}
 """The modules that register passes, by the names of these, also of those that are not imported yet."""
 
@@ -152,9 +154,16 @@ def declare_passes(modules: Mapping[str, str]) -> None:
     _MODULES.update(modules)
 
 
+@cache
+def _declared() -> dict[str, str]:
+    """The modules of passes, with those of this project, whose package declares them."""
+    import_module(_PACKAGE)
+    return _MODULES
+
+
 def pass_names() -> list[str]:
     """The names and aliases of our passes and of those of extensions, sorted."""
-    return sorted({*_REGISTRY, *_MODULES, *plugin_passes()})
+    return sorted({*_REGISTRY, *_declared(), *plugin_passes()})
 
 
 def registered() -> dict[str, type[Registered]]:
@@ -169,7 +178,7 @@ def pass_named(name: str) -> type[Registered] | None:
     Passes of extensions are entry points of the group `xegpu_py.passes`, whose values are modules.
     """
     if name not in _REGISTRY:
-        module = _MODULES.get(name)
+        module = _declared().get(name)
         # MLIR's passes are asked for more often than those of extensions, whose metadata takes long to read.
         if module is None and not _is_upstream(name):
             module = plugin_passes().get(name)

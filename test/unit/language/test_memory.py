@@ -269,10 +269,12 @@ def test_where_refuses_other_pointers(kernel, message, engine):
 
 
 @xegpu_py.jit
-def steps_of_a_matrix(A, C, K, N, stride, first, TURNED: Constexpr, STORES: Constexpr, STEPS: Constexpr, B: Constexpr):
-    """Copy steps along the contiguous rows of a matrix, of which TURNED tiles have columns, from A to C or back."""
+def steps_of_a_matrix(
+    A, C, K, N, stride, first, TRANSPOSED: Constexpr, STORES: Constexpr, STEPS: Constexpr, B: Constexpr
+):
+    """Copy steps along the contiguous rows of a matrix, of which TRANSPOSED tiles have columns, from A to C or back."""
     k, n = xl.arange(0, B), xl.arange(0, B) + first
-    along, across = (k[:, None], n[None, :]) if TURNED else (k[None, :], n[:, None])
+    along, across = (k[:, None], n[None, :]) if TRANSPOSED else (k[None, :], n[:, None])
     pointers = A + along + across * stride
     out = C + xl.arange(0, B)[:, None] * B + xl.arange(0, B)[None, :]
     for step in range(STEPS):
@@ -285,19 +287,19 @@ def steps_of_a_matrix(A, C, K, N, stride, first, TURNED: Constexpr, STORES: Cons
         out += B * B
 
 
-def check_steps_of_a_matrix(dtype, K, N, stride, first, turned, stores, steps, block):
+def check_steps_of_a_matrix(dtype, K, N, stride, first, transposed, stores, steps, block):
     """The launch of this call, which gives what numpy gives."""
     a = (np.arange((N + first) * stride + steps * block) % 50).astype(dtype)
     out = (np.arange(steps * block * block) % 37).astype(dtype).reshape(steps, block, block)
-    parts, expected, changed = out.swapaxes(1, 2) if turned else out, out.copy(), a.copy()
-    wanted = expected.swapaxes(1, 2) if turned else expected
+    parts, expected, changed = out.swapaxes(1, 2) if transposed else out, out.copy(), a.copy()
+    wanted = expected.swapaxes(1, 2) if transposed else expected
     for step, n, k in np.ndindex(parts.shape):
         at, inside = (n + first) * stride + step * block + k, step * block + k < K and n + first < N
         if stores and inside:
             changed[at] = parts[step, n, k]
         elif not stores:
             wanted[step, n, k] = a[at] if inside else 0
-    how = {"TURNED": turned, "STORES": stores, "STEPS": steps, "B": block}
+    how = {"TRANSPOSED": transposed, "STORES": stores, "STEPS": steps, "B": block}
     steps_of_a_matrix.with_options(engine="both")[1](a, out.reshape(-1), K, N, stride, first, **how)
     np.testing.assert_array_equal(a, changed)
     np.testing.assert_array_equal(out, expected)
@@ -307,14 +309,14 @@ def check_steps_of_a_matrix(dtype, K, N, stride, first, turned, stores, steps, b
     "dtype, K, N, stride",
     [(F16, 16, 16, 64), (F16, 16, 16, 16), (F32, 8, 16, 64), (I8, 16, 16, 64), (F16, 64, 2, 65), (F16, 3, 16, 64)],
 )
-@pytest.mark.parametrize("turned", [False, True])
-def test_matrices_by_pointers_of_any_stride(dtype, K, N, stride, turned):
+@pytest.mark.parametrize("transposed", [False, True])
+def test_matrices_by_pointers_of_any_stride(dtype, K, N, stride, transposed):
     """Also with rows and strides that 2D block messages do not take."""
-    check_steps_of_a_matrix(dtype, K, N, stride, 0, turned, False, 2, 16)
+    check_steps_of_a_matrix(dtype, K, N, stride, 0, transposed, False, 2, 16)
 
 
 def test_columns_by_pointers_that_messages_address():
-    out, how = np.zeros(256, F16), {"TURNED": True, "STORES": False, "STEPS": 1, "B": 16}
+    out, how = np.zeros(256, F16), {"TRANSPOSED": True, "STORES": False, "STEPS": 1, "B": 16}
     for a, is_message in ((np.zeros(64 * 16, F16), True), (np.zeros(65 * 16, F16), False)):
         numbers = (64, 16, a.size // 16, 0)
         kernel = steps_of_a_matrix.compile(a, out, *numbers, **how)
