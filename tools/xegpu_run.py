@@ -163,7 +163,8 @@ def argument_parser() -> KernelParser:
         "--dpas-denormals",
         choices=DENORMALS,
         default="keep",
-        help="what dpas on pvc and dg2 does with subnormal numbers of bf, tf32: keep (the default), or flush (zeros)",
+        help="what dpas does with subnormal numbers where no source decides (bf and tf32 on pvc and dg2, f8 and e2m1): "
+        "keep (the default), or flush (zeros)",
     )
     add(
         "--profile",

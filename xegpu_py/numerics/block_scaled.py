@@ -7,6 +7,8 @@ Operands and layouts are those of vISA's `bdpas` in Intel Graphics Compiler.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 import numpy.typing as npt
 
@@ -15,6 +17,7 @@ from xegpu_py.numerics.dpas import (
     Model,
     accumulator,
     check_kinds,
+    flush_factors,
     multiply_stages,
     multiply_steps,
     numbers,
@@ -91,7 +94,7 @@ def bdpas(
     dst_type: str,
     src0_type: str,
     model: Model = "fma",
-    flushes: bool = False,
+    flushed: Collection[str] = (),
 ) -> Array:
     """Multiply block-scaled matrices that lie in registers, and add: 8 rows, 16 columns, systolic depth 8.
 
@@ -110,7 +113,8 @@ def bdpas(
         dst_type: f; or hf if the precision is hf; or bf if it is another one.
         src0_type: as `dst_type`.
         model: how sums are rounded.
-        flushes: whether subnormal numbers of bf are zeros of their sign, as factors, accumulators and results.
+        flushed: the formats whose subnormal numbers are zeros of their sign; see `dpas`. Elements are flushed before
+            they are scaled.
 
     Returns:
         The destination's bytes, 8 rows of 16 values of `dst_type`.
@@ -125,16 +129,15 @@ def bdpas(
     size3, size4 = scale_bytes(W, A)
     b, a = unpack_b(operand(src1, size1, "src1"), K, COLUMNS, W), unpack_a(operand(src2, size2, "src2"), ROWS, K, A)
     c = accumulator(acc, ROWS, COLUMNS, TYPES[src0_type])
-    if flushes:
-        a, b, c = (flush(x, BF) if x.dtype == BF.dtype else x for x in (a, b, c))
-    b, a = _wide(b, W), _wide(a, A)
+    c = flush(c, BF) if src0_type == "bf" and "bf" in flushed else c
+    b, a = (flush_factors(_wide(x, name), name) if name in flushed else _wide(x, name) for x, name in ((b, W), (a, A)))
     if src3 is not None:
         b = b * np.repeat(_scales(operand(src3, size3, "src3"), COLUMNS), BLOCK, axis=-2)[..., :K, :]
     if src4 is not None:
         rows = np.repeat(_scales(operand(src4, size4, "src4"), ROWS), BLOCK, axis=-2)[..., :K, :]
         a = a * np.swapaxes(rows, -1, -2)
     found = multiply_stages(a, b, c, DEPTH, TYPES[dst_type], model)
-    return result_bytes(flush(found, BF) if flushes and dst_type == "bf" else found)
+    return result_bytes(flush(found, BF) if dst_type == "bf" and "bf" in flushed else found)
 
 
 def multiply_scaled(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -53,7 +53,10 @@ FLOAT_TYPES = {
 """The types of result and accumulator by the precision of src1."""
 
 FLUSHED = ("bf", "tf32")
-"""The formats whose subnormal numbers may be zeros: see `dpas`."""
+"""The formats whose subnormal numbers are zeros to dpas without the bit of `%cr0` that keeps them."""
+
+NARROW = ("bf8", "hf8", "e2m1")
+"""The formats whose subnormal numbers are zeros without this bit by a choice only: sources disagree."""
 
 _MIXED = {"bf8", "hf8"}
 
@@ -93,7 +96,7 @@ def dpas(
     dst_type: str,
     src0_type: str,
     model: Model = "fma",
-    flushes: bool = False,
+    flushed: Collection[str] = (),
 ) -> Array:
     """Multiply and add matrices that lie in registers (DPAS.md, semantics).
 
@@ -120,7 +123,8 @@ def dpas(
         dst_type: d or ud for integers; df for df; otherwise f, or W's type if W is bf or hf.
         src0_type: as `dst_type`.
         model: how sums are rounded.
-        flushes: whether subnormal numbers of bf and tf32 are zeros of their sign, as factors, accumulators and results.
+        flushed: the formats, of `FLUSHED` and `NARROW`, whose subnormal numbers are zeros of their sign as factors, and
+            those of bf as accumulators and results too.
 
     Returns:
         The destination's bytes, `RC` rows of `exec_size` values of `dst_type`.
@@ -135,18 +139,18 @@ def dpas(
     b = numbers(unpack_b(operand(src1, size1, "src1"), K, exec_size, W), PRECISIONS[W])
     a = numbers(unpack_a(operand(src2, size2, "src2"), RC, K, A), PRECISIONS[A])
     c = accumulator(acc, RC, exec_size, TYPES[src0_type])
-    zeros = {*((*FLUSHED, "bf sums") if flushes else ()), *(model.flushed if isinstance(model, Systolic) else ())}
-    # Decoded factors are f, whose exponents bf and tf32 have.
-    a, b = (_flushed_factors(x, name) if name in zeros else x for x, name in ((a, A), (b, W)))
+    zeros = {*flushed, *(model.flushed if isinstance(model, Systolic) else ())}
+    zeros |= {"bf sums"} if "bf" in flushed else set()
+    a, b = (flush_factors(x, name) if name in zeros else x for x, name in ((a, A), (b, W)))
     c = flush(c, TYPES[src0_type]) if f"{src0_type} sums" in zeros else c
     found = multiply_stages(a, b, c, SD, TYPES[dst_type], model)
     return result_bytes(flush(found, BF) if dst_type == "bf" and "bf sums" in zeros else found)
 
 
-def _flushed_factors(factors: Array, name: str) -> Array:
-    if name == "hf":
-        return np.where(np.abs(factors) < np.float32(2.0**-14), np.copysign(np.float32(0), factors), factors)
-    return flush(factors, F)
+def flush_factors(factors: Array, name: str) -> Array:
+    """Factors of a precision, decoded to f32 or f64, with zeros of their signs in place of subnormal ones."""
+    least_normal = 2.0 ** (2 - (1 << (PRECISIONS[name].exponent - 1)))
+    return np.where(np.abs(factors) < least_normal, np.copysign(factors.dtype.type(0), factors), factors)
 
 
 def multiply(

@@ -43,8 +43,8 @@ class Systolic(Struct, frozen=True):
         rounding: to nearest "even" or toward "zero".
         guard: bits below the last place of a sum's greatest term that other terms keep when they are aligned with it;
             they lose what is below. None if they lose nothing.
-        flushed: the subnormal numbers that are zeros: of factors "bf", "tf32" and "hf"; of accumulators and results
-            "bf sums", and, with all sums in between, "f sums".
+        flushed: the subnormal numbers that are zeros: of factors "bf", "tf32", "hf", "bf8", "hf8" and "e2m1"; of
+            accumulators and results "bf sums", and, with all sums in between, "f sums".
         nan: the bits of a NaN of f that is a result.
     """
 

@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 from xegpu_py.argument_types import Range, check_fields, checked, unknown_option
 from xegpu_py.ir.diagnostics import Diagnostic, Position, Source
 from xegpu_py.numerics import integers
-from xegpu_py.numerics.dpas import MODELS, Model
+from xegpu_py.numerics.dpas import MODELS, NARROW, Model
 from xegpu_py.numerics.formats import ARRAYS, STORAGE, dtype_named, element_bits
 from xegpu_py.numerics.systolic import Systolic
 from xegpu_py.runtime.host_arrays import Window, packed_shape
@@ -65,8 +65,9 @@ class Options(Struct, frozen=True):
             again.
         model: how dpas rounds: "fma", "stage" or "exact" (docs/numerics.md), or a `numerics.Systolic`, such as
             `numerics.systolic.read_model` gives.
-        dpas_denormals: whether dpas on pvc, pvcxt and dg2 keeps subnormal numbers of bf and tf32, "keep", or takes them
-            for zeros, "flush" (docs/numerics.md). Kernels for other targets choose it in `%cr0`.
+        dpas_denormals: whether dpas keeps subnormal numbers, "keep", or takes them for zeros, "flush", where no source
+            decides (docs/numerics.md): those of bf and tf32 on pvc, pvcxt and dg2, and those of eight-bit floats and
+            e2m1 in assembly for cri that does not keep them. Kernels for other targets choose it in `%cr0`.
         check: the checks: `memory`, accesses outside of allocations, is always on; `uninit`, reads of registers that
             were never written; `races`, unordered accesses of one byte; `bounds`, 2D blocks beyond their surface.
         schedules: with the check `races`: in how many other orders of threads the interpreter runs the launch first;
@@ -111,7 +112,8 @@ class Options(Struct, frozen=True):
         if self.dpas_denormals not in DENORMALS:
             legal_values = ", ".join(DENORMALS)
             raise ValueError(f"'dpas_denormals' must be one of {legal_values}, but got {self.dpas_denormals!r}")
-        if self.dpas_denormals == "flush" and (gpu.systolic_denormals or self.engine == REFERENCE):
+        decided = gpu.systolic_denormals and not {*NARROW} & {*gpu.dpas_precisions}
+        if self.dpas_denormals == "flush" and (decided or self.engine == REFERENCE):
             where = f"kernels for target {self.target} choose it in %cr0"
             if self.engine == REFERENCE:
                 where = f"the engine '{REFERENCE}' keeps subnormal numbers"

@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from xegpu_py.numerics.dpas import FLUSHED
+from xegpu_py.numerics.dpas import FLUSHED, NARROW
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import flow_of
@@ -27,7 +27,7 @@ KEEPS = {"df": 1 << 6, "f": 1 << 7, "hf": 1 << 10}
 """The bits that keep the subnormal numbers of each format, without which these are zeros."""
 
 SYSTOLIC = 1 << 30
-"""The bit that keeps those of bf and tf32 in dpas, on targets that have it."""
+"""The bit that keeps those of bf, tf32 and narrower formats in dpas, on targets that have it."""
 
 _CONTROL = STATE["%cr0"]
 
@@ -86,7 +86,8 @@ def with_modes(program: Program, target: Target, systolic_flush: bool = False) -
     """The program, whose instructions say how they round, and which subnormal numbers are zeros to them.
 
     Args:
-        systolic_flush: whether dpas takes those of bf and tf32 for zeros on a target where `%cr0` does not say so.
+        systolic_flush: whether dpas takes subnormal numbers for zeros where no source decides: those of bf and tf32 on
+            a target without a bit in `%cr0`, and those of eight-bit floats and e2m1 where no bit keeps them.
 
     Raises:
         Unknown: if it writes something to `%cr0` that depends on numbers of the run, or on the path.
@@ -120,8 +121,11 @@ def with_modes(program: Program, target: Target, systolic_flush: bool = False) -
 
 def _modes(control: int, target: Target, systolic_flush: bool) -> _Modes:
     kept_denormals = {name for name, bit in KEEPS.items() if control & bit}
-    flushes = not control & SYSTOLIC if target.systolic_denormals else systolic_flush
-    return _Modes(ROUNDINGS[control >> _FIRST & 3], frozenset(KEEPS) - kept_denormals, FLUSHED if flushes else ())
+    systolic: tuple[str, ...] = ()
+    if not (target.systolic_denormals and control & SYSTOLIC):
+        systolic += FLUSHED if target.systolic_denormals or systolic_flush else ()
+        systolic += NARROW if systolic_flush else ()
+    return _Modes(ROUNDINGS[control >> _FIRST & 3], frozenset(KEEPS) - kept_denormals, systolic)
 
 
 def _with(inst: Instruction, modes: _Modes) -> Instruction:
@@ -138,7 +142,8 @@ def _flushed(inst: Instruction, modes: _Modes) -> tuple[str, ...]:
     """The formats whose subnormal numbers are zeros to an instruction, of those that it has."""
     spec = INSTRUCTIONS[inst.name]
     if spec.category == "dpas":
-        return tuple(name for name in modes.systolic if name in (inst["W"], inst["A"], inst["dst"].var.type))
+        accumulators = [inst[slot].var.type for slot in ("dst", "src0") if inst[slot].var]
+        return tuple(name for name in modes.systolic if name in (inst["W"], inst["A"], *accumulators))
     if not modes.flushed or not spec.is_arithmetic or spec.on_bits:
         return ()
     dst = inst.values.get("dst")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from xegpu_py import Kernel
 from xegpu_py.extensions.hardware_check import Engine, products
 from xegpu_py.ir.diagnostics import Source
-from xegpu_py.numerics.dpas import dpas, pack_a, pack_b, unpack_c
+from xegpu_py.numerics.dpas import NARROW, dpas, pack_a, pack_b, unpack_c
 from xegpu_py.numerics.formats import BF
 from xegpu_py.numerics.systolic import Systolic
 from xegpu_py.runtime.executable import Options
@@ -139,13 +140,13 @@ def test_products_of_bf() -> None:
     b, c = np.eye(16, dtype=BF.dtype), np.full((8, 16), 3, np.float32) * LEAST
     types = {"W": "bf", "A": "bf", "SD": 8, "RC": 8, "exec_size": 16}
     operands = pack_b(b, "bf"), pack_a(a, "bf")
-    f = dpas(c.view(np.uint8).ravel(), *operands, **types, dst_type="f", src0_type="f", flushes=True)
+    f = dpas(c.view(np.uint8).ravel(), *operands, **types, dst_type="f", src0_type="f", flushed=("bf",))
     wide = a.astype(np.float32)
     flushed = np.where(np.abs(wide) < normal, 0, wide)
     assert (flushed != wide).any() and (flushed != 0).any()
     np.testing.assert_array_equal(unpack_c(f, 8, 16, "f"), flushed + c)
     c = np.full((8, 16), -normal, np.float32).astype(BF.dtype)
-    bf = dpas(c.view(np.uint8).ravel(), *operands, **types, dst_type="bf", src0_type="bf", flushes=True)
+    bf = dpas(c.view(np.uint8).ravel(), *operands, **types, dst_type="bf", src0_type="bf", flushed=("bf",))
     total = (flushed - normal).astype(BF.dtype).astype(np.float32)
     wanted = np.where(np.abs(total) < normal, 0, total)
     np.testing.assert_array_equal(unpack_c(bf, 8, 16, "bf").astype(np.float32), wanted)
@@ -160,7 +161,30 @@ def test_products_on_gpus_without_a_bit(choice: str) -> None:
             model = Systolic(flushed=("bf", "bf sums", "tf32") if choice == "flush" else ())
             found = Engine("pvcxt", engine="both", dpas_denormals=choice).run(product.check(gpu))
             np.testing.assert_array_equal(found.astype(np.float32), product.result(model).astype(np.float32))
+
+
+def test_what_the_option_refuses() -> None:
     with pytest.raises(ValueError, match="kernels for target bmg choose it"):
         Options.from_keywords(target="bmg", dpas_denormals="flush")
     with pytest.raises(ValueError, match="must be one of keep, flush"):
         Options.from_keywords(target="pvc", dpas_denormals="zero")
+
+
+@pytest.mark.parametrize("choice", ["keep", "flush"])
+@pytest.mark.parametrize("name", ["cri", "any"])
+@pytest.mark.parametrize("bit", [0, SYSTOLIC])
+def test_products_of_narrow_floats(name: str, choice: str, bit: int) -> None:
+    """No source decides without the bit; with it, cri keeps all, and `any` has no bit."""
+    gpu = target(name)
+    first = f"{keep_subnormals(gpu)['src1'].bits:#x}:ud"
+    for product in products(gpu):
+        if product.what not in ("flushed bf8", "flushed hf8", "flushed e2m1"):
+            continue
+        check = product.check(gpu)
+        assert check.text.count(first) == 1
+        check = structs.replace(check, text=check.text.replace(first, f"{sum(KEEPS.values()) | bit:#x}:ud"))
+        zeros = choice == "flush" and not (bit and name == "cri")
+        wanted = product.result(Systolic(flushed=NARROW if zeros else ()))
+        assert (wanted != product.result(Systolic(flushed=() if zeros else NARROW))).any()
+        found = Engine(name, engine="both", dpas_denormals=choice).run(check)
+        np.testing.assert_array_equal(found.view(np.uint32), wanted.view(np.uint32))

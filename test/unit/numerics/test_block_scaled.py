@@ -15,7 +15,7 @@ from xegpu_py.numerics import bdpas, dpas, multiply_scaled, pack_a, pack_b, pack
 from xegpu_py.numerics.formats import PRECISIONS, TYPES
 
 from .exact import FORMATS, nearest, value
-from .test_dpas import field, operands, product, rounded, width
+from .test_dpas import FLUSHED, field, kept, operands, product, rounded, width
 
 PAIRS = [("bf", "bf"), ("hf", "hf"), ("e2m1", "e2m1"), *((w, a) for w in ("bf8", "hf8") for a in ("bf8", "hf8"))]
 DEPTHS = {"bf": 16, "hf": 16, "bf8": 32, "hf8": 32, "e2m1": 64}
@@ -39,9 +39,12 @@ CHECKED = (0, 5)
 """Rows that are computed in rationals."""
 
 
-def expected(W, A, acc, src1, src2, src3, src4, dst_type, src0_type, model) -> list[int]:
+def expected(W, A, acc, src1, src2, src3, src4, dst_type, src0_type, model, flushed=()) -> list[int]:
     size = width(src0_type)
-    sums = [[value(field(acc, i, size), src0_type) if acc is not None else Fraction(0)] for i in range(128)]
+    sums = [
+        [value(kept(field(acc, i, size), src0_type, flushed), src0_type) if acc is not None else Fraction(0)]
+        for i in range(128)
+    ]
     ops = DEPTHS[W] // 8
     for r, i, d, pairs in operands(W, A, 8, 8, 16, src1, src2):
         if r not in CHECKED:
@@ -49,8 +52,8 @@ def expected(W, A, acc, src1, src2, src3, src4, dst_type, src0_type, model) -> l
         terms = sums[r * 16 + i]
         for j, (a, b) in enumerate(pairs):
             block = (d * ops + j) // 32
-            x = scaled(value(a, A), None if src4 is None else src4[32 * block + r])
-            y = scaled(value(b, W), None if src3 is None else src3[32 * block + i])
+            x = scaled(value(kept(a, A, flushed), A), None if src4 is None else src4[32 * block + r])
+            y = scaled(value(kept(b, W, flushed), W), None if src3 is None else src3[32 * block + i])
             terms.append(product(x, y))
             if model == "fma":
                 terms[:] = [value(rounded(terms, "f"), "f")]
@@ -59,19 +62,21 @@ def expected(W, A, acc, src1, src2, src3, src4, dst_type, src0_type, model) -> l
     out = []
     for terms in (sums[r * 16 + i] for r in CHECKED for i in range(16)):
         bits = rounded(terms, "f")
-        out.append(bits if dst_type == "f" else rounded([value(bits, "f")], dst_type))
+        bits = bits if dst_type == "f" else rounded([value(bits, "f")], dst_type)
+        out.append(kept(bits, dst_type, flushed))
     return out
 
 
-def check(W, A, acc, src1, src2, src3, src4, dst_type, src0_type, model) -> None:
+def check(W, A, acc, src1, src2, src3, src4, dst_type, src0_type, model, flushed=()) -> None:
     def array(data):
         return None if data is None else np.frombuffer(data, np.uint8)
 
-    found = bdpas(
-        *map(array, (acc, src1, src2, src3, src4)), W=W, A=A, dst_type=dst_type, src0_type=src0_type, model=model
-    )
+    types = {"W": W, "A": A, "dst_type": dst_type, "src0_type": src0_type, "model": model}
+    found = bdpas(*map(array, (acc, src1, src2, src3, src4)), **types, flushed=flushed)
     patterns = found.view(f"u{TYPES[dst_type].bytes}").reshape(8, 16)[list(CHECKED)]
-    assert patterns.ravel().tolist() == expected(W, A, acc, src1, src2, src3, src4, dst_type, src0_type, model)
+    assert patterns.ravel().tolist() == expected(
+        acc=acc, src1=src1, src2=src2, src3=src3, src4=src4, **types, flushed=flushed
+    )
 
 
 @settings(max_examples=examples(60))
@@ -103,7 +108,8 @@ def test_bits(data):
     K = DEPTHS[W]
     acc = None if data.draw(st.booleans()) else numbers(src0_type, 128)
     src1, src2 = numbers(W, 16 * K), numbers(A, 8 * K)
-    check(W, A, acc, src1, src2, scales(48), scales(40), dst_type, src0_type, data.draw(st.sampled_from(MODELS)))
+    model, flushed = data.draw(st.sampled_from(MODELS)), data.draw(st.lists(st.sampled_from(FLUSHED), unique=True))
+    check(W, A, acc, src1, src2, scales(48), scales(40), dst_type, src0_type, model, flushed)
 
 
 @pytest.mark.each_value

@@ -96,21 +96,34 @@ def _positive(x: Fraction | float) -> bool:
     return x > 0 or (x == 0 and isinstance(x, Fraction))
 
 
-def expected_floats(W, A, SD, RC, N, acc, src1, src2, dst_type, src0_type, model) -> list[int]:
+def kept(bits: int, name: str, flushed: list[str]) -> int:
+    """A pattern; that of a zero of its sign if it is subnormal and its format is flushed."""
+    exponent_bits, mantissa_bits, _ = FORMATS[name]
+    if name not in flushed or bits >> mantissa_bits & ((1 << exponent_bits) - 1):
+        return bits
+    return bits >> (exponent_bits + mantissa_bits) << (exponent_bits + mantissa_bits)
+
+
+def expected_floats(W, A, SD, RC, N, acc, src1, src2, dst_type, src0_type, model, flushed=()) -> list[int]:
     wide = "df" if W == "df" else "f"
     mask = 0xFFFFE000 if W == "tf32" else -1
     form = "f" if W == "tf32" else W
     form_a = "f" if A == "tf32" else A
     size = width(src0_type)
     start = [
-        value(field(acc[i * size // 8 :][: size // 8], 0, size), src0_type) if acc is not None else Fraction(0)
+        value(kept(field(acc[i * size // 8 :][: size // 8], 0, size), src0_type, flushed), src0_type)
+        if acc is not None
+        else Fraction(0)
         for i in range(RC * N)
     ]
     sums = [[v] for v in start]
     for r, i, _, pairs in operands(W, A, SD, RC, N, src1, src2):
         terms = sums[r * N + i]
         for a, b in pairs:
-            terms.append(product(value(a & mask, form_a), value(b & mask, form)))
+            # tf32 has the exponents of f.
+            a = kept(a & mask, form_a, ["f"] if A == "tf32" and A in flushed else flushed)
+            b = kept(b & mask, form, ["f"] if W == "tf32" and W in flushed else flushed)
+            terms.append(product(value(a, form_a), value(b, form)))
             if model == "fma":
                 terms[:] = [value(rounded(terms, wide), wide)]
         if model == "stage":
@@ -121,7 +134,7 @@ def expected_floats(W, A, SD, RC, N, acc, src1, src2, dst_type, src0_type, model
         if dst_type != wide:
             found = value(bits, wide)
             bits = rounded([found], dst_type)
-        out.append(bits)
+        out.append(kept(bits, dst_type, flushed))
     return out
 
 
@@ -154,6 +167,8 @@ def patterns(rng: np.random.Generator, name: str, count: int, style: str) -> byt
     form = {"tf32": "f"}.get(name, name)
     if form not in FORMATS:
         return rng.integers(0, 256, count * bits // 8 + 1, np.uint8).tobytes()
+    if bits < 8:
+        return rng.integers(0, 256, count * bits // 8, np.uint8).tobytes()
     any_bits = rng.integers(0, 1 << bits, count, np.uint64) if bits < 64 else rng.integers(0, 1 << 64, count, np.uint64)
     exponent_bits, mantissa_bits, _ = FORMATS[form]
     bias = (1 << (exponent_bits - 1)) - 1
@@ -198,7 +213,9 @@ def test_integers(W, A, SD, RC, N, seed, types, null) -> None:
 
 
 FLOATS = [("bf", "bf"), ("hf", "hf"), ("tf32", "tf32"), ("bf8", "bf8"), ("bf8", "hf8"), ("hf8", "bf8"), ("hf8", "hf8")]
-TYPES = {"bf": ["f", "bf"], "hf": ["f", "hf"], "df": ["df"]}
+FLOATS += [("e2m1", "e2m1")]
+TYPES = {"bf": ["f", "bf"], "hf": ["f", "hf"], "e2m1": ["f", "bf"], "df": ["df"]}
+FLUSHED = ("bf", "tf32", "bf8", "hf8", "e2m1")
 
 
 @settings(max_examples=examples(120))
@@ -220,11 +237,12 @@ def test_floats(pair, SD, RC, style, model, seed, data) -> None:
     src1 = patterns(rng, W, k * N, style)
     src2 = patterns(rng, A, RC * k, style)
     acc = data.draw(st.sampled_from([None, patterns(rng, src0_type, RC * N, style)]))
+    flushed = data.draw(st.lists(st.sampled_from(FLUSHED), unique=True))
     found = dpas(
         None if acc is None else array(acc), array(src1), array(src2),
-        W=W, A=A, SD=SD, RC=RC, exec_size=N, dst_type=dst_type, src0_type=src0_type, model=model,
+        W=W, A=A, SD=SD, RC=RC, exec_size=N, dst_type=dst_type, src0_type=src0_type, model=model, flushed=flushed,
     )  # fmt: skip
-    expected = expected_floats(W, A, SD, RC, N, acc, src1, src2, dst_type, src0_type, model)
+    expected = expected_floats(W, A, SD, RC, N, acc, src1, src2, dst_type, src0_type, model, flushed)
     assert [hex(v) for v in found.view(f"u{width(dst_type) // 8}")] == [hex(v) for v in expected]
 
 

@@ -13,7 +13,6 @@ from xegpu_py.engines.jit.ir_text import (
     Code,
     Value,
     bits_of,
-    flushed,
     lanes_of,
     narrow,
     odd_sum,
@@ -53,7 +52,7 @@ class Shape(Struct, frozen=True):
         terms: products that are added exactly before the sum is rounded.
         tiles: whether one instruction of the host multiplies whole matrices (AMX).
         any_nan: whether NaNs of the result may have any bits; see `free_nans`.
-        flushes: whether subnormal elements of the matrices are zeros.
+        flushed: the formats whose subnormal elements are zeros.
     """
 
     W: str
@@ -68,7 +67,7 @@ class Shape(Struct, frozen=True):
     terms: int = 1
     tiles: bool = False
     any_nan: bool = False
-    flushes: bool = False
+    flushed: tuple[str, ...] = ()
 
     @property
     def steps(self) -> int:
@@ -147,11 +146,10 @@ class Extent:
         self._code = code
         self._extremes: dict[int, tuple[Value, Value]] = {}
 
-    def note(self, numbers: Value, shape: Shape) -> Value:
-        """Update the range with elements. Returns the elements in the type in which they are multiplied."""
-        if shape.flushes:
-            bits = flushed(self._code, self._code.cast("bitcast", numbers, "i32"), F)
-            numbers = self._code.cast("bitcast", bits, "f32")
+    def note(self, numbers: Value, shape: Shape, fmt: Format) -> Value:
+        """Update the range with elements of a format. Returns the elements in the type in which they are multiplied."""
+        if fmt.name in shape.flushed:
+            numbers = _flushed(self._code, numbers, fmt)
         if shape.terms == 1:
             return numbers
         code = self._code
@@ -177,6 +175,15 @@ class Extent:
             )
         for i, extreme in enumerate(extremes):
             code.store(code.lshr(extreme, 23), code.at(pointer, 4 * i), 4)
+
+
+def _flushed(code: Code, numbers: Value, fmt: Format) -> Value:
+    """Elements of a format, as f32, with zeros of their signs in place of subnormal ones."""
+    bits = code.cast("bitcast", numbers, "i32")
+    # As a pattern of f, the least normal number of the format.
+    exponent = 127 + 2 - (1 << (fmt.exponent - 1))
+    subnormal = code.icmp("ult", code.mask(bits, 0x7FFFFFFF), exponent << F.mantissa)
+    return code.cast("bitcast", code.select(subnormal, code.mask(bits, 0x80000000), bits), "f32")
 
 
 def _fields(code: Code, dwords: Value, fmt: Format) -> list[Value]:
@@ -209,7 +216,7 @@ def widen_a(name: str, shape: Shape, count: int, host: Host) -> str:
                 numbers = code.shuffle(numbers, numbers, list(range(lanes)))
         if shape.dot == 2:
             numbers = code.resize(numbers, 16, False)
-        code.store(extent.note(numbers, shape), code.at(to, element_count * shape.size))
+        code.store(extent.note(numbers, shape, fmt), code.at(to, element_count * shape.size))
         element_count += lanes
     extent.store(code.at(to, count * shape.size))
     code.ret()
@@ -237,7 +244,7 @@ def widen_b(name: str, shape: Shape, host: Host) -> str:
         if shape.dot == 2:
             rows = words_of(code, rows)
         for i, row in enumerate(rows):
-            code.store(extent.note(row, shape), code.at(to, (first_k // shape.dot + i) * shape.b_row))
+            code.store(extent.note(row, shape, fmt), code.at(to, (first_k // shape.dot + i) * shape.b_row))
     extent.store(code.at(to, shape.steps * shape.b_row))
     code.ret()
     return code.text()

@@ -254,7 +254,7 @@ def _raw_reader(inst: Instruction, name: str, layout: Layout) -> Read | None:
 def dpas(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Multiply and add matrices (DPAS.md)."""
     sizes = {"SD": inst["SD"], "RC": inst["RC"], "exec_size": inst.exec_size}
-    multiply = partial(numerics.dpas, **sizes, model=model, flushes=bool(inst.flushed))
+    multiply = partial(numerics.dpas, **sizes, model=model, flushed=inst.flushed)
     return _product(inst, layout, ("src0", "src1", "src2"), multiply)
 
 
@@ -265,7 +265,7 @@ def bdpas(inst: Instruction, layout: Layout, model: Model) -> Step:
         inst,
         layout,
         ("src0", "src1", "src2", "src3", "src4"),
-        partial(numerics.bdpas, model=model, flushes=bool(inst.flushed)),
+        partial(numerics.bdpas, model=model, flushed=inst.flushed),
     )
 
 

@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct, field, structs
 
-from xegpu_py.numerics.dpas import Model, dpas, ops_per_channel, pack_a, pack_b
+from xegpu_py.numerics.dpas import NARROW, Model, dpas, ops_per_channel, pack_a, pack_b
 from xegpu_py.numerics.formats import PRECISIONS, TYPES, Array, Format, bits_of
 from xegpu_py.numerics.systolic import CANDIDATES, Systolic
 from xegpu_py.runtime.kernel import Kernel
@@ -373,7 +373,7 @@ def products(target: Target) -> list[Product]:
     rng = np.random.default_rng(31)
     names = [n for n in ("bf", "hf", "tf32") if n in target.dpas_precisions]
     found = [_sums(name, rng) for name in names for _ in range(2)]
-    found += [_flushed(name, name) for name in names]
+    found += [_flushed(name, name) for name in (*names, *NARROW) if name in target.dpas_precisions]
     found.append(_flushed("bf", "f sums"))
     if target.dpas_half_accumulators:
         found.append(_flushed("bf", "bf sums"))
@@ -410,8 +410,8 @@ def _flushed(precision: str, name: str) -> Product:
         c = halves
     else:
         a[:, :LANES] = halves[:, :depth]
-    # Products are normal numbers of f, so that only factors can be zeros.
-    b = np.eye(depth, LANES) * 2.0**12
+    # Products are normal numbers of f, so that only factors can be zeros. Narrow formats do not have 2^12.
+    b = np.eye(depth, LANES) * (2.0**12 if fmt.exponent == TYPES["f"].exponent else 1.0)
     matrices = _matrix(a, precision), _matrix(b, precision), c.astype(TYPES[kind].dtype)
     return Product(f"flushed {name}", precision, kind, *matrices)
 

@@ -114,7 +114,7 @@ def shape_of(emitter: Emitter, inst: Instruction) -> Shape:
         terms,
         bytes_ and host.multiplies_tiles,
         terms == 1 and emitter.any_nan(inst["dst"]),
-        bool(inst.flushed),
+        inst.flushed,
     )
 
 
@@ -383,7 +383,7 @@ class _Scratch:
             self.emitter.helper(f"move_a_{size}", lambda: move_a(f"move_a_{size}", size, self.emitter.host))
             return self.operand(f"move_a_{size}", operand_ref, size)
         count = shape.rows * shape.depth
-        name = f"widen_a_{shape.A}{'_flushed' * shape.flushes}_{shape.work}x{shape.dot}_{count}"
+        name = f"widen_a_{shape.A}{'_flushed' * (shape.A in shape.flushed)}_{shape.work}x{shape.dot}_{count}"
         self.emitter.helper(name, lambda: widen_a(name, shape, count, self.emitter.host))
         return self.operand(name, operand_ref, count * shape.size + Extent.BYTES)
 
@@ -399,7 +399,7 @@ class _Scratch:
             return self.emitter.code.at(*operand_ref[1])
         if shape.dot == 4:
             return self.emitter.code.at(self.emitter.thread, operand_ref[0])
-        layout_name = f"{shape.W}{'_flushed' * shape.flushes}_{shape.work}x{shape.dot}"
+        layout_name = f"{shape.W}{'_flushed' * (shape.W in shape.flushed)}_{shape.work}x{shape.dot}"
         name = f"widen_b_{layout_name}_{shape.depth}_{shape.columns}"
         self.emitter.helper(name, lambda: widen_b(name, shape, self.emitter.host))
         return self.operand(name, operand_ref, shape.steps * shape.b_row + Extent.BYTES)
