@@ -18,6 +18,7 @@ README = (ROOT / "README.md").read_text()
         ("docs/upstream.md", 5),
         ("docs/python.md", 7),
         ("docs/options.md", 1),
+        ("docs/faq.md", 4),
         ("docs/tile-language.md", 1),
         ("docs/tutorial/first-kernel.md", 4),
         ("docs/tutorial/fast-gemm.md", 5),
