@@ -164,6 +164,8 @@ def test_products_on_gpus_without_a_bit(choice: str) -> None:
 
 
 def test_what_the_option_refuses() -> None:
+    with pytest.raises(ValueError, match="the engine 'reference' keeps subnormal numbers"):
+        Options.from_keywords(engine="reference", target="any", dpas_denormals="flush")
     with pytest.raises(ValueError, match="kernels for target bmg choose it"):
         Options.from_keywords(target="bmg", dpas_denormals="flush")
     with pytest.raises(ValueError, match="must be one of keep, flush"):
@@ -173,8 +175,9 @@ def test_what_the_option_refuses() -> None:
 @pytest.mark.parametrize("choice", ["keep", "flush"])
 @pytest.mark.parametrize("name", ["cri", "any"])
 @pytest.mark.parametrize("bit", [0, SYSTOLIC])
-def test_products_of_narrow_floats(name: str, choice: str, bit: int) -> None:
-    """No source decides without the bit; with it, cri keeps all, and `any` has no bit."""
+@pytest.mark.parametrize("scaled", [False, True])
+def test_products_of_narrow_floats(name: str, choice: str, bit: int, scaled: bool) -> None:
+    """No source decides without the bit; with it, cri keeps all, and `any` has no bit. Without scales bdpas is dpas."""
     gpu = target(name)
     first = f"{keep_subnormals(gpu)['src1'].bits:#x}:ud"
     for product in products(gpu):
@@ -182,7 +185,11 @@ def test_products_of_narrow_floats(name: str, choice: str, bit: int) -> None:
             continue
         check = product.check(gpu)
         assert check.text.count(first) == 1
-        check = structs.replace(check, text=check.text.replace(first, f"{sum(KEEPS.values()) | bit:#x}:ud"))
+        text = check.text.replace(first, f"{sum(KEEPS.values()) | bit:#x}:ud")
+        if scaled:
+            text = text.replace("    dpas.", "    bdpas.").replace("B.0 A(0,0)", "B.0 A.0 %null(0,0) %null(0,0)")
+        check = structs.replace(check, text=text)
+        assert ("bdpas" in text) == scaled
         zeros = choice == "flush" and not (bit and name == "cri")
         wanted = product.result(Systolic(flushed=NARROW if zeros else ()))
         assert (wanted != product.result(Systolic(flushed=() if zeros else NARROW))).any()
