@@ -378,7 +378,10 @@ def run(argv: Sequence[str]) -> int:
             done = job.launch()
         seconds = time.perf_counter() - start
     if kernel and done and sys.stderr.isatty():
-        print(summary(kernel.program, done, kernel.engine, seconds), file=sys.stderr)
+        # The last name of an array is that of the kernel's text, if this has one.
+        arrays = [name for name, value in given.items() if isinstance(value, np.ndarray)]
+        hint = "" if args.shown or args.outputs or not arrays else f"; --print {arrays[-1]} prints an array"
+        print(f"{summary(kernel.program, done, kernel.engine, seconds)}{hint}", file=sys.stderr)
     for name in args.shown:
         print(f"{name} =\n{given[name]}")
     if args.stats and kernel and done:

@@ -104,6 +104,8 @@ def test_run_ends_with_a_summary_at_a_terminal():
     out = at_a_terminal(*command)
     assert "gemm: 4 hardware threads in " in out
     assert " s on the jit engine, " in out and "GFLOP/s in dpas" in out
+    assert "; --print C prints an array" in out
+    assert "prints an array" not in at_a_terminal(*command, "--print", "C")
     ran = subprocess.run(command, cwd=ROOT / "examples", capture_output=True, text=True, check=True)
     assert ran.stdout + ran.stderr == ""
 
@@ -163,6 +165,8 @@ def test_text_is_utf8_in_every_locale():
 
 def test_a_cache_that_cannot_be_written_is_a_warning():
     kernel = "../test/tools/xegpu-run/Inputs/add.visaasm"
-    status, error = in_shell(f"xegpu-run {kernel} zeros:f32:16 zeros:f32:16 i32:16", XEGPU_PY_CACHE="/dev/null")
+    status, error = in_shell(
+        f"xegpu-run {kernel} zeros:f32:16 zeros:f32:16 i32:16 --grid 1", XEGPU_PY_CACHE="/dev/null"
+    )
     assert (status, error.count("\n")) == (0, 1)
     assert error.startswith("warning: cannot write to the cache in '/dev/null': File exists; compiled kernels are not")
