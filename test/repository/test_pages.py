@@ -16,7 +16,7 @@ README = (ROOT / "README.md").read_text()
         ("docs/command-line.md", 7),
         ("docs/programs.md", 5),
         ("docs/upstream.md", 5),
-        ("docs/python.md", 7),
+        ("docs/python.md", 8),
         ("docs/options.md", 1),
         ("docs/faq.md", 4),
         ("docs/tile-language.md", 1),

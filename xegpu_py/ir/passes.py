@@ -184,11 +184,18 @@ def pass_named(name: str) -> type[Registered] | None:
             module = plugin_passes().get(name)
         if module is None:
             return None
-        with collector_paused():
-            import_module(module)
+        try:
+            with collector_paused():
+                import_module(module)
+        except Exception as e:
+            # A module of this project that cannot be imported is a bug, whose traceback is wanted.
+            if name not in plugin_passes():
+                raise
+            problem = f"pass '{name}': {type(e).__name__}: {e}"
+            raise DiagnosticError([Diagnostic("error", problem, Position(module))]) from None
         if name not in _REGISTRY:
-            message = f"the module registers no pass '{name}', for which an entry point of a distribution names it"
-            raise DiagnosticError([Diagnostic("error", message, Position(module))])
+            problem = f"the module registers no pass '{name}', for which an entry point of a distribution names it"
+            raise DiagnosticError([Diagnostic("error", problem, Position(module))])
     return _REGISTRY[name]
 
 

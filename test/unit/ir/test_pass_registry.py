@@ -1,6 +1,10 @@
 """Passes that are registered again under one name, as in a notebook."""
 
+import os
+import subprocess
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from mlir import ir
@@ -54,3 +58,45 @@ def test_an_entry_point_whose_module_registers_no_such_pass(monkeypatch) -> None
     monkeypatch.setattr(passes, "plugin_passes", lambda: {"test-absent": "json"})
     with pytest.raises(xegpu_py.DiagnosticError, match="^json: error: the module registers no pass 'test-absent'"):
         passes.pass_named("test-absent")
+
+
+PLUGIN = """
+import dataclasses, xegpu_py
+
+@xegpu_py.register_pass("test-rename")
+@dataclasses.dataclass
+class Rename(xegpu_py.Pass):
+    to: str = "renamed"
+
+    def run(self, op):
+        from mlir import ir
+        op.regions[0].blocks[0].operations[0].attributes["sym_name"] = ir.StringAttr.get(self.to)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "shown"),
+    [
+        (PLUGIN, 0, "func.func @other()"),
+        (
+            PLUGIN + "\nimport no_such_package",
+            1,
+            "rename_plugin: error: pass 'test-rename': ModuleNotFoundError: No module named",
+        ),
+    ],
+)
+def test_another_distribution_adds_a_pass_by_an_entry_point(tmp_path, text, status, shown) -> None:
+    (tmp_path / "rename_plugin.py").write_text(text)
+    metadata = tmp_path / "rename_plugin-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: rename-plugin\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[xegpu_py.passes]\ntest-rename = rename_plugin\n")
+    ran = subprocess.run(
+        [Path(sys.executable).with_name("xegpu-opt"), "--test-rename=to=other"],
+        input="func.func @f() { return }",
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert (ran.returncode, "Traceback" in ran.stderr) == (status, False), ran.stderr
+    assert shown in ran.stdout + ran.stderr
