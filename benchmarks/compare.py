@@ -27,6 +27,7 @@ TIMES = (
     ["lowering.py", "--json=5000"],
     ["lowering.py", "--json=50000"],
     ["first_kernel.py"],
+    ["start.py"],
 )
 MAPPED = ("dialects", "passes", "tools")
 """Folders that are packages of `xegpu_py` once it is installed."""
@@ -44,12 +45,19 @@ def installed(checkout: Path, folder: Path) -> Path:
 
 
 def run(folder: Path, arguments: list[str]) -> dict[str, Any]:
-    """What a script of this folder prints with a checkout."""
+    """Return what a script of this folder prints with a checkout; nothing if the checkout is too old for it."""
     # The threads of numpy's BLAS wait actively for 0.1 s when numpy is imported.
     env = {**os.environ, "PYTHONPATH": str(folder), "XEGPU_PY_CACHE": "off", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, str(HERE / arguments[0]), *arguments[1:]]
-    found: dict[str, Any] = json.loads(subprocess.run(command, env=env, check=True, capture_output=True).stdout)
-    return found
+    # From a folder without packages, which would come before the checkout.
+    done = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        print(
+            f"{arguments[0]} does not run with {folder.name}: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr
+        )
+        return {}
+    figures: dict[str, Any] = json.loads(done.stdout)
+    return figures
 
 
 def times(before: Path, after: Path, rounds: int) -> None:
@@ -62,10 +70,11 @@ def times(before: Path, after: Path, rounds: int) -> None:
                     best[side][name] = min(taken, best[side].get(name, taken))
     kernels = [run(folder, ["kernel_sizes.py", "--seconds"]) for folder in (before, after)]
     both = kernels[0].keys() & kernels[1].keys()
-    for side, found in enumerate(kernels):
-        best[side][f"{len(both)} kernels"] = sum(found[name] for name in both)
-    for name, old in best[0].items():
-        new = best[1][name]
+    if both:
+        for side, seconds in enumerate(kernels):
+            best[side][f"{len(both)} kernels"] = sum(seconds[name] for name in both)
+    for name in [name for name in best[0] if name in best[1]]:
+        old, new = best[0][name], best[1][name]
         print(f"{name:40}{old:12.3f}{new:12.3f}   ratio {new / old:.3f}")
 
 
