@@ -167,7 +167,6 @@ def read() -> tuple[dict[str, int], dict[str, tuple[float, Any]]]:
         return numbers, {name: (seconds, np.frombuffer(data, np.uint32)) for name, seconds, data in tests}
 
 
-if os.environ.get(RUN) and not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-    # This module is imported before the package.
-    assert "xegpu_py" not in sys.modules
+# Tests import this module before the package. Processes that they start may import it later, and record nothing.
+if os.environ.get(RUN) and "xegpu_py" not in sys.modules:
     sys.meta_path.insert(0, _Finder())

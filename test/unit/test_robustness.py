@@ -417,7 +417,7 @@ sys.exit("the module was not imported")
 """
 
 
-@pytest.mark.parametrize("module", ["xegpu_py.passes", "numpy", "mlir._mlir_libs._mlir", "xegpu_py.tools.driver"])
+@pytest.mark.parametrize("module", ["xegpu_py.ir.passes", "numpy", "mlir._mlir_libs._mlir", "xegpu_py.tools.driver"])
 def test_interrupts_in_imports_end_tools_without_text(module: str) -> None:
     done = subprocess.run([sys.executable, "-c", INTERRUPTED_IMPORT, module], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
