@@ -143,7 +143,7 @@ def test_pages_in_a_browser(site, browser, tmp_path, request):
 @pytest.mark.needs("chromium")
 def test_search_finds_entries(site, browser):
     """The first section that is found is the entry of the op or function, not a use of it."""
-    entries = {"load_nd": "xegpu.load_nd", "xegpu.load_nd": "xegpu.load_nd", "autotune": "xegpu_py.language.Autotuner"}
+    entries = {"load_nd": "xegpu.load_nd", "xegpu.load_nd": "xegpu.load_nd", "autotune": "xegpu_py.autotune"}
     with served(site) as address:
         for query, title in entries.items():
             page = browser.new_page(viewport={"width": 1280, "height": 900})
