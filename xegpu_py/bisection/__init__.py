@@ -24,6 +24,7 @@ from xegpu_py.ir.diagnostics import DiagnosticError, position_of
 from xegpu_py.ir.module import Module, argument_names, is_program, parse, print_op
 from xegpu_py.ir.passes import Listener, Runner, Step, parse_pipeline
 from xegpu_py.lower_kernel import chosen_kernel, executable_of, mark_unaligned, pipelines, program_steps
+from xegpu_py.numerics.differences import unlike
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.device_memory import BASE
 from xegpu_py.runtime.executable import Options, beyond, parameters_of
@@ -314,43 +315,15 @@ def difference(expected: Sequence[Any], found: Sequence[Any], names: Sequence[st
     for number, (a, b) in enumerate(zip(expected, found)):
         if not isinstance(a, np.ndarray):
             continue
-        apart = ulps_apart(a, b)
-        places = np.argwhere(apart > ulps)
-        if not len(places):
+        apart = unlike(a, b, ulps)
+        if not apart:
             continue
-        most = f", by up to {int(apart.max())} units in the last place" if _is_float(a) else ""
-        index = tuple(places[0].tolist())
+        index = apart.index
         start = sum(i * s for i, s in zip(index, a.strides))
         name = names[number] or f"argument {number}"
-        message = (
-            f"{name} differs first at {list(index)}: {a[index]} before, {b[index]} after "
-            f"({len(places)} of {a.size} elements differ{most})"
-        )
+        message = f"{name} differs first at {list(index)}: {apart.before} before, {apart.after} after ({apart.extent})"
         return Difference(number, index, range(start, start + a.itemsize), message)
     return None
-
-
-def _is_float(array: Array) -> bool:
-    return array.dtype.kind not in "iub"
-
-
-def ulps_apart(a: Array, b: Array) -> Array:
-    """The distance of elements in units in the last place, uint64.
-
-    It is 2^63 for unequal integers, and for a NaN and a number.
-    """
-    x, y = (np.ascontiguousarray(v).view(f"u{v.dtype.itemsize}") for v in (a, b))
-    if not _is_float(a):
-        return np.asarray(np.where(x != y, np.uint64(1 << 63), np.uint64(0)))
-    sign = np.int64(1 << 8 * a.dtype.itemsize - 1) if a.dtype.itemsize < 8 else np.int64(-1 << 63)
-    p, q = (v.astype(f"i{v.dtype.itemsize}").astype(np.int64) for v in (x, y))
-    # Patterns of negative numbers grow with the magnitude; negate them, so that patterns are ordered as the numbers.
-    p, q = (np.where(v < 0, (sign if sign < 0 else -sign) - v, v) for v in (p, q))
-    apart = np.where(p > q, p - q, q - p).view(np.uint64)
-    with np.errstate(invalid="ignore"):
-        mixed = np.isnan(a.astype(np.float64)) != np.isnan(b.astype(np.float64))
-    far = np.where(mixed, np.uint64(1 << 63), np.maximum(apart, np.uint64(1)))
-    return np.asarray(np.where(x == y, np.uint64(0), far))
 
 
 def _slice_of(module: Module, op: mlir.Operation) -> str:
