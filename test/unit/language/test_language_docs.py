@@ -20,7 +20,7 @@ NAMES_OF_TRITON = 147
 
 def rows() -> list[tuple[list[str], str]]:
     """Triton's names in each row, and what stands for them here."""
-    table = PAGE[PAGE.index("## Names beside Triton's") :]
+    table = PAGE[PAGE.index("## Triton names") :]
     cells = re.findall(r"^\| (`.*?) \| (.*?) ?\| (.*?) ?\|$", table, re.MULTILINE)
     return [(re.findall(r"`(\w+)`", triton), here) for triton, here, _ in cells]
 
