@@ -4,8 +4,9 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from xegpu_py.numerics.choices import CHOICES
 from xegpu_py.numerics.dpas import MODELS, Model
-from xegpu_py.numerics.systolic import read_model
+from xegpu_py.numerics.systolic import VARIANTS, read_model
 from xegpu_py.runtime.host_arrays import parse_argument
 from xegpu_py.target import DEFAULT, TARGETS
 from xegpu_py.tools.driver import Parser, dimensions
@@ -13,7 +14,7 @@ from xegpu_py.tools.driver import Parser, dimensions
 
 def _model(text: str) -> Model:
     try:
-        return text if text in MODELS else read_model(text)
+        return VARIANTS.get(text) or (text if text in MODELS else read_model(text))
     except ValueError as e:
         raise argparse.ArgumentTypeError(str(e)) from None
 
@@ -34,7 +35,8 @@ class KernelParser(Parser):
         add("--grid", metavar="X,Y,Z", type=dimensions, help="number of workgroups (default 1)")
         add("--block", metavar="X,Y,Z", type=dimensions, help="work items in a workgroup (default: the kernel's, or 1)")
         add("--target", choices=TARGETS, default=DEFAULT, help=f"GPU to lower for (default {DEFAULT})")
-        models = f"{', '.join(MODELS)} (default fma), or the file of xegpu_py.extensions.hardware_check"
+        names = ", ".join(CHOICES["dpas-sums"].values)
+        models = f"{names} (default fma), or the file of xegpu_py.extensions.hardware_check"
         add("--model", metavar="MODEL", type=_model, default="fma", help=f"rounding model of dpas: {models}")
         add("--registers", type=int, metavar="N", help="registers of a thread: 128 (default) or 256")
 

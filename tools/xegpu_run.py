@@ -167,6 +167,15 @@ def argument_parser() -> KernelParser:
         "keep (the default), or flush (zeros)",
     )
     add(
+        "--choice",
+        dest="choices",
+        metavar="NAME=ALTERNATIVE",
+        action="append",
+        default=[],
+        help="follow an alternative of a rule that no source decides (docs/numerics.md lists them); may be given "
+        "several times",
+    )
+    add(
         "--profile",
         metavar="FILE",
         type=_profile,
@@ -186,11 +195,13 @@ def argument_parser() -> KernelParser:
 def _options(args: argparse.Namespace) -> dict[str, Any]:
     """The options of `xegpu_py.compile`."""
     if args.engine == REFERENCE:
-        return {"engine": REFERENCE, "model": args.model, "dpas_denormals": args.dpas_denormals}
+        names = ("model", "dpas_denormals", "choices")
+        return {"engine": REFERENCE, **{name: getattr(args, name) for name in names}}
     return {
         "target": args.target,
         "model": args.model,
         "dpas_denormals": args.dpas_denormals,
+        "choices": args.choices,
         "check": args.check,
         "schedules": args.schedules,
         "registers": args.registers,

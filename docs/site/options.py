@@ -15,6 +15,7 @@ from msgspec.structs import fields
 import xegpu_py
 from xegpu_py.extensions.tuning.autotune import autotune
 from xegpu_py.language.jit_function import EAGER
+from xegpu_py.numerics.choices import CHOICES
 from xegpu_py.numerics.dpas import MODELS
 from xegpu_py.runtime.executable import CHECKS, ENGINES, OPTIONS, REFERENCE, Options
 from xegpu_py.target import TARGETS
@@ -33,6 +34,7 @@ VARIABLES = {
 _VALUES = {
     "target": list(TARGETS),
     "model": [*MODELS, "a `numerics.Systolic`"],
+    "choices": [*(c.name for c in CHOICES.values() if c.option == "choices"), "each with `=ALTERNATIVE`"],
     "check": [*CHECKS, "or several, in a list"],
     "engine": [*ENGINES, REFERENCE, EAGER],
     "registers": ["128", "256"],

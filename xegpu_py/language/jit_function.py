@@ -31,7 +31,7 @@ from xegpu_py.language.scopes import LoopCarryRequired
 from xegpu_py.lower_kernel import ModuleSource, compile
 from xegpu_py.passes.analysis.tile_layout_inference import SHARES, can_be_divided, has_maps
 from xegpu_py.plugins import plugin
-from xegpu_py.runtime.executable import OPTIONS, refuse_checks
+from xegpu_py.runtime.executable import OPTIONS, refuse_checks, refuse_choices
 from xegpu_py.runtime.kernel import CompiledKernel
 from xegpu_py.runtime.launch import NO_GRID, Statistics
 from xegpu_py.target import DEFAULT
@@ -287,6 +287,7 @@ class TileKernel:
         if runs is not None:
             return runs(*arguments, grid=grid, block=block)
         refuse_checks(EAGER, self.options.get("check", ()))
+        refuse_choices(EAGER, self.options.get("choices", ()))
         arguments_of = functools.partial(_given, self.arguments)
         types = [type_of_argument.mlir for type_of_argument in passed_types.values()]
         model = self.options.get("model", "fma")

@@ -95,6 +95,7 @@ def bdpas(
     src0_type: str,
     model: Model = "fma",
     flushed: Collection[str] = (),
+    rounds: bool = False,
 ) -> Array:
     """Multiply block-scaled matrices that lie in registers, and add: 8 rows, 16 columns, systolic depth 8.
 
@@ -115,6 +116,7 @@ def bdpas(
         model: how sums are rounded.
         flushed: the formats whose subnormal numbers are zeros of their sign; see `dpas`. Elements are flushed before
             they are scaled.
+        rounds: whether scaled elements are rounded to f32, instead of being exact.
 
     Returns:
         The destination's bytes, 8 rows of 16 values of `dst_type`.
@@ -136,6 +138,9 @@ def bdpas(
     if src4 is not None:
         rows = np.repeat(_scales(operand(src4, size4, "src4"), ROWS), BLOCK, axis=-2)[..., :K, :]
         a = a * np.swapaxes(rows, -1, -2)
+    if rounds:
+        with np.errstate(over="ignore", invalid="ignore"):
+            a, b = (x.astype(np.float32).astype(np.float64) for x in (a, b))
     found = multiply_stages(a, b, c, DEPTH, TYPES[dst_type], model)
     return result_bytes(flush(found, BF) if dst_type == "bf" and "bf" in flushed else found)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,7 @@ NamedModel = Literal["fma", "stage", "exact"]
 Model: TypeAlias = NamedModel | Systolic
 """How sums are rounded: by a name, or as was measured."""
 
-MODELS: tuple[NamedModel, ...] = ("fma", "stage", "exact")
+MODELS: tuple[NamedModel, ...] = get_args(NamedModel)
 
 SYSTOLIC_DEPTHS = (1, 2, 4, 8)
 
@@ -97,6 +97,7 @@ def dpas(
     src0_type: str,
     model: Model = "fma",
     flushed: Collection[str] = (),
+    rounds_tf32: bool = False,
 ) -> Array:
     """Multiply and add matrices that lie in registers (DPAS.md, semantics).
 
@@ -125,6 +126,7 @@ def dpas(
         model: how sums are rounded.
         flushed: the formats, of `FLUSHED` and `NARROW`, whose subnormal numbers are zeros of their sign as factors, and
             those of bf as accumulators and results too.
+        rounds_tf32: whether tf32 operands are rounded to nearest even, instead of losing their lowest 13 bits.
 
     Returns:
         The destination's bytes, `RC` rows of `exec_size` values of `dst_type`.
@@ -136,8 +138,10 @@ def dpas(
     _check(W, A, SD, RC, exec_size, dst_type, src0_type, model)
     size1, size2 = operand_bytes(W, A, SD, RC, exec_size)
     K = SD * ops_per_channel(W, A)
-    b = numbers(unpack_b(operand(src1, size1, "src1"), K, exec_size, W), PRECISIONS[W])
-    a = numbers(unpack_a(operand(src2, size2, "src2"), RC, K, A), PRECISIONS[A])
+    elements = unpack_b(operand(src1, size1, "src1"), K, exec_size, W), unpack_a(operand(src2, size2, "src2"), RC, K, A)
+    if rounds_tf32 and W == "tf32":
+        elements = round_tf32(elements[0]), round_tf32(elements[1])
+    b, a = (numbers(x, PRECISIONS[name]) for x, name in zip(elements, (W, A)))
     c = accumulator(acc, RC, exec_size, TYPES[src0_type])
     zeros = {*flushed, *(model.flushed if isinstance(model, Systolic) else ())}
     zeros |= {"bf sums"} if "bf" in flushed else set()
@@ -145,6 +149,13 @@ def dpas(
     c = flush(c, TYPES[src0_type]) if f"{src0_type} sums" in zeros else c
     found = multiply_stages(a, b, c, SD, TYPES[dst_type], model)
     return result_bytes(flush(found, BF) if dst_type == "bf" and "bf sums" in zeros else found)
+
+
+def round_tf32(elements: Array) -> Array:
+    """Numbers of f rounded to nearest even to the bits of tf32, subnormal numbers too."""
+    bits = elements.view(np.uint32)
+    rounded = bits + np.uint32(0xFFF) + (bits >> np.uint32(13) & np.uint32(1))
+    return np.where(np.isnan(elements), bits, rounded & np.uint32(0xFFFFE000)).view(np.float32)
 
 
 def flush_factors(factors: Array, name: str) -> Array:

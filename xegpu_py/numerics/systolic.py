@@ -95,6 +95,13 @@ class Systolic(Struct, frozen=True):
         return found
 
 
+VARIANTS: dict[str, Systolic] = {
+    "dot": Systolic("stage", join="last"),
+    "stage-zero": Systolic("stage", rounding="zero"),
+}
+"""Models that have a name, besides those of `dpas.MODELS`; `choices.CHOICES` says what each is."""
+
+
 class _Measured(Struct):
     """A result of the hardware check: the models that reproduce all bits of a GPU's products."""
 

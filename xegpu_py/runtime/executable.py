@@ -15,6 +15,7 @@ from msgspec import Struct, structs
 from xegpu_py.argument_types import Range, check_fields, checked, unknown_option
 from xegpu_py.ir.diagnostics import Diagnostic, Position, Source
 from xegpu_py.numerics import integers
+from xegpu_py.numerics.choices import CHOICES, selected
 from xegpu_py.numerics.dpas import MODELS, NARROW, Model
 from xegpu_py.numerics.formats import ARRAYS, STORAGE, dtype_named, element_bits
 from xegpu_py.numerics.systolic import Systolic
@@ -68,6 +69,8 @@ class Options(Struct, frozen=True):
         dpas_denormals: whether dpas keeps subnormal numbers, "keep", or takes them for zeros, "flush", where no source
             decides (docs/numerics.md): those of bf and tf32 on pvc, pvcxt and dg2, and those of eight-bit floats and
             e2m1 in assembly for cri that does not keep them. Kernels for other targets choose it in `%cr0`.
+        choices: alternatives of rules that no source decides, each as "NAME=ALTERNATIVE" (docs/numerics.md lists them).
+            Constants that the lowering has folded follow the default rules.
         check: the checks: `memory`, accesses outside of allocations, is always on; `uninit`, reads of registers that
             were never written; `races`, unordered accesses of one byte; `bounds`, 2D blocks beyond their surface.
         schedules: with the check `races`: in how many other orders of threads the interpreter runs the launch first;
@@ -96,6 +99,7 @@ class Options(Struct, frozen=True):
     aliased: bool = False
     model: Model = "fma"
     dpas_denormals: Literal["keep", "flush"] = "keep"
+    choices: tuple[str, ...] = ()
     check: tuple[str, ...] = ()
     schedules: Annotated[int, Range(0)] = 0
     strict_grf: bool = False
@@ -118,10 +122,12 @@ class Options(Struct, frozen=True):
             if self.engine == REFERENCE:
                 where = f"the engine '{REFERENCE}' keeps subnormal numbers"
             raise ValueError(f"'dpas_denormals' cannot be 'flush': {where}")
+        alternatives = selected(self.choices)
         _refuse_unknown_checks(self.check)
         if self.schedules < 0 or (self.schedules and "races" not in self.check):
             raise ValueError(f"'schedules' must be a number of orders for the check races, but got {self.schedules!r}")
         if self.engine == REFERENCE:
+            refuse_choices(REFERENCE, alternatives)
             refuse_checks(REFERENCE, self.check)
             return
         if self.engine is not None and self.engine not in ENGINES:
@@ -135,9 +141,14 @@ class Options(Struct, frozen=True):
     @classmethod
     @checked
     def from_keywords(
-        cls, *, check: str | Sequence[str] = (), unaligned: Sequence[int] | None = None, **others: Any
+        cls,
+        *,
+        check: str | Sequence[str] = (),
+        choices: str | Sequence[str] = (),
+        unaligned: Sequence[int] | None = None,
+        **others: Any,
     ) -> Options:
-        """The options of a call of a public function; `check` may be one of `CHECKS`.
+        """The options of a call of a public function; `check` may be one of `CHECKS`, and `choices` one text.
 
         Raises:
             TypeError: if there is no such option.
@@ -146,8 +157,8 @@ class Options(Struct, frozen=True):
         for name in others:
             if name not in OPTIONS:
                 raise TypeError(unknown_option(name, OPTIONS))
-        checks = (check,) if isinstance(check, str) else tuple(check)
-        return cls(check=checks, unaligned=tuple(sorted(unaligned or ())), **others)
+        checks, rules = ((texts,) if isinstance(texts, str) else tuple(texts) for texts in (check, choices))
+        return cls(check=checks, choices=rules, unaligned=tuple(sorted(unaligned or ())), **others)
 
     def key(self) -> str:
         """The options on which the lowered kernel depends."""
@@ -161,7 +172,7 @@ _LOWERING = (
 )  # fmt: skip
 """The options that decide how a kernel is lowered."""
 
-DENORMALS = ("keep", "flush")
+DENORMALS = CHOICES["dpas-denormals"].values
 """The values of `dpas_denormals`."""
 
 OPTIONS = frozenset(Options.__struct_fields__) - {"strided", "aliased"}
@@ -181,6 +192,16 @@ def refuse_checks(engine: str, check: Sequence[str]) -> None:
             f"engine '{engine}' does not support the check{'s' * (len(refused) > 1)} {', '.join(refused)}: it has "
             "neither registers and messages nor concurrent threads; the engines of vISA make these checks"
         )
+
+
+def refuse_choices(engine: str, choices: Sequence[str] | Mapping[str, str]) -> None:
+    """Reject alternatives of rules, which only the engines of vISA follow.
+
+    Raises:
+        ValueError: if there is one.
+    """
+    if choices:
+        raise ValueError(f"engine '{engine}' does not support the option choices: it follows the default rules")
 
 
 def _refuse_unknown_checks(check: Sequence[str]) -> None:

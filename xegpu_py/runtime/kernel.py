@@ -28,6 +28,7 @@ from xegpu_py.engines.jit.native_code import processors
 from xegpu_py.engines.operands import BUILTIN_OFFSETS, Batch, Layout, new_batch
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source, decode_utf8
 from xegpu_py.ir.module import Module
+from xegpu_py.numerics.choices import selected
 from xegpu_py.numerics.formats import Array
 from xegpu_py.plugins import plugin
 from xegpu_py.runtime.device_memory import DeviceMemory
@@ -52,6 +53,7 @@ from xegpu_py.runtime.launch import (
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
 from xegpu_py.visa.allocate import HEADER_BYTES, engine_allocation
+from xegpu_py.visa.choices import with_choices
 from xegpu_py.visa.dataflow import flow_of, has_calls, polls, referenced_variables
 from xegpu_py.visa.fp_modes import with_modes
 from xegpu_py.visa.legacy_messages import expand_legacy
@@ -144,7 +146,8 @@ class Kernel:
             raise DiagnosticError([i.diagnostic() for i in issues], self._sources)
         # The text keeps messages of earlier GPUs; what runs has those for which they stand.
         self.program = program = expand_legacy(program, self.target)
-        self.runnable = with_modes(program, self.target, options.dpas_denormals == "flush")
+        runnable = with_modes(program, self.target, options.dpas_denormals == "flush")
+        self.runnable = with_choices(runnable, self.target, tuple(selected(options.choices).items()))
         self.engine = engine_of(options)
         self.observer: Observer | None = None
         self.log: Log | None = None

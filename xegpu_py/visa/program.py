@@ -79,6 +79,8 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
         rounding: how it rounds where `%cr0` says so: "even", "up", "down" or "zero"; see `visa.modes`. It is not text.
         flushed: the formats whose subnormal numbers are zeros to it, as sources and results; see `visa.modes`. It is
             not text either.
+        alternatives: names of chosen rules, and of the alternative that it follows for each; see `visa.choices`. It is
+            not text either.
         where: where it stands. Instructions that differ in nothing else are equal.
         known: cached results: "effects", its `Effects` (visa.dataflow), "legal on", a target (visa.verify), and
             "written", the instruction of the text in whose place it stands (visa.older).
@@ -93,6 +95,7 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
     where: Position = NOWHERE
     rounding: Literal["even", "up", "down", "zero"] = "even"
     flushed: tuple[str, ...] = ()
+    alternatives: tuple[tuple[str, str], ...] = ()
     known: dict[str, Any] = {}
 
     def replaced(self, **fields: Any) -> Instruction:
@@ -130,11 +133,11 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
 
     def _compared(self) -> tuple[Any, ...]:
         header = self.name, self.values, self.exec_size, self.mask, self.guard, self.saturate
-        return *header, self.rounding, self.flushed
+        return *header, self.rounding, self.flushed, self.alternatives
 
     def __reduce__(self) -> tuple[Any, ...]:
-        *header, rounding, flushed = self._compared()
-        return Instruction, (*header, self.where, rounding, flushed)
+        *header, rounding, flushed, alternatives = self._compared()
+        return Instruction, (*header, self.where, rounding, flushed, alternatives)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Instruction) and self._compared() == other._compared()
@@ -165,6 +168,10 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
     def flushes(self, name: str) -> bool:
         """Whether subnormal numbers of a type are zeros to it. Outside of dpas bf follows f, whose exponents it has."""
         return name in self.flushed or (name == "bf" and "f" in self.flushed)
+
+    def follows(self, choice: str) -> str:
+        """The alternative of a chosen rule that it follows; empty for the default."""
+        return dict(self.alternatives).get(choice, "") if self.alternatives else ""
 
 
 DEFAULT_VERSION = "3.8"

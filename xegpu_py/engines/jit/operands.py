@@ -697,9 +697,11 @@ def rounds_directed(inst: Instruction) -> bool:
 
 
 def by_semantics(inst: Instruction) -> bool:
-    """Whether the semantic function of an instruction executes its directed rounding. Hosts round only to f and df, and
-    negated 64-bit integers are not of that type.
+    """Whether the semantic function of an instruction executes its alternatives, but for those of NaNs, or its directed
+    rounding. Hosts round only to f and df, and negated 64-bit integers are not of that type.
     """
+    if any(name != "nan-bits" for name, _ in inst.alternatives):
+        return True
     if not rounds_directed(inst):
         return False
     wide = any(source.modifier and source.format.name in ("q", "uq") for source in inst.sources)

@@ -59,8 +59,8 @@ def matrices_of(
     program: Program, layout: Layout, model: Model, host: Host, divergent: bool, keep: bool
 ) -> Matrices | None:
     """The matrices that are loaded as dpas multiplies them; see `functions_of_program` for the arguments."""
-    flushes = any(inst.flushed for inst in program.instructions if inst.name == "dpas")
-    if keep or divergent or layout.logs or model != "fma" or flushes or not _multiplies(program):
+    other_rules = any(inst.flushed or inst.alternatives for inst in program.instructions if inst.name == "dpas")
+    if keep or divergent or layout.logs or model != "fma" or other_rules or not _multiplies(program):
         return None
 
     byte_bits = 0 if host.dots_bytes else 16 if host.dots_words else 32

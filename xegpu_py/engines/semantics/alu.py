@@ -28,6 +28,7 @@ from xegpu_py.engines.operands import (
     writer,
 )
 from xegpu_py.engines.semantics import Table
+from xegpu_py.numerics.alternatives import negative_nans, neighbour
 from xegpu_py.numerics.directed import Direction, convert_directed
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import TYPES, Array, Format, bits_of, canonical, flush
@@ -254,7 +255,8 @@ def _raw_reader(inst: Instruction, name: str, layout: Layout) -> Read | None:
 def dpas(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Multiply and add matrices (DPAS.md)."""
     sizes = {"SD": inst["SD"], "RC": inst["RC"], "exec_size": inst.exec_size}
-    multiply = partial(numerics.dpas, **sizes, model=model, flushed=inst.flushed)
+    rounds = inst.follows("dpas-tf32") == "rounded"
+    multiply = partial(numerics.dpas, **sizes, model=model, flushed=inst.flushed, rounds_tf32=rounds)
     return _product(inst, layout, ("src0", "src1", "src2"), multiply)
 
 
@@ -265,7 +267,7 @@ def bdpas(inst: Instruction, layout: Layout, model: Model) -> Step:
         inst,
         layout,
         ("src0", "src1", "src2", "src3", "src4"),
-        partial(numerics.bdpas, model=model, flushed=inst.flushed),
+        partial(numerics.bdpas, model=model, flushed=inst.flushed, rounds=inst.follows("bdpas-products") == "f"),
     )
 
 
@@ -278,6 +280,9 @@ def _product(inst: Instruction, layout: Layout, sources: Sequence[str], multiply
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
         result = multiply(*(read(batch, rows) if read else None for read in reads), **types)
+        if inst.follows("nan-bits"):
+            fmt = TYPES[dst_type]
+            result = negative_nans(result.view(fmt.dtype), fmt).view(np.uint8)
         size = result.shape[-1] // (inst["RC"] * inst.exec_size)
         lanes = mask(batch, rows, active)
         columns = None if lanes is None else np.tile(np.repeat(lanes, size, axis=1), inst["RC"])
@@ -424,8 +429,9 @@ def _second(inst: Instruction, layout: Layout) -> Destination:
 @STEPS.of("invm", "rsqtm")
 def with_special(inst: Instruction, layout: Layout, model: Model) -> Step:
     """A quotient or root; a predicate is set where it is a NaN, an infinity or a zero."""
-    function: Callable[..., Array] = numerics.div if inst.name == "invm" else numerics.rsqrt
     fmt = inst["dst"].format
+    rounded: Callable[..., Array] = numerics.div if inst.name == "invm" else numerics.rsqrt
+    function = _alternative(inst, fmt.name, lambda *sources: rounded(*sources, fmt.name))
     reads = [reader(source, inst.exec_size, layout) for source in inst.sources]
     prepare = _float_preparations(inst, [fmt.name] * len(reads), [s.modifier for s in inst.sources], fmt.name)
     write, write_flag, mask = (
@@ -435,8 +441,9 @@ def with_special(inst: Instruction, layout: Layout, model: Model) -> Step:
     )
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
-        values = function(*(np.array(p(r(batch, rows))) for p, r in zip(prepare, reads)), fmt.name)
+        values = function(*(np.array(p(r(batch, rows))) for p, r in zip(prepare, reads)))
         values = flush(values, fmt) if inst.flushes(fmt.name) else values
+        values = negative_nans(values, fmt) if inst.follows("nan-bits") else values
         lanes = mask(batch, rows, active)
         write(batch, rows, values, lanes)
         write_flag(batch, rows, ~np.isfinite(values) | (values == 0), lanes)
@@ -522,8 +529,10 @@ def arithmetic_step(inst: Instruction, layout: Layout) -> Step:
         def function(op: AluOp, *sources: Array) -> Array:
             return numerics.directed(ROUNDED[inst.name], sources, fmt, rounding)
 
+    evaluate = _alternative(inst, fmt, partial(function, op))
+
     def compute(batch: Batch, rows: Rows) -> Array:
-        return function(op, *(p(r(batch, rows)) for p, r in zip(prepare, reads)))
+        return evaluate(*(p(r(batch, rows)) for p, r in zip(prepare, reads)))
 
     if INSTRUCTIONS[inst.name].compares:
         return _comparison(inst, compute, mask, layout)
@@ -532,12 +541,14 @@ def arithmetic_step(inst: Instruction, layout: Layout) -> Step:
     if fmt:
         plain = target.name == fmt and not saturate
         zeros, end_zeros = inst.flushes(fmt), not plain and inst.flushes(target.name)
+        other_nans = bool(inst.follows("nan-bits"))
 
         def finish(values: Array) -> Array:
             values = canonical(values, TYPES[fmt])
             values = flush(values, TYPES[fmt]) if zeros else values
             values = values if plain else _convert(values, fmt, target.name, saturate, rounding)
-            return flush(values, target) if end_zeros else values
+            values = flush(values, target) if end_zeros else values
+            return negative_nans(values, target) if other_nans else values
 
     else:
 
@@ -548,6 +559,16 @@ def arithmetic_step(inst: Instruction, layout: Layout) -> Step:
         write(batch, rows, finish(compute(batch, rows)), mask(batch, rows, active))
 
     return step
+
+
+def _alternative(inst: Instruction, fmt: str, function: Callable[..., Array]) -> Callable[..., Array]:
+    """The function of numbers in the execution type, or the alternative of it that an instruction follows."""
+    which = inst.follows(f"{inst.name}-accuracy")
+    if fmt and which:
+        return lambda *sources: neighbour(inst.name, sources, canonical(function(*sources), TYPES[fmt]), fmt, which)
+    if inst.follows("division"):
+        return lambda a, b: np.multiply(a, numerics.inv(b, fmt), dtype=TYPES[fmt].dtype)
+    return function
 
 
 def _float_preparations(
@@ -619,6 +640,9 @@ def _convert(values: Array, src: str, dst: str, saturate: bool, rounding: Direct
 def conversion(inst: Instruction, source: Region | Immediate, target: Format) -> Callable[[Array], Array]:
     """The function that applies a source's modifier and converts its elements to another type, as mov does."""
     fmt, change = source.format, _conversion(inst, source, target)
+    if inst.follows("nan-bits"):
+        plain = inst.replaced(alternatives=())
+        return lambda values: negative_nans(conversion(plain, source, target)(values), target)
     if not inst.flushed:
         return change
 

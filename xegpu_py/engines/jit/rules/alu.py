@@ -26,6 +26,7 @@ from xegpu_py.engines.jit.ir_text import (
 from xegpu_py.engines.jit.operands import BY_SEMANTICS, Emitter
 from xegpu_py.engines.operands import AluOp, span
 from xegpu_py.engines.semantics import Table
+from xegpu_py.numerics.alternatives import negative_nan
 from xegpu_py.numerics.formats import BF8, HF, TF32, TYPES, F
 from xegpu_py.visa.fp_modes import READ_WHOLE
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -289,7 +290,17 @@ def _converted(emitter: Emitter, inst: Instruction, source: Region | Immediate |
     converted_value = converted(
         code, pattern, fmt, source.modifier, target, inst.saturate, emitter.any_nan(inst["dst"])
     )
-    return flushed(code, converted_value, target) if inst.flushes(target.name) else converted_value
+    converted_value = flushed(code, converted_value, target) if inst.flushes(target.name) else converted_value
+    return _with_nans(code, inst, converted_value)
+
+
+def _with_nans(code: Code, inst: Instruction, pattern: Value) -> Value:
+    """The patterns of a result, with the NaN that an instruction follows as an alternative in place of each NaN."""
+    if not inst.follows("nan-bits"):
+        return pattern
+    fmt = inst["dst"].format
+    is_nan = code.icmp("ugt", code.mask(pattern, (1 << (fmt.bits - 1)) - 1), fmt.infinity)
+    return code.select(is_nan, code.const(negative_nan(fmt), pattern.type), pattern)
 
 
 @RULES.of("sel")
@@ -517,7 +528,8 @@ def _narrowed(emitter: Emitter, inst: Instruction, result: Value, fmt: str) -> V
         bits = code.cast("bitcast", result, f"i{TYPES[fmt].bits}")
         result = code.cast("bitcast", flushed(code, bits, TYPES[fmt]), result.element)
     narrow_result = narrow(code, result, target, inst.saturate, emitter.any_nan(inst["dst"]))
-    return flushed(code, narrow_result, target) if inst.flushes(target.name) else narrow_result
+    narrow_result = flushed(code, narrow_result, target) if inst.flushes(target.name) else narrow_result
+    return _with_nans(code, inst, narrow_result)
 
 
 _HOST_MODES = {"zero": 0, "even": 1, "up": 2, "down": 3}
@@ -554,7 +566,7 @@ def emit_directed(emitter: Emitter, inst: Instruction) -> None:
     pattern = code.select(code.fcmp("uno", rounded, rounded), code.const(target.nan, pattern.type), pattern)
     if inst.flushes(target.name):
         pattern = flushed(code, pattern, target)
-    emitter.write(inst["dst"], pattern, emitter.mask(inst))
+    emitter.write(inst["dst"], _with_nans(code, inst, pattern), emitter.mask(inst))
 
 
 def _directed(emitter: Emitter, name: str, operation: str, rounding: str, values: Sequence[Value], to: str) -> str:

@@ -156,6 +156,8 @@ def emit_run(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
 
 def _by_semantics(emitter: Emitter, inst: Instruction) -> bool:
     measured = isinstance(emitter.model, Systolic) and PRECISIONS[inst["W"]].is_float
+    if inst.alternatives:
+        return True
     return measured or any(inst[name].var and inst.flushes(inst[name].var.type) for name in ("dst", "src0"))
 
 
@@ -463,7 +465,7 @@ _DOUBLE = 8
 def bdpas(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Multiply and add block-scaled matrices."""
     masked = emitter.active is not None and not inst.no_mask
-    if emitter.model != "fma" or masked or inst.flushed:
+    if emitter.model != "fma" or masked or inst.flushed or inst.alternatives:
         # These models and disabled lanes are rare.
         emitter.call_semantics(at)
         return
