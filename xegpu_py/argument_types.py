@@ -46,6 +46,8 @@ _SCALARS: dict[Any, tuple[tuple[type, ...], str]] = {
 }
 """The classes of the values of a type, and its name. True is no number."""
 
+_NOTHING = object()
+
 _LISTS = (collections.abc.Sequence, collections.abc.Iterable, collections.abc.Collection, list, tuple)
 
 
@@ -59,8 +61,8 @@ def _is_of_numpy(value: object, *names: str) -> bool:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of a type. Types that say nothing here, such as variables of types, fit all."""
-    if hint is Any:
+    """Whether a value is of a type. Types that say nothing here, such as variables of types and protocols, fit all."""
+    if hint is Any or getattr(typing.get_origin(hint) or hint, "_is_protocol", False):
         return True
     if _is_union(hint):
         return any(_fits(value, member) for member in typing.get_args(hint))
@@ -75,8 +77,12 @@ def _fits(value: Any, hint: Any) -> bool:
         return isinstance(value, _SCALARS[hint or types.NoneType][0])
     if origin in _LISTS and isinstance(origin, type):
         items: Any = value
+        if _is_of_numpy(value, "ndarray"):
+            return (
+                origin is not tuple and value.ndim > 0 and (not arguments or all(_fits(v, arguments[0]) for v in items))
+            )
         if isinstance(value, (str, bytes)) or not isinstance(value, origin):
-            return _is_of_numpy(value, "ndarray") and origin is not tuple
+            return False
         if origin is tuple and Ellipsis not in arguments:
             return len(items) == len(arguments) and all(map(_fits, items, arguments))
         # An iterable without a length is iterated by the function itself, once.
@@ -139,8 +145,8 @@ def check_fields(record: Struct, leave_out: Collection[str] = ()) -> None:
             check(name, getattr(record, name), hint)
 
 
-def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorates a public function: its arguments must have the types of their annotations; see `check`."""
+def checked(function: Callable[P, R], leave_out: Collection[str] = ()) -> Callable[P, R]:
+    """Decorates a public function: its arguments, but some, must have the types of their annotations; see `check`."""
     parameters = inspect.signature(function).parameters
     names = [n for n, p in parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     others = {n for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY}
@@ -148,15 +154,15 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def call(*arguments: P.args, **keywords: P.kwargs) -> R:
-        hints = _hints(function)
+        hints = _hints(function, tuple(leave_out))
         for name, value in zip(names, arguments):
-            if name in hints:
+            if name in hints and type(value) is not hints[name]:
                 check(name, value, hints[name])
         if rest in hints:
             for number, value in enumerate(arguments[len(names) :], len(names)):
                 check(f"argument {number}", value, hints[rest])
         for name, value in keywords.items():
-            if name in hints and (name in names or name in others):
+            if name in hints and type(value) is not hints[name] and (name in names or name in others):
                 check(name, value, hints[name])
         return function(*arguments, **keywords)
 
@@ -164,13 +170,16 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 
 @functools.cache
-def _hints(annotated: Any) -> dict[str, Any]:
-    """The types of a function's parameters or a class's fields, but those of names that only type checkers import."""
+def _hints(annotated: Any, leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The types of a function's parameters or a class's fields, but those that fit all values, and those of names that
+    only type checkers import."""
     names: dict[str, Any] = vars(sys.modules[annotated.__module__])
     hints = {}
     for name, text in annotated.__annotations__.items():
         with contextlib.suppress(NameError):
             # The type of the result is not checked, and may be of a module whose import is deferred.
-            if name != "return":
-                hints[name] = eval(text, {**names}) if isinstance(text, str) else text
+            if name not in ("return", *leave_out):
+                hint = eval(text, {**names}) if isinstance(text, str) else text
+                if not _fits(_NOTHING, hint):
+                    hints[name] = hint
     return hints

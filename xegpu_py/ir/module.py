@@ -430,6 +430,7 @@ class Context(ir.Context):  # type: ignore[misc]
 
     irdl_dialects: tuple[type[Dialect], ...]
 
+    @checked
     def __init__(self, irdl_dialects: Sequence[type[Dialect]] | None = None) -> None:
         super().__init__(load_on_create_dialects=[])
         for name in UPSTREAM:

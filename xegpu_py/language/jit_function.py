@@ -731,5 +731,7 @@ def jit(function: FunctionType | None = None, **options: Any) -> Any:
 
 def function(function: FunctionType) -> FunctionType:
     """Mark a Python function that kernels call, for readers. It is compiled with each kernel that calls it."""
+    if not isinstance(function, FunctionType):
+        raise TypeError(f"'function' must be a Python function, but got {function!r}")
     function.__kernel_function__ = function  # type: ignore[attr-defined]
     return function

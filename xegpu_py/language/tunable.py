@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, cast
 
+from xegpu_py.argument_types import checked
 from xegpu_py.language.jit_function import Kernel, Named, OnGrid
 from xegpu_py.runtime.kernel import CompiledKernel
 from xegpu_py.runtime.launch import NO_GRID
@@ -109,6 +110,7 @@ class Heuristics(Tunable):
         return f"<{', '.join(self._rules)} by heuristics of {self._kernel!r}>"
 
 
+@checked
 def heuristics(
     rules: Mapping[str, Callable[[dict[str, Any]], Any]],
 ) -> Callable[[Kernel | Tunable], Heuristics]:

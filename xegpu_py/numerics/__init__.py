@@ -1,5 +1,8 @@
 """Number formats and exact arithmetic on bit patterns, in numpy."""
 
+from types import FunctionType
+
+from xegpu_py.argument_types import checked
 from xegpu_py.numerics.block_scaled import bdpas, multiply_scaled, pack_scales, quantize, truncate
 from xegpu_py.numerics.directed import directed
 from xegpu_py.numerics.dpas import dpas, multiply, pack_a, pack_b, pack_c, unpack_a, unpack_b, unpack_c
@@ -61,3 +64,8 @@ __all__ = [
     "unpack_b",
     "unpack_c",
 ]
+
+for _name in __all__:
+    if isinstance(_function := globals()[_name], FunctionType):
+        globals()[_name] = _door = checked(_function, leave_out=["model"])
+        _door.__module__ = __name__

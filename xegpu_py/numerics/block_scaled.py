@@ -17,7 +17,9 @@ from xegpu_py.numerics.dpas import (
     Model,
     accumulator,
     check_kinds,
+    check_shapes,
     flush_factors,
+    matrix_of,
     multiply_stages,
     multiply_steps,
     numbers,
@@ -176,10 +178,12 @@ def multiply_scaled(
 
     Raises:
         ValueError: if the precisions and types are not a legal combination, or scales have another shape.
-        TypeError: if scales have another type.
+        TypeError: if a matrix or scales have another type.
     """
     check_kinds(scaled_types_problem(W, A, dst_type, src0_type), model)
-    x, y = _wide(np.asarray(a), A), _wide(np.asarray(b), W)
+    acc = None if acc is None else as_format(acc, TYPES[src0_type], "acc")
+    x, y = _wide(matrix_of(a, PRECISIONS[A], "a"), A), _wide(matrix_of(b, PRECISIONS[W], "b"), W)
+    check_shapes(acc, x, y)
     K = x.shape[-1]
     if scale_a is not None:
         x = x * np.repeat(_scale_matrix(scale_a, (len(x), -(-K // BLOCK)), "scale_a"), BLOCK, axis=1)[:, :K]

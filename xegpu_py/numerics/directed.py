@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from xegpu_py.numerics.elementary import div, sqrt
-from xegpu_py.numerics.formats import TYPES, Array, Format, bits_of
+from xegpu_py.numerics.formats import TYPES, Array, Format, as_format, bits_of, broadcast
 from xegpu_py.numerics.rounding import convert, fma, round_to_odd, two_product, two_sum
 
 Direction = Literal["even", "up", "down", "zero"]
@@ -66,7 +66,13 @@ def directed(name: str, operands: tuple[Array, ...], fmt: str, direction: Direct
         operands: numbers in the storage type of `fmt`, of shapes that broadcast.
         fmt: hf, f or df.
     """
-    arrays = np.broadcast_arrays(*operands)
+    if name not in _PAIRS or fmt not in ("hf", "f", "df"):
+        raise ValueError(
+            f"'name' must be one of {', '.join(_PAIRS)} and 'fmt' hf, f or df, but got {name!r} and {fmt!r}"
+        )
+    if len(operands) != _OPERANDS[name]:
+        raise ValueError(f"'operands' must be {_OPERANDS[name]} numbers for {name}, but got {len(operands)}")
+    arrays = broadcast(*(as_format(v, TYPES[fmt], "operands") for v in operands))
     with np.errstate(all="ignore"):
         if fmt == "df":
             nearest = _NEAREST[name](*arrays)
@@ -106,6 +112,8 @@ _PAIRS: dict[str, Callable[..., tuple[Array, Array]]] = {
     "sqrt": _root,
 }
 """The nearest f64 number and its error, of operands that are f64 numbers of at most 24 bits."""
+
+_OPERANDS = {"add": 2, "mul": 2, "mad": 3, "div": 2, "sqrt": 1}
 
 _NEAREST: dict[str, Callable[..., Array]] = {
     "add": lambda a, b: a + b,

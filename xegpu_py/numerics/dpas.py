@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Literal, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from xegpu_py.argument_types import Range
 from xegpu_py.numerics.formats import (
     BF,
     DF,
@@ -16,6 +17,7 @@ from xegpu_py.numerics.formats import (
     Array,
     F,
     Format,
+    as_format,
     bits_of,
     canonical,
     flush,
@@ -190,11 +192,38 @@ def multiply(
         [M, N] of the storage type of `dst_type`.
 
     Raises:
-        ValueError: if the precisions and types are not a legal combination, or there is no such model.
+        ValueError: if the precisions and types are not a legal combination, there is no such model, or the shapes do
+            not match.
+        TypeError: if a matrix has another type.
     """
     check_kinds(types_problem(W, A, dst_type, src0_type), model)
-    x, y = numbers(np.asarray(a), PRECISIONS[A]), numbers(np.asarray(b), PRECISIONS[W])
+    acc = None if acc is None else as_format(acc, TYPES[src0_type], "acc")
+    x, y = (numbers(matrix_of(v, f, name), f) for v, f, name in ((a, PRECISIONS[A], "a"), (b, PRECISIONS[W], "b")))
     return multiply_steps(acc, x, y, ops_per_channel(W, A), TYPES[dst_type], TYPES[src0_type], model)
+
+
+def matrix_of(given: npt.ArrayLike, fmt: Format, name: str) -> Array:
+    """A factor as an array of a precision's storage type.
+
+    Raises:
+        TypeError: if it has another type.
+        ValueError: if a number is out of the precision's range.
+    """
+    return as_format(given, fmt, name) if fmt.is_float else _in_range(np.asarray(given), fmt, name)
+
+
+def check_shapes(acc: npt.ArrayLike | None, a: Array, b: Array) -> None:
+    """Check that matrices can be multiplied and added.
+
+    Raises:
+        ValueError: if the shapes do not match.
+    """
+    sizes = [np.shape(matrix) for matrix in (a, b)]
+    if not (len(sizes[0]) == len(sizes[1]) == 2 and sizes[0][1] == sizes[1][0]):
+        raise ValueError(f"'a' and 'b' must be [M, K] and [K, N], but got {list(sizes[0])} and {list(sizes[1])}")
+    wanted = (sizes[0][0], sizes[1][1])
+    if acc is not None and np.shape(acc) != wanted:
+        raise ValueError(f"'acc' must be {list(wanted)}, but got {list(np.shape(acc))}")
 
 
 def multiply_steps(
@@ -209,12 +238,7 @@ def multiply_steps(
     Raises:
         ValueError: if the shapes do not match.
     """
-    sizes = [np.shape(matrix) for matrix in (a, b)]
-    if not (len(sizes[0]) == len(sizes[1]) == 2 and sizes[0][1] == sizes[1][0]):
-        raise ValueError(f"'a' and 'b' must be [M, K] and [K, N], but got {list(sizes[0])} and {list(sizes[1])}")
-    wanted = (sizes[0][0], sizes[1][1])
-    if acc is not None and np.shape(acc) != wanted:
-        raise ValueError(f"'acc' must be {list(wanted)}, but got {list(np.shape(acc))}")
+    check_shapes(acc, a, b)
     # Fill the last stage with zeros.
     missing = -a.shape[-1] % ops
     x, y = np.pad(a, ((0, 0), (0, missing))), np.pad(b, ((0, missing), (0, 0)))
@@ -245,7 +269,7 @@ def check_kinds(problem: str | None, model: Model) -> None:
     """
     if problem:
         raise ValueError(problem)
-    if model not in MODELS and not isinstance(model, Systolic):
+    if not isinstance(model, Systolic) and not (isinstance(model, str) and model in MODELS):
         raise ValueError(f"'model' must be one of {', '.join(MODELS)}, but got {model!r}")
 
 
@@ -412,6 +436,8 @@ def _sum_f32(total: Array, products: list[tuple[Array, Array]]) -> Array:
 
 _CHANNEL = 32
 
+Size = Annotated[int, Range(1)]
+
 
 def pack_a(matrix: npt.ArrayLike, precision: str) -> Array:
     """Lay out A for src2.
@@ -432,10 +458,10 @@ def pack_a(matrix: npt.ArrayLike, precision: str) -> Array:
     return _pack(values.reshape(*values.shape[:-2], -1), fmt)
 
 
-def unpack_a(data: npt.ArrayLike, M: int, K: int, precision: str) -> Array:
-    """The matrix A [..., M, K] in src2; the inverse of `pack_a`."""
+def unpack_a(data: npt.ArrayLike, M: Size, K: Size, precision: str) -> Array:
+    """The matrix A [..., M, K] in src2; the inverse of `pack_a`. Errors are those of `operand`."""
     fmt = _precision(precision)
-    elements = _unpack(np.asarray(data), fmt)[..., : M * K]
+    elements = _unpack(operand(data, -(-M * K * fmt.bits // 8), "data"), fmt)[..., : M * K]
     return elements.reshape(*elements.shape[:-1], M, K)
 
 
@@ -463,11 +489,12 @@ def pack_b(matrix: npt.ArrayLike, precision: str) -> Array:
     return channels.reshape(*lead, -1)
 
 
-def unpack_b(data: npt.ArrayLike, K: int, N: int, precision: str) -> Array:
-    """The matrix B [..., K, N] in src1; the inverse of `pack_b`."""
+def unpack_b(data: npt.ArrayLike, K: Size, N: Size, precision: str) -> Array:
+    """The matrix B [..., K, N] in src1; the inverse of `pack_b`. Errors are those of `operand`."""
     fmt = _precision(precision)
-    elements = _unpack(np.asarray(data), fmt)
-    channels = elements.reshape(*elements.shape[:-1], -1, N, _per_channel(fmt))
+    per_channel = _per_channel(fmt)
+    elements = _unpack(operand(data, -(-K // per_channel) * N * per_channel * fmt.bits // 8, "data"), fmt)
+    channels = elements.reshape(*elements.shape[:-1], -1, N, per_channel)
     rows = np.swapaxes(channels, -1, -2)
     return np.ascontiguousarray(rows.reshape(*rows.shape[:-3], -1, N)[..., :K, :])
 
@@ -486,10 +513,10 @@ def pack_c(matrix: npt.ArrayLike, dtype: str) -> Array:
     return np.ascontiguousarray(values).reshape(*values.shape[:-2], -1).view(np.uint8)
 
 
-def unpack_c(data: npt.ArrayLike, M: int, N: int, dtype: str) -> Array:
-    """The matrix C or D [..., M, N] of a vISA type in src0 or dst; the inverse of `pack_c`."""
+def unpack_c(data: npt.ArrayLike, M: Size, N: Size, dtype: str) -> Array:
+    """The matrix C or D [..., M, N] of a vISA type; the inverse of `pack_c`. Errors are those of `operand`."""
     fmt = _type(dtype)
-    flat = np.ascontiguousarray(np.asarray(data)[..., : M * N * fmt.bytes]).view(fmt.dtype)
+    flat = operand(data, M * N * fmt.bytes, "data").view(fmt.dtype)
     return flat.reshape(*flat.shape[:-1], M, N)
 
 
@@ -517,6 +544,10 @@ def _values(matrix: npt.ArrayLike, fmt: Format, name: str) -> Array:
         if values.dtype != fmt.dtype:
             raise TypeError(f"'{name}' must have the dtype {fmt.dtype} for {fmt.name}, but got {values.dtype}")
         return values
+    return _in_range(values, fmt, name)
+
+
+def _in_range(values: Array, fmt: Format, name: str) -> Array:
     if values.dtype not in (np.int8, np.uint8):
         raise TypeError(f"'{name}' must have the dtype int8 or uint8 for {fmt.name}, but got {values.dtype}")
     low = -(1 << (fmt.bits - 1)) if fmt.kind == "s" else 0

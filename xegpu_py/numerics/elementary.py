@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from xegpu_py.numerics.formats import TYPES, Array, Format, as_format, bits_of, canonical
+from xegpu_py.numerics.formats import TYPES, Array, Format, as_format, bits_of, broadcast, canonical
 from xegpu_py.numerics.rounding import convert, narrow_bf, narrow_hf, two_product, widen_hf
 
 # Reciprocals, roots, base-2 exponentials and logarithms, sines, quotients and integral values, correctly rounded.
@@ -20,6 +20,8 @@ from xegpu_py.numerics.rounding import convert, narrow_bf, narrow_hf, two_produc
 _FLOATS = ("hf", "bf", "f", "df")
 
 _NARROW = ("hf", "bf", "f")
+
+_FLOAT_TYPES = {f.storage for f in TYPES.values() if f.is_float}
 
 # IEEE 754 defines these as correctly rounded in f32 and f64. Rounding their f64 results again to hf or bf equals
 # rounding once, because no quotient or root of 11-bit numbers is that close to a midpoint of two hf or bf numbers.
@@ -117,7 +119,7 @@ def div(a: npt.ArrayLike, b: npt.ArrayLike, fmt: str) -> Array:
         TypeError: if an operand has another type.
     """
     form = _form(fmt, _FLOATS)
-    dividends, divisors = np.broadcast_arrays(as_format(a, form, "a"), as_format(b, form, "b"))
+    dividends, divisors = broadcast(as_format(a, form, "a"), as_format(b, form, "b"))
     x, y = dividends.reshape(-1), divisors.reshape(-1)
     with np.errstate(all="ignore"):
         if form.bits > 16:
@@ -136,14 +138,24 @@ def _short_quotients(x: Array, y: Array, form: Format) -> Array:
     return narrow_bf(x.astype(np.float32) / y.astype(np.float32))
 
 
-def minimum_number(a: Array, b: Array) -> Array:
+def minimum_number(a: npt.ArrayLike, b: npt.ArrayLike) -> Array:
     """The lesser floats; a number is preferred to a NaN, and -0 is less than +0 (IEEE 754-2019, 9.6)."""
-    return _chosen((a < b) | ((a == b) & np.signbit(a)), a, b)
+    x, y = _floats(a, b)
+    return _chosen((x < y) | ((x == y) & np.signbit(x)), x, y)
 
 
-def maximum_number(a: Array, b: Array) -> Array:
+def maximum_number(a: npt.ArrayLike, b: npt.ArrayLike) -> Array:
     """The greater floats; a number is preferred to a NaN, and -0 is less than +0 (IEEE 754-2019, 9.6)."""
-    return _chosen((a > b) | ((a == b) & ~np.signbit(a)), a, b)
+    x, y = _floats(a, b)
+    return _chosen((x > y) | ((x == y) & ~np.signbit(x)), x, y)
+
+
+def _floats(a: npt.ArrayLike, b: npt.ArrayLike) -> tuple[Array, ...]:
+    arrays = np.asarray(a), np.asarray(b)
+    for name, array in zip("ab", arrays):
+        if array.dtype.name not in _FLOAT_TYPES:
+            raise TypeError(f"'{name}' must be floats, but got an array of {array.dtype}")
+    return broadcast(*arrays)
 
 
 def _chosen(first: Array, a: Array, b: Array) -> Array:

@@ -199,6 +199,18 @@ def as_format(values: npt.ArrayLike, fmt: Format, name: str) -> Array:
     )
 
 
+def broadcast(*arrays: Array) -> tuple[Array, ...]:
+    """Arrays of one shape, as `numpy.broadcast_arrays`.
+
+    Raises:
+        ValueError: if the shapes do not broadcast.
+    """
+    try:
+        return np.broadcast_arrays(*arrays)
+    except ValueError:
+        raise ValueError(f"shapes {', '.join(str(list(a.shape)) for a in arrays)} do not broadcast") from None
+
+
 # Arrays of 2-bit and 4-bit elements: conversion between packed bytes (first element lowest) and one element a byte.
 
 ARRAYS: dict[str, tuple[str, ...]] = {

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from xegpu_py.numerics.formats import BF, BF8, DF, HF, TF32, TYPES, Array, F, Format, as_format, bits_of, canonical
+from xegpu_py.numerics.formats import (
+    BF,
+    BF8,
+    DF,
+    HF,
+    TF32,
+    TYPES,
+    Array,
+    F,
+    Format,
+    as_format,
+    bits_of,
+    broadcast,
+    canonical,
+)
 
 # Rounding: conversions of one format to another, and sums of exact terms rounded once.
 
@@ -259,7 +272,7 @@ def _clamp_unit(numbers: Array, target: Format) -> Array:
 _DROPPED = F.mantissa - TF32.mantissa
 
 
-def fcvt(src0: npt.ArrayLike, dst_type: Literal["bf8", "hf", "tf32"]) -> Array:
+def fcvt(src0: npt.ArrayLike, dst_type: str) -> Array:
     """Convert HF to BF8, BF8 to HF, or F to TF32 (FCVT.md).
 
     HF to BF8 rounds to nearest even, keeps subnormals, and overflows to infinity. BF8 to HF is exact. F to TF32 rounds
@@ -306,7 +319,7 @@ SOURCES = {HF: F, BF8: HF}
 _TARGETS = {target.name: target for target in SOURCES}
 
 
-def srnd(src0: npt.ArrayLike, src1: npt.ArrayLike, dst_type: Literal["hf", "bf8"]) -> Array:
+def srnd(src0: npt.ArrayLike, src1: npt.ArrayLike, dst_type: str) -> Array:
     """Round stochastically: add random bits to the mantissa from its lowest bit on, and truncate (SRND.md).
 
     Subnormal sources and results are kept. Overflow and infinity give infinity, NaN gives the canonical NaN.
@@ -329,8 +342,8 @@ def srnd(src0: npt.ArrayLike, src1: npt.ArrayLike, dst_type: Literal["hf", "bf8"
     target = _TARGETS[dst_type]
     source = SOURCES[target]
     count = source.mantissa - target.mantissa
-    values = as_format(src0, source, "src0")
-    random = bits_of(as_format(src1, source, "src1")).astype(np.uint64) & np.uint64((1 << count) - 1)
+    values, words = broadcast(as_format(src0, source, "src0"), as_format(src1, source, "src1"))
+    random = bits_of(words).astype(np.uint64) & np.uint64((1 << count) - 1)
     bits = bits_of(values).astype(np.uint64)
     sign = bits >> np.uint64(source.bits - 1)
     magnitude = bits & np.uint64((1 << (source.bits - 1)) - 1)
@@ -376,7 +389,7 @@ def fma(a: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, fmt: str) -> Array
     if fmt not in _STEPS:
         raise ValueError(f"'fmt' must be one of {', '.join(_STEPS)}, but got {fmt!r}")
     form = TYPES[fmt]
-    operands = np.broadcast_arrays(as_format(a, form, "a"), as_format(b, form, "b"), as_format(c, form, "c"))
+    operands = broadcast(as_format(a, form, "a"), as_format(b, form, "b"), as_format(c, form, "c"))
     x, y, z = (operand.reshape(-1) for operand in operands)
     result = np.empty(x.shape, form.dtype)
     step, exact = _STEPS[fmt]

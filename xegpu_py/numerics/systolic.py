@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
 from msgspec import Struct
 
+from xegpu_py.argument_types import Range, check_fields
 from xegpu_py.numerics.formats import Array, F, flush
 from xegpu_py.numerics.rounding import round_integers
 
@@ -32,6 +33,9 @@ _Join = Literal["first", "last", "tree"]
 _Rounding = Literal["even", "zero"]
 
 
+_Flushed = Literal["bf", "tf32", "hf", "bf8", "hf8", "e2m1", "bf sums", "f sums"]
+
+
 class Systolic(Struct, frozen=True):
     """How a dpas adds its products to an accumulator of f.
 
@@ -52,9 +56,12 @@ class Systolic(Struct, frozen=True):
     order: _Order = "up"
     join: _Join = "first"
     rounding: _Rounding = "even"
-    guard: int | None = None
-    flushed: tuple[str, ...] = ()
+    guard: Annotated[int, Range(0, 64)] | None = None
+    flushed: tuple[_Flushed, ...] = ()
     nan: int = F.nan
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def multiply(self, a: Array, b: Array, c: Array, stages: int) -> Array:
         """`c + a x b` of one instruction.

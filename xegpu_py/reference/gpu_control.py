@@ -421,4 +421,4 @@ def _intrinsic(node: Node, name: str, operands: list[Any]) -> Array:
     if element_names not in _ROUNDED:
         raise Fault(f"cannot round {element_names[0]} to {element_names[1]}")
     bits = random.view(f"u{random.dtype.itemsize}").astype(f"u{numbers.dtype.itemsize}")
-    return numerics.srnd(numbers, bits, _ROUNDED[element_names])  # type: ignore[arg-type]
+    return numerics.srnd(numbers, bits, _ROUNDED[element_names])

@@ -26,9 +26,19 @@ def zeros_aligned(shape: int | Sequence[int], dtype: Any = float) -> np.ndarray[
 
     The engines accept any array. But numpy's arrays often begin 16 bytes after a cache line boundary of the host, so
     that each row of 64 bytes of a block crosses a boundary, which makes native code slower.
+
+    Raises:
+        TypeError, ValueError: if an extent is negative, or numpy has no such type.
     """
-    extents = (shape,) if isinstance(shape, int) else tuple(shape)
-    element_dtype = np.dtype(dtype)
+    extents = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    if any(n < 0 for n in extents):
+        raise ValueError(f"'shape' must be numbers of at least 0, but got {shape!r}")
+    try:
+        element_dtype = np.dtype(dtype)
+    except (TypeError, ValueError):
+        raise TypeError(f"'dtype' must be a type of numpy's, but got {dtype!r}") from None
+    if not element_dtype.itemsize or math.prod(extents) >= 1 << 60:
+        raise ValueError(f"an array of {dtype!r} cannot have the shape {shape!r}")
     return aligned(math.prod(extents) * element_dtype.itemsize).view(element_dtype).reshape(extents)
 
 

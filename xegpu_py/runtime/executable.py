@@ -111,6 +111,9 @@ class Options(Struct, frozen=True):
     def __post_init__(self) -> None:
         check_fields(self, leave_out=("model", "engine", "dpas_denormals"))
         gpu = target_of(self.target)
+        for name in ("model", "engine", "dpas_denormals"):
+            if hasattr(given := getattr(self, name), "__array__"):
+                raise TypeError(f"'{name}' must be a name, but got {given!r}")
         if self.model not in MODELS and not isinstance(self.model, Systolic):
             raise ValueError(f"'model' must be one of {', '.join(MODELS)}, but got {self.model!r}")
         if self.dpas_denormals not in DENORMALS:
@@ -663,4 +666,12 @@ def value_of(item: Input, argument: Any, title: str) -> bytes:
         info = np.iinfo(fmt.dtype)
         if any(not info.min <= int(v) <= info.max for v in array.ravel()):
             raise ValueError(f"{requirement}, from {info.min} to {info.max}, but got {argument!r}")
-    return array.astype(fmt.dtype).tobytes()
+        return array.astype(fmt.dtype).tobytes()
+    try:
+        with np.errstate(over="ignore"):
+            values = array.astype(fmt.dtype)
+    except OverflowError:
+        values = np.full(array.shape, np.inf, fmt.dtype)
+    if (np.isinf(values) & (array != values)).any():
+        raise ValueError(f"{requirement} in its range, but got {argument!r}")
+    return values.tobytes()

@@ -222,6 +222,14 @@ class _StagedArray(Struct):
     first: int
 
 
+def _table_entry(array: Any) -> np.ndarray[Any, Any]:
+    if hasattr(array, "__array_interface__"):
+        return np.asarray(array)
+    if hasattr(array, "__dlpack__"):
+        return from_dlpack(array)
+    raise TypeError(f"'arrays' must be a list of arrays, but an element is a {type(array).__name__}")
+
+
 class PointerTable(np.ndarray[Any, np.dtype[np.int64]]):
     """An argument of a kernel: the addresses, on the device, of arrays that a launch moves there, as int64.
 
@@ -232,7 +240,9 @@ class PointerTable(np.ndarray[Any, np.dtype[np.int64]]):
     arrays: tuple[np.ndarray[Any, Any], ...]
 
     def __new__(cls, arrays: Iterable[Any]) -> PointerTable:
-        arrays_held = tuple(np.asarray(a) if hasattr(a, "__array_interface__") else from_dlpack(a) for a in arrays)
+        if not isinstance(arrays, Iterable) or getattr(arrays, "ndim", 1) == 0:
+            raise TypeError(f"'arrays' must be a list of arrays, but got {arrays!r}")
+        arrays_held = tuple(_table_entry(a) for a in arrays)
         table = np.zeros(len(arrays_held), np.int64).view(cls)
         table.arrays = arrays_held
         return table

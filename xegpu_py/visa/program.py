@@ -307,9 +307,10 @@ def extent(dimensions: int | Sequence[int], name: str) -> Dim:
         TypeError, ValueError: if it is not one to three positive integers; the message calls it `name`.
     """
     try:
-        values = [
-            operator.index(v) for v in (dimensions if isinstance(dimensions, (Sequence, np.ndarray)) else (dimensions,))
-        ]
+        given = list(dimensions) if isinstance(dimensions, (Sequence, np.ndarray)) else [dimensions]
+        if any(isinstance(v, (bool, np.bool_)) for v in given):
+            raise TypeError
+        values = [operator.index(v) for v in given]
     except TypeError:
         raise TypeError(f"'{name}' must be one to three positive integers, but got {dimensions!r}") from None
     if not 1 <= len(values) <= 3 or not all(1 <= v < 1 << 32 for v in values):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 
 import numpy as np
 import pytest
@@ -47,3 +48,9 @@ def test_kernel(case: recordings.Case, target: str, capsys: pytest.CaptureFixtur
         assert not case.differs(array, np.frombuffer(data, array.dtype).reshape(array.shape))
     if printed := capsys.readouterr().out:
         assert sorted(printed.splitlines()) == sorted(results[-1].decode().splitlines())
+
+
+def test_a_call_without_sizes_is_an_error():
+    made = program("", "saxpy.cl")
+    with pytest.raises(TypeError, match=re.escape("kernel 'saxpy' needs sizes: saxpy[global size, local size](...)")):
+        made.kernels["saxpy"](np.zeros(64, np.float32), np.zeros(64, np.float32), np.float32(2))

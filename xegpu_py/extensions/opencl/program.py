@@ -232,6 +232,14 @@ class Kernel:
         x, y, z = (n // b for n, b in zip(items, block))
         return Launch(self, (x, y, z), block, len(size[0]) if isinstance(size[0], Sequence) else 1)
 
+    def __call__(self, *arguments: Any) -> Any:
+        """Raise an error: a launch needs sizes.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError(f"kernel '{self.name}' needs sizes: {self.name}[global size, local size](...)")
+
     @cached_property
     def program(self) -> VisaProgram:
         """Its vISA.

@@ -13,6 +13,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from msgspec import Struct
 
+from xegpu_py.argument_types import check_fields, checked
 from xegpu_py.extensions.tuning import evaluation
 from xegpu_py.extensions.tuning.evaluation import Launch, Objective, Run, Trials, bound
 from xegpu_py.extensions.tuning.search import tune
@@ -51,6 +52,7 @@ class Config(Struct, frozen=True):
         for given in (self.values, self.options):
             if not isinstance(given, Mapping):
                 raise TypeError(f"Config takes dictionaries of arguments and of options by name, but got {given!r}")
+        check_fields(self)
         try:
             check_hints(self.hints)
         except ValueError as e:
@@ -264,7 +266,7 @@ class Autotuner(Tunable):
             ValueError: if there is no candidate.
         """
         super().__init__(kernel)
-        if isinstance(key, str):
+        if isinstance(key, str) or not (hasattr(key, "__len__") and all(isinstance(name, str) for name in key)):
             raise TypeError(f"'key' must be a list of names, but got {key!r}")
         self._space = configs if isinstance(configs, Space) else None
         self.configs: tuple[Config, ...] = () if isinstance(configs, Space) else tuple(configs)
@@ -402,6 +404,7 @@ def _by_triton(rules: Mapping[str, Any]) -> Prune:
     return prune
 
 
+@functools.partial(checked, leave_out=["key"])
 def autotune(
     configs: Sequence[Config] | Space,
     key: Sequence[str] = (),

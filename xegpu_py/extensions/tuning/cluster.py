@@ -475,11 +475,15 @@ class Cluster(Struct, dict=True):
             made = _own_cluster(self.workers or processors or 1)
             self._stack.callback(made.close, timeout=5)
             self.client = self._stack.enter_context(Client(made, set_as_default=False))
+        elif not isinstance(self.scheduler, str):
+            raise TypeError(f"'scheduler' must be the address of a scheduler or a Client, but got {self.scheduler!r}")
         else:
             try:
                 self.client = Client(self.scheduler, timeout=10, set_as_default=False)
             except (OSError, TimeoutError) as e:
                 raise ConnectionError(f"there is no scheduler at {self.scheduler}: {e}") from None
+            except ValueError as e:
+                raise ValueError(f"'scheduler' must be an address such as tcp://host:8786: {e}") from None
             self._stack.callback(self._leave, self.client)
         self._look(wait=True)
 
