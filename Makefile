@@ -60,6 +60,7 @@ docs: $(VENV)/.installed
 	$(BIN)/python docs/site/triton_names.py docs
 	$(BIN)/python docs/site/options.py docs
 	$(BIN)/python docs/site/choices.py docs
+	$(BIN)/python docs/site/message_rules.py docs
 	$(BIN)/python editors/vscode/grammars.py editors/vscode/syntaxes
 
 # The documentation site, in build/site. NO_MKDOCS_2_WARNING silences an announcement of the theme's authors.

@@ -57,7 +57,7 @@ from xegpu_py.passes.rewriting.builders import (
     replace_op,
     shape_cast,
 )
-from xegpu_py.target import Block2DLimits
+from xegpu_py.target.message_rules import Block2DLimits
 
 
 @register_pass("xetile-scattered-to-tiles")

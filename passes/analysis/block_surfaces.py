@@ -33,7 +33,8 @@ from xegpu_py.passes.analysis.ir_queries import (
     view_numbers,
 )
 from xegpu_py.runtime.executable import OPERATIONS, Expression, Multiple, Product, Sum, Surface
-from xegpu_py.target import Block2DLimits, Target
+from xegpu_py.target import Target
+from xegpu_py.target.message_rules import Block2DLimits
 
 # The tensors of block descriptors, and the rules of 2D block messages that they must satisfy.
 

@@ -18,7 +18,7 @@ from xegpu_py.ir.control_flow import FIXED_OPERANDS, STRUCTURED, forwarded, sour
 from xegpu_py.ir.module import walk
 from xegpu_py.numerics import integers
 from xegpu_py.passes.analysis.ir_queries import SIGNED_CASTS, UNSIGNED_CASTS, constant_of, integer_op, shape_of
-from xegpu_py.target import Block2DLimits
+from xegpu_py.target.message_rules import Block2DLimits
 
 # Divisibility of indices by powers of two, and alignment of blocks.
 #

@@ -31,7 +31,8 @@ from xegpu_py.passes.analysis.target_messages import (
     precision_of,
     scaled_problem,
 )
-from xegpu_py.target import Block2DLimits, Target
+from xegpu_py.target import Target
+from xegpu_py.target.message_rules import Block2DLimits
 from xegpu_py.visa.program import Raw, Variable
 from xegpu_py.visa.spec import BlockShape
 

@@ -44,6 +44,11 @@ def test_the_table_of_chosen_rules_is_up_to_date():
     assert text == CHOICES["page"](text), "run `make docs`"
 
 
+def test_the_committed_page_of_message_rules_is_up_to_date():
+    made = runpy.run_path(str(ROOT / "docs" / "site" / "message_rules.py"))["page"]()
+    assert (ROOT / "docs" / "message-rules.md").read_text() == made, "run `make docs`"
+
+
 def test_every_environment_variable_is_on_the_page_of_options():
     sources = [f for top in ("xegpu_py", "tools", "passes") for f in (ROOT / top).rglob("*.py")]
     named = {name for f in sources for name in re.findall(r'"(XEGPU_PY_[A-Z_]+)"', f.read_text())}

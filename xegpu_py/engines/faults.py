@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -37,12 +37,13 @@ class AccessFault(Exception):
     Attributes:
         index: the flat index of the address among the addresses of the request.
         reason: the fault as a clause: "reads 4 bytes at 0x10, ...".
+        notes: the rules that it breaks, and what GPUs do.
     """
 
-    def __init__(self, index: int, reason: str) -> None:
+    def __init__(self, index: int, reason: str, notes: Sequence[str] = ()) -> None:
         """A refusal of an access."""
-        super().__init__(index, reason)
-        self.index, self.reason = index, reason
+        super().__init__(index, reason, notes)
+        self.index, self.reason, self.notes = index, reason, notes
 
 
 class Memory(Protocol):

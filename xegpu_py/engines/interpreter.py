@@ -285,7 +285,7 @@ class Interpreter(Struct, dict=True):
         where = f"in {name}"
         if lanes > 1:
             where += f", lane {inst.first_lane + lane}"
-        error = self._fault(fault.reason, at, [where])
+        error = self._fault(fault.reason, at, [where, *fault.notes])
         error.thread = name
         return error
 

@@ -65,6 +65,9 @@ class Layout(Struct, frozen=True):
         watch: whether reads of unwritten registers are looked for.
         races: whether races are looked for.
         bounds: whether 2D blocks that are not within their surface are errors.
+        exact: whether messages are as the program's author wrote them, and so must keep all rules of the target: also
+            those about the columns of 2D blocks, prefetches, and addresses of vectors. The lowering of this project
+            assumes of unknown columns and addresses that they are aligned.
         local_bits: the bits of addresses of shared local memory that count; see `Program.local_bits`.
         logs: whether native code records its messages; see `engines.jit.checks.Log`.
     """
@@ -75,6 +78,7 @@ class Layout(Struct, frozen=True):
     watch: bool = False
     races: bool = False
     bounds: bool = False
+    exact: bool = False
     local_bits: int = (1 << 32) - 1
     logs: bool = False
 

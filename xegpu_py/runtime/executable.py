@@ -20,8 +20,9 @@ from xegpu_py.numerics.dpas import MODELS, NARROW, Model
 from xegpu_py.numerics.formats import ARRAYS, STORAGE, dtype_named, element_bits
 from xegpu_py.numerics.systolic import Systolic
 from xegpu_py.runtime.host_arrays import Window, packed_shape
-from xegpu_py.target import DEFAULT, FARTHEST_PREFETCH, GRID_LIMIT, Block2DLimits
+from xegpu_py.target import DEFAULT, FARTHEST_PREFETCH, GRID_LIMIT
 from xegpu_py.target import target as target_of
+from xegpu_py.target.message_rules import Block2DLimits
 from xegpu_py.visa.program import Input, Program, extent
 
 # The options of a kernel: how it is lowered, and how it runs.
@@ -576,6 +577,7 @@ class Executable(Struct, frozen=True):
             waiting for accesses of those.
         places: the position of each argument in the kernel's text.
         is_assembly: whether its parameters are the program's inputs.
+        exact_messages: whether its messages are as its author wrote them; see `engines.operands.Layout.exact`.
     """
 
     name: str
@@ -594,12 +596,13 @@ class Executable(Struct, frozen=True):
     changed: tuple[int, ...] = ()
     places: tuple[Position, ...] = ()
     is_assembly: bool = False
+    exact_messages: bool = False
 
     @classmethod
     def of_assembly(cls, program: Program, source: Source | None = None) -> Executable:
         """The executable of a program that was read from assembly."""
         parameters = tuple(Parameter(i.var.type, i.var.type, "input", name=i.var.name) for i in program.arguments)
-        return cls(program.name, parameters, program, source=source, is_assembly=True)
+        return cls(program.name, parameters, program, source=source, is_assembly=True, exact_messages=True)
 
     def unaligned(self, arguments: Sequence[Any], limits: Block2DLimits | None) -> set[int]:
         """The numbers of the arrays that it accesses by an assumption which does not hold in a call.

@@ -32,7 +32,7 @@ from xegpu_py.numerics.choices import selected
 from xegpu_py.numerics.formats import Array
 from xegpu_py.plugins import plugin
 from xegpu_py.runtime.device_memory import DeviceMemory
-from xegpu_py.runtime.executable import CHECKS, Engine, Executable, Options, beyond, is_pointer, value_of
+from xegpu_py.runtime.executable import Engine, Executable, Options, beyond, is_pointer, value_of
 from xegpu_py.runtime.host_arrays import PackedArrays, PointerTable, Staged
 from xegpu_py.runtime.launch import (
     NO_GRID,
@@ -154,8 +154,17 @@ class Kernel:
         self.groups: range | None = None
         self.allocation = engine_allocation(program, self.target, options.registers)
         predicates = {p: i for i, p in enumerate(program.predicates)}
-        watch, races, bounds = (name in options.check for name in CHECKS[1:])
-        self.layout = Layout(self.target, self.allocation, predicates, watch, races, bounds, program.local_bits)
+        watch, races, bounds = (name in options.check for name in ("uninit", "races", "bounds"))
+        self.layout = Layout(
+            self.target,
+            self.allocation,
+            predicates,
+            watch,
+            races,
+            bounds,
+            executable.exact_messages,
+            program.local_bits,
+        )
         # The allocations whose loads native code records, as earlier launches found: see `Shadow`.
         self._recorded: set[int] = set()
         self._shadow: Shadow | None = None

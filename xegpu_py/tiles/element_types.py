@@ -14,7 +14,7 @@ import numpy as np
 from mlir import ir
 
 from xegpu_py.runtime.host_arrays import PointerTable, check_numbers, from_dlpack, is_masked
-from xegpu_py.target import Block2DLimits
+from xegpu_py.target.message_rules import Block2DLimits
 
 # Element types of the tile language, and the rules by which they combine.
 #

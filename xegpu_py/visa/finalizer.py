@@ -188,12 +188,12 @@ def _ocloc(device: str, registers: int | None) -> Sequence[str]:
     ]
 
 
-DEVICES = {"pvc": "pvc-xl-a0", "pvcxt": "pvc", "dg2": "dg2", "bmg": "bmg", "cri": "cri"}
+DEVICES = {"pvc": "pvc-xl-a0", "pvcxt": "pvc", "dg2": "dg2", "bmg": "bmg", "lnl": "lnl", "ptl": "ptl", "cri": "cri"}
 """The GPUs that ocloc compiles for, and its names of them."""
 
 FINALIZERS = {
     "ocloc": Finalizer({t: device for t, device in DEVICES.items() if t != "dg2"}, _ocloc, True),
-    "GenX_IR-2024": Finalizer({"pvc": "PVC", "pvcxt": "PVCXT", "bmg": "XE2"}, _genx, False),
+    "GenX_IR-2024": Finalizer({"pvc": "PVC", "pvcxt": "PVCXT", "bmg": "XE2", "lnl": "XE2"}, _genx, False),
     "GenX_IR": Finalizer({"pvc": "PVC", "pvcxt": "PVCXT", "dg2": "DG2"}, _genx, False),
 }
 """The finalizers by the names of their programs, the newest first. The newer ones know dg2 too, but accept no

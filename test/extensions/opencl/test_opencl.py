@@ -335,7 +335,7 @@ def test_without_ocloc(monkeypatch: pytest.MonkeyPatch) -> None:
     for target in TARGETS.keys() - {"any"}:
         with pytest.raises(opencl.CompileError, match="ocloc is not installed"):
             opencl.compile(SOURCE, target=target)
-    with pytest.raises(ValueError, match="'target' must be one of pvc, pvcxt, dg2, bmg, cri, but got 'any'"):
+    with pytest.raises(ValueError, match="'target' must be one of pvc, pvcxt, dg2, bmg, lnl, ptl, cri, but got 'any'"):
         opencl.compile(SOURCE, target="any")
 
 

@@ -21,7 +21,7 @@
 // THIRD: kernels.mlir:1:1: error: there is no kernel 'third'; there are first, second
 
 // DG2: kernels.mlir:30:5: error: 'visa.fcvt' op is not supported on target 'dg2'
-// ANY: kernels.mlir:34:3: error: 'gpu.func' op the finalizer does not know target any; it knows pvc, pvcxt, dg2, bmg, cri
+// ANY: kernels.mlir:34:3: error: 'gpu.func' op the finalizer does not know target any; it knows pvc, pvcxt, dg2, bmg, lnl, ptl, cri
 
 gpu.module @a attributes {visa.target = "pvc"} {
   gpu.func @first() kernel attributes {visa.target = "pvcxt"} {

@@ -7,10 +7,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import xegpu_py
+from xegpu_py.target import TARGETS
 
 from .blocks import accesses
 
-TARGETS = ("pvc", "pvcxt", "dg2", "bmg", "cri", "any")
 TARGETS_OF = {"pvc": "PVC", "pvcxt": "PVCXT", "dg2": "DG2"}
 WITH_MESSAGES = ("pvc", "pvcxt", "cri", "any")
 ENGINES = st.sampled_from(("interpreter", "interpreter", "both"))
@@ -47,13 +47,13 @@ def test_tensors_that_no_message_addresses(access, target, engine, seed):
 
 
 @settings(max_examples=examples(20))
-@given(accesses(aligned=False, slm=True), st.sampled_from(TARGETS), ENGINES, SEEDS)
+@given(accesses(aligned=False, slm=True), st.sampled_from(list(TARGETS)), ENGINES, SEEDS)
 def test_blocks_in_shared_local_memory(access, target, engine, seed):
     access.check(target, seed, engine)
 
 
 @settings(max_examples=examples(30))
-@given(accesses(aligned=False, transforms=("", "transpose", "vnni0", "vnni1")), st.sampled_from(TARGETS), SEEDS)
+@given(accesses(aligned=False, transforms=("", "transpose", "vnni0", "vnni1")), st.sampled_from(list(TARGETS)), SEEDS)
 def test_accesses_of_work_items(access, target, seed):
     access.check(target, seed, "interpreter", unaligned=(0,), simt=True)
 

@@ -22,7 +22,7 @@ from xegpu_py.visa.spec import DataShape, payload_lanes
 
 from .blocks import Access, accesses
 
-ALL = ("pvc", "pvcxt", "dg2", "bmg", "cri")
+ALL = tuple(name for name in TARGETS if name != "any")
 
 SCALARS = """
 gpu.module @m {

@@ -126,26 +126,37 @@ done:
   ret i1 %fine
 }
 
-; Whether a surface of 2D blocks is legal, and lies within one allocation: the host's address of its base, or 0.
-; The padding of the last row need not be allocated: only bytes up to the row's width count.
-define hidden i64 @surface(ptr %ctx, i64 %base, i64 %width, i64 %height, i64 %pitch) $attributes {
+; Whether the operands of a 2D block message, and the column of its block, keep the rules of the target.
+define hidden i1 @legal_surface_$bytes(i64 %base, i64 %width, i64 %height, i64 %pitch, i32 %x) $attributes {
 entry:
-  %host.at = alloca i64
   %base.odd = and i64 %base, $base_mask
   %width.odd = and i64 %width, $width_mask
   %pitch.odd = and i64 %pitch, $pitch_mask
+  %x.odd.narrow = and i32 %x, $x_mask
+  %x.odd = zext i32 %x.odd.narrow to i64
   %odd.some = or i64 %base.odd, %width.odd
-  %odd = or i64 %odd.some, %pitch.odd
-  %uneven = icmp ne i64 %odd, 0
-  %narrow = icmp ult i64 %width, $least_bytes
-  %overlaps = icmp ult i64 %pitch, %width
+  %odd.more = or i64 %pitch.odd, %x.odd
+  %odd = or i64 %odd.some, %odd.more
+  %even = icmp eq i64 %odd, 0
   ; The pitch is no less than the width.
-  %greater = call i64 @llvm.umax.i64(i64 %height, i64 %pitch)
-  %beyond = icmp ugt i64 %greater, $most_extent
-  %wrong.some = or i1 %uneven, %narrow
-  %wrong.more = or i1 %overlaps, %beyond
-  %wrong = or i1 %wrong.some, %wrong.more
-  br i1 %wrong, label %refused, label %legal
+  %wide = icmp uge i64 %width, $least_bytes
+  %apart = icmp uge i64 %pitch, %width
+  %near = icmp ule i64 %pitch, $most_pitch
+  %low = icmp ule i64 %height, $most_extent
+  %fine.some = and i1 %even, %wide
+  %fine.more = and i1 %apart, %near
+  %fine.most = and i1 %fine.some, %fine.more
+  %fine = and i1 %fine.most, %low
+  ret i1 %fine
+}
+
+; Whether a surface of 2D blocks is legal, and lies within one allocation: the host's address of its base, or 0.
+; The padding of the last row need not be allocated: only bytes up to the row's width count.
+define hidden i64 @surface_$bytes(ptr %ctx, i64 %base, i64 %width, i64 %height, i64 %pitch, i32 %x) $attributes {
+entry:
+  %host.at = alloca i64
+  %fine = call i1 @$legal(i64 %base, i64 %width, i64 %height, i64 %pitch, i32 %x)
+  br i1 %fine, label %legal, label %refused
 
 legal:
   %rows = sub i64 %height, 1

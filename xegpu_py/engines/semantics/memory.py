@@ -27,6 +27,8 @@ from xegpu_py.engines.semantics import Table
 from xegpu_py.engines.semantics.alu import Step
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import IEEE, Array, Format, canonical
+from xegpu_py.target import verdict
+from xegpu_py.target.message_rules import LEGALIZED, SURFACE_RULES, broken_rules
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.messages import ATOMICS, address_base, alignment
 from xegpu_py.visa.program import Immediate, Instruction, Region
@@ -185,7 +187,10 @@ class _Surfaces:
     def __init__(self, inst: Instruction, layout: Layout, mask: Mask) -> None:
         self.inst, self.mask, self.strict = inst, mask, layout.bounds
         self.block: BlockShape = inst["block"]
-        self.limits = layout.target.block2d
+        self.target = layout.target
+        assert self.target.block2d
+        self.limits = self.target.block2d.executed
+        self.rules = SURFACE_RULES if layout.exact else LEGALIZED
         self.reads = {n: _scalar(inst[n], layout) for n in ("base", "width", "height", "pitch", "x", "y")}
         # The dimensions are threads, the blocks of an array, rows and columns.
         self.element_x = np.arange(self.block.count * self.block.width).reshape(1, self.block.count, 1, -1)
@@ -203,11 +208,8 @@ class _Surfaces:
             AccessFault: if a surface is not legal, or not within one allocation; with the check `bounds` also if a
                 block is not within its surface.
         """
-        value = {
-            n: np.broadcast_to(r(batch, rows), (count_of(batch, rows), 1))[thread, 0] for n, r in self.reads.items()
-        }
-        width, height, pitch = (value[n].astype(np.int64) + 1 for n in ("width", "height", "pitch"))
-        self._check(value["base"], width, height, pitch, thread)
+        value = self._read(batch, rows, thread)
+        width, height, pitch = (value[n] for n in ("width", "height", "pitch"))
         size = self.block.size // 8
         # The padding after the last row need not be allocated.
         try:
@@ -215,8 +217,8 @@ class _Surfaces:
         except AccessFault as fault:
             raise AccessFault(int(thread[fault.index]), fault.reason) from None
         base, width, height, pitch = (n.reshape(-1, 1, 1, 1) for n in (base, width, height, pitch))
-        x = value["x"].view(np.int32).astype(np.int64).reshape(base.shape) + self.element_x
-        y = value["y"].view(np.int32).astype(np.int64).reshape(base.shape) + self.element_y
+        x = value["x"].reshape(base.shape) + self.element_x
+        y = value["y"].reshape(base.shape) + self.element_y
         inside: Array = ((x >= 0) & ((x + 1) * size <= width)) & ((y >= 0) & (y < height))
         offsets: Array = (base + y * pitch) + x * size
         if not inside.all():
@@ -256,24 +258,36 @@ class _Surfaces:
             size = self.block.size // 8
             batch.races.note(self.inst, acting_threads, offsets[inside], size, False, batch.memory.data, stored_bytes)
 
-    def _check(self, base: Array, width: Array, height: Array, pitch: Array, thread: Array) -> None:
-        limits = self.limits
-        assert limits
-        for misfits, reason in (
-            (base % np.uint64(limits.base_alignment) != 0, f"base is not a multiple of {limits.base_alignment}"),
-            (width < limits.least_bytes, f"width is below {limits.least_bytes} bytes"),
-            (width % limits.width_granule != 0, f"width is not a multiple of {limits.width_granule} bytes"),
-            (pitch < width, "pitch is below the width"),
-            (pitch % limits.pitch_granule != 0, f"pitch is not a multiple of {limits.pitch_granule} bytes"),
-            (np.maximum(np.maximum(width, pitch), height) > limits.most_extent, "extent is above 2^24"),
-        ):
+    def _read(self, batch: Batch, rows: Rows, thread: Array) -> dict[str, Array]:
+        """The operands of threads in bytes, rows and elements, of which the width, height and pitch are sent less one.
+
+        Raises:
+            AccessFault: at the first thread whose message breaks the first rule that is broken.
+        """
+        operands = {}
+        for name, read in self.reads.items():
+            values = np.broadcast_to(read(batch, rows), (count_of(batch, rows), 1))[thread, 0]
+            if name in ("x", "y"):
+                values = values.view(np.int32)
+            operands[name] = values if name == "base" else values.astype(np.int64) + (name not in ("x", "y"))
+        size = self.block.size // 8
+        for rule in self.rules:
+            misfits = rule.broken(self.limits, **{n: operands.get(n, size) for n in rule.operands})
             if misfits.any():
                 i = int(np.argmax(misfits))
+                own = {n: int(v[i]) for n, v in operands.items()} | {"size": size}
+                place = f", column {own['x']}" if "x" in rule.operands else ""
                 raise AccessFault(
                     int(thread[i]),
-                    f"accesses a surface whose {reason}: base {int(base[i]):#x}, width {int(width[i])} bytes, height "
-                    f"{int(height[i])} rows, pitch {int(pitch[i])} bytes",
+                    f"accesses a surface whose {rule.at_fault(self.limits, size)}: base {own['base']:#x}, width "
+                    f"{own['width']} bytes, height {own['height']} rows, pitch {own['pitch']} bytes{place}",
+                    [verdict(r, self.target, own) for r in broken_rules(self.limits, own)],
                 )
+        return operands
+
+    def check(self, batch: Batch, rows: Rows, active: Array | None) -> None:
+        """Check the rules of a message that moves nothing here, such as a prefetch; see `_read`."""
+        self._read(batch, rows, self.threads(batch, rows, active))
 
 
 def _scalar(operand: Region | Immediate, layout: Layout) -> Read:
@@ -309,10 +323,10 @@ def _bytes_at(offsets: Array, size: int) -> Array:
 
 @STEPS.of("lsc_load_block2d")
 def lsc_load_block2d(inst: Instruction, layout: Layout, model: Model) -> Step:
-    """Load blocks of a surface."""
-    if inst["dst"].var is None:
-        return lambda batch, rows, active: None
+    """Load blocks of a surface. A prefetch may be of memory that is not allocated."""
     surfaces = _Surfaces(inst, layout, masker(inst, layout))
+    if inst["dst"].var is None:
+        return surfaces.check if layout.exact else lambda batch, rows, active: None
     dtype = np.dtype(f"u{surfaces.block.size // 8}")
     order, size = _block_order(surfaces.block, layout.target.grf_bytes)
     write = raw_writer(inst["dst"], layout)

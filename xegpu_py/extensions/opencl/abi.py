@@ -33,7 +33,7 @@ from xegpu_py.visa.program import (
     Variable,
 )
 
-INLINE_BYTES = {"bmg": 32}
+INLINE_BYTES = {"bmg": 32, "lnl": 32, "ptl": 32}
 """Bytes of arguments in the first register of arguments, where they are fewer than its size."""
 
 

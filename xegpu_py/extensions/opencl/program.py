@@ -73,7 +73,7 @@ def compile(source: str | Path, target: str = DEFAULT, options: str = "", **othe
     Args:
         source: a path of a file (`.cl`, `.spv`, or `.bin` of ocloc, whose SPIR-V is compiled again), or the text of a
             program.
-        target: the GPU: "pvc", "pvcxt", "dg2", "bmg" or "cri".
+        target: the GPU, a name of `DEVICES`.
         options: options of the compiler, such as "-DN=4 -cl-fast-relaxed-math".
         others: options of kernels: engine, check, threads and so on; see `Options`.
 

@@ -130,7 +130,7 @@ GPUS = {
 }
 """The GPUs by name."""
 
-USUAL = {"pvc": "max1100", "pvcxt": "max1100", "bmg": "b580", "dg2": "a770"}
+USUAL = {"pvc": "max1100", "pvcxt": "max1100", "bmg": "b580", "lnl": "140v", "dg2": "a770"}
 """The GPU that stands for a target if none is named."""
 
 

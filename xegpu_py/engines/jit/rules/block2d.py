@@ -73,7 +73,8 @@ def lsc_load_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
         name = f"prefetch2d_{inst['block']}".replace(".", "_")
         emitter.helper(name, lambda: _Block(emitter, name, inst["block"]).prefetch())
         with _acting(emitter, inst):
-            emitter.code.call(name, emitter.ctx, emitter.thread, *surface(emitter, inst), emitter.thread, result="i1")
+            operands = emitter.ctx, emitter.thread, *surface(emitter, inst), emitter.thread
+            emitter.require(emitter.code.call(name, *operands, result="i1"), at)
         return
     name = f"load2d_{inst['block']}".replace(".", "_")
     matrix_ref = emitter.matrix(inst["dst"])
@@ -210,21 +211,36 @@ class _Block:
         self.base, self.width, self.height, self.pitch, self.x, self.y = arguments[: len(_SURFACE)]
         self.more = arguments[len(_SURFACE) :]
 
+    @property
+    def _surface(self) -> tuple[Value, ...]:
+        """The operands on which the rules of surfaces depend."""
+        return self.base, self.width, self.height, self.pitch, self.x
+
+    def _legal(self) -> str:
+        """The name of the function that checks the rules of surfaces (`target.message_rules.SURFACE_RULES`)."""
+        limits = self.emitter.layout.target.block2d
+        assert limits
+        executed = limits.executed
+        return self.emitter.template(
+            "addresses.ll",
+            "legal_surface_$bytes",
+            bytes=self.size,
+            base_mask=executed.base_alignment - 1,
+            width_mask=max(executed.width_granule, self.size) - 1,
+            pitch_mask=executed.pitch_granule - 1,
+            x_mask=max(executed.column_granule // self.size, 1) - 1 if self.emitter.layout.exact else 0,
+            least_bytes=executed.least_bytes,
+            most_pitch=executed.most_pitch,
+            most_extent=executed.most_extent,
+        )
+
     def _check(self) -> Value:
         """Return if the surface is not legal, or not within one allocation; the host's address of its base."""
-        code, limits = self.code, self.emitter.layout.target.block2d
-        assert limits
+        code = self.code
         surface = self.emitter.template(
-            "addresses.ll",
-            "surface",
-            locate=locate(self.emitter, 1),
-            base_mask=limits.base_alignment - 1,
-            width_mask=limits.width_granule - 1,
-            pitch_mask=limits.pitch_granule - 1,
-            least_bytes=limits.least_bytes,
-            most_extent=limits.most_extent,
+            "addresses.ll", "surface_$bytes", bytes=self.size, legal=self._legal(), locate=locate(self.emitter, 1)
         )
-        host = code.call(surface, self.ctx, self.base, self.width, self.height, self.pitch, result="i64")
+        host = code.call(surface, self.ctx, *self._surface, result="i64")
         code.return_unless(code.icmp("ne", host, 0), code.const(0, code.result))
         return host
 
@@ -398,8 +414,10 @@ class _Block:
         return copy, pitch
 
     def prefetch(self) -> str:
-        """The function that prefetches. A prefetch cannot fail."""
+        """The function that prefetches. A prefetch fails only if its surface is not legal."""
         code = self.code
+        if self.emitter.layout.exact:
+            code.return_unless(code.call(self._legal(), *self._surface, result="i1"), code.const(0, "i1"))
         is_located, host = self._locate(code.const(1, "i64"))
         with code.when(is_located):
             pointer, _, _ = self._place(code.load(host, "i64", 8))

@@ -7,13 +7,12 @@ has the table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
-if TYPE_CHECKING:
-    import numpy as np
+from xegpu_py.target.message_rules import RULES, XE2, XE3, XE3P, XE_HPC, XE_HPG, Block2DLimits, MessageRule
 
 _INTEGERS = tuple(f"{sign}{bits}" for bits in (2, 4, 8) for sign in "us")
 
@@ -25,105 +24,13 @@ _LATER = _NOWHERE | {"bdpas", "tanh", "sigm", "lfsr", "shfl_idx4"}
 """Instructions that came with Xe3P. Source: IGC 2.40."""
 
 
-class Block2DLimits(Struct, frozen=True, eq=False):
-    """The limits of 2D block messages.
-
-    Attributes:
-        row_bytes: most bytes of a row of all blocks together.
-        load_height: most rows of a load.
-        store_height: most rows of a store.
-        counts: the legal numbers of blocks by element width in bits, for plain and VNNI loads.
-        transposed: greatest (width, height) of a transposing load by element width in bits, in elements.
-        vnni: widths of elements in bits that the VNNI transform packs.
-        base_alignment: alignment of the surface's address in bytes.
-        width_granule: the surface's width in bytes must be a multiple of this.
-        pitch_granule: the surface's pitch in bytes must be a multiple of this.
-        column_granule: the offset of a block's first column in bytes must be a multiple of this.
-        least_bytes: least width and pitch of a surface in bytes.
-        most_extent: greatest width, height and pitch (in bytes, rows, bytes).
-        mixed_place: whether one coordinate of a block may be in a register and the other immediate. Source: the grammar
-            of IGC since 2024, visa/CISA.y.
-    """
-
-    row_bytes: int = 64
-    load_height: int = 32
-    store_height: int = 8
-    counts: Mapping[int, tuple[int, ...]] = field(
-        default_factory=lambda: {8: (1, 2, 4), 16: (1, 2, 4), 32: (1, 2), 64: (1,)}
-    )
-    transposed: Mapping[int, tuple[int, int]] = field(default_factory=lambda: {32: (8, 16), 64: (4, 8)})
-    vnni: tuple[int, ...] = (8, 16)
-    base_alignment: int = 64
-    width_granule: int = 4
-    pitch_granule: int = 16
-    column_granule: int = 4
-    least_bytes: int = 64
-    most_extent: int = 1 << 24
-    mixed_place: bool = False
-
-    def transposed_unit(self, bits: int) -> int | None:
-        """The width in bits of the units that a message transposes for elements of `bits` bits; None if it cannot."""
-        return min((unit for unit in self.transposed if unit >= bits), default=None)
-
-    def surface_problem(self, width: int | None, rows: int | None, pitch: int | None, start: int | None) -> str | None:
-        """Why messages cannot address a surface, as "has rows of 30 bytes, but ..."; None if no rule is known broken.
-
-        Args:
-            width: bytes of a row. None, here and below, means unknown.
-            rows: number of rows.
-            pitch: bytes from one row to the next.
-            start: offset in bytes of the surface's first byte from an aligned address.
-        """
-        for what, found, granule in (("rows", width, self.width_granule), ("a pitch", pitch, self.pitch_granule)):
-            if found is None:
-                continue
-            if found < self.least_bytes:
-                return f"has {what} of {found} bytes, but 2D block messages need {self.least_bytes}"
-            if found % granule:
-                return f"has {what} of {found} bytes, but 2D block messages need a multiple of {granule}"
-            if found > self.most_extent:
-                return f"has {what} of {found} bytes, but 2D block messages have at most {self.most_extent}"
-        if width is not None and pitch is not None and pitch < width:
-            return f"has a pitch of {pitch} bytes, less than its rows' {width}"
-        if rows == 0:
-            return "has no rows, but 2D block messages need 1"
-        if rows is not None and rows > self.most_extent:
-            return f"has {rows} rows, but 2D block messages have at most {self.most_extent}"
-        if start is not None and start % self.base_alignment:
-            need = f"2D block messages need a multiple of {self.base_alignment}"
-            return f"begins {start} bytes behind its buffer, but {need}"
-        return None
-
-    def outer_problem(self, strides: Sequence[int | None]) -> str | None:
-        """Why messages cannot address all matrices of a tensor of more dimensions; None if no rule is known broken.
-
-        Args:
-            strides: bytes from one matrix to the next in each outer dimension; None if unknown.
-        """
-        for found in strides:
-            if found is not None and found % self.base_alignment:
-                need = f"2D block messages need a multiple of {self.base_alignment}"
-                return f"has matrices that begin {found} bytes behind each other, but {need}"
-        return None
-
-    def array_problem(self, array: np.ndarray[Any, Any]) -> str | None:
-        """Why messages cannot address the matrices of an array, row-major or column-major; None if they can."""
-        if array.ndim < 2:
-            return None
-        (rows, columns), (pitch, step) = array.shape[-2:], array.strides[-2:]
-        if pitch == array.itemsize != step:
-            # Column-major.
-            rows, columns, pitch = columns, rows, step
-        outer = [s for s, n in zip(array.strides[:-2], array.shape) if n != 1]
-        return self.surface_problem(columns * array.itemsize, rows, pitch, 0) or self.outer_problem(outer)
-
-
 class Target(Struct, frozen=True, eq=False):
     """One kind of GPU.
 
     Attributes:
         name: its name in options.
         title: its product name.
+        generation: the generation of GPUs, by which `message_rules` knows reactions; empty for no GPU.
         grf_bytes: bytes of a register of the general register file.
         grf_counts: registers that a thread may have, the usual number first.
         dpas_exec_sizes: SIMD lanes of dpas, the usual number first.
@@ -146,6 +53,7 @@ class Target(Struct, frozen=True, eq=False):
 
     name: str
     title: str
+    generation: str = ""
     grf_bytes: int = 64
     grf_counts: tuple[int, ...] = (128, 256)
     dpas_exec_sizes: tuple[int, ...] = (16,)
@@ -173,10 +81,26 @@ class Target(Struct, frozen=True, eq=False):
         """The usual number of SIMD lanes of dpas."""
         return self.dpas_exec_sizes[0]
 
+    @property
+    def message_rules(self) -> tuple[MessageRule, ...]:
+        """The rules of its messages and of dpas. `rule.sentence(target.block2d)` is what each requires here, and
+        `rule.reaction(target.generation)` what is known to happen where it is broken."""
+        return tuple(rule for rule in RULES.values() if rule.holds_for(self.block2d))
+
     def dpas_columns(self, columns: int) -> int | None:
         """The largest number of SIMD lanes of dpas that divides so many columns; None if none does."""
         return max((size for size in self.dpas_exec_sizes if columns % size == 0), default=None)
 
+
+_XE_HPC = Block2DLimits(tolerated={"least_bytes": 4, "pitch_granule": 4})
+
+_XE2 = Target(
+    "bmg",
+    "Xe2 (Battlemage: Arc B580, Arc Pro B50 and B60)",
+    XE2,
+    absent=_LATER,
+    block2d=Block2DLimits(most_pitch=(1 << 24) - 1),
+)
 
 TARGETS = {
     t.name: t
@@ -184,14 +108,17 @@ TARGETS = {
         Target(
             "pvc",
             "Xe-HPC (Ponte Vecchio), first stepping",
+            XE_HPC,
             absent=_LATER | {"srnd"},
             tf32_conversion=False,
             systolic_denormals=False,
+            block2d=_XE_HPC,
         ),
-        Target("pvcxt", "Xe-HPC (Ponte Vecchio XT)", absent=_LATER, systolic_denormals=False),
+        Target("pvcxt", "Xe-HPC (Ponte Vecchio XT)", XE_HPC, absent=_LATER, systolic_denormals=False, block2d=_XE_HPC),
         Target(
             "dg2",
             "Xe-HPG (Alchemist)",
+            XE_HPG,
             grf_bytes=32,
             dpas_exec_sizes=(8,),
             dpas_precisions=(*_INTEGERS, "bf", "hf"),
@@ -206,10 +133,13 @@ TARGETS = {
             slm_bytes=64 << 10,
             named_barriers=0,
         ),
-        Target("bmg", "Xe2 (Battlemage: Arc B580, Arc Pro B50 and B60)", absent=_LATER),
+        _XE2,
+        structs.replace(_XE2, name="lnl", title="Xe2 (Lunar Lake)"),
+        structs.replace(_XE2, name="ptl", title="Xe3 (Panther Lake)", generation=XE3),
         Target(
             "cri",
             "Xe3P (Crescent Island)",
+            XE3P,
             absent=_NOWHERE,
             dpas_precisions=(*_INTEGERS, "bf", "hf", "tf32", "bf8", "hf8", "e2m1"),
             block2d=Block2DLimits(base_alignment=4, pitch_granule=4, least_bytes=4),
@@ -247,6 +177,24 @@ def target(name: str = DEFAULT) -> Target:
     if found is None:
         raise ValueError(f"unknown target '{name}'; there are {', '.join(TARGETS)}")
     return found
+
+
+def verdict(rule: MessageRule, on: Target, operands: Mapping[str, int] | None = None) -> str:
+    """A broken rule, and what GPUs do: "rule block2d-pitch-least: the pitch ...; bmg returns undefined data; ...".
+
+    Args:
+        on: the target on which it is broken, which is named first.
+        operands: those of the 2D block message that breaks it; None for a rule of other messages.
+    """
+    outcomes: dict[tuple[str, str], list[str]] = {}
+    for gpu in (on, *(t for t in TARGETS.values() if t is not on)):
+        if gpu.generation and rule.holds_for(gpu.block2d):
+            outcomes.setdefault(rule.outcome(gpu.generation, gpu.block2d, operands), []).append(gpu.name)
+    clauses = [
+        f"{', '.join(names[:-1])}{' and ' * (len(names) > 1)}{names[-1]} {several if len(names) > 1 else one}"
+        for (one, several), names in outcomes.items()
+    ]
+    return "; ".join([f"rule {rule.name}: {rule.sentence(on.block2d)}", *clauses])
 
 
 GRID_LIMIT = 1 << 20
