@@ -340,8 +340,6 @@ def _continue_in_child() -> None:
 
 def main(run: Callable[[Sequence[str]], int]) -> None:
     """Run a tool with the process's arguments, and exit."""
-    # Nearly all objects of a tool live until its end, so that frequent garbage collection finds nothing.
-    gc.set_threshold(100_000)
     if sys.getfilesystemencoding() != "utf-8":
         # In a locale of another encoding. Arguments, file names and output are UTF-8, as in LLVM's tools.
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
@@ -372,4 +370,6 @@ def main(run: Callable[[Sequence[str]], int]) -> None:
     except KeyboardInterrupt:
         status = interrupts.STATUS
     interrupts.end_at_interrupt()
+    # The interpreter collects garbage at its end, which would look at all objects several times.
+    gc.freeze()
     sys.exit(status)

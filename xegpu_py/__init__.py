@@ -10,9 +10,11 @@ For example:
 """
 
 import importlib
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from xegpu_py import interrupts  # noqa: F401  (interrupts are handled first, since imports take long)
+from xegpu_py.collector import collector_paused
 from xegpu_py.plugins import installed, plugin
 
 if TYPE_CHECKING:
@@ -92,13 +94,18 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     # Tools that only read and print IR start without the engines, and Triton finds its backend without the compiler.
     module = _MODULES.get(name)
-    if module or name in installed():
-        from xegpu_py import passes  # noqa: F401  (names them)
-        from xegpu_py.ir.passes import collector_paused
+    # `from xegpu_py import passes` asks for the attribute before the module is imported. The names of extensions are in
+    # the metadata of all installed distributions, which takes long to read.
+    if not module and (name.startswith("__") or _is_module(name) or name not in installed()):
+        raise AttributeError(f"module 'xegpu_py' has no attribute '{name}'")
+    with collector_paused():
+        return getattr(importlib.import_module(f"xegpu_py.{module}"), name) if module else plugin(name)
 
-        with collector_paused():
-            return getattr(importlib.import_module(f"xegpu_py.{module}"), name) if module else plugin(name)
-    raise AttributeError(f"module 'xegpu_py' has no attribute '{name}'")
+
+def _is_module(name: str) -> bool:
+    spec = find_spec(f"{__name__}.{name}")
+    # A folder without files in it is a module too, but has no location.
+    return spec is not None and spec.has_location
 
 
 def __dir__() -> list[str]:

@@ -32,7 +32,7 @@ def raise_at_interrupt() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _is_tool() -> bool:
+def is_tool() -> bool:
     """Whether this process is one of the command-line programs."""
     module = next((word for flag, word in zip(sys.orig_argv, sys.orig_argv[1:]) if flag == "-m"), "")
     return bool(re.fullmatch(r"xegpu-[a-z-]+", os.path.basename(sys.argv[0] if sys.argv else ""))) or bool(
@@ -40,5 +40,5 @@ def _is_tool() -> bool:
     )
 
 
-if _is_tool():
+if is_tool():
     end_at_interrupt()

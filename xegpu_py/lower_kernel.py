@@ -14,12 +14,13 @@ from msgspec import Struct, structs
 
 from xegpu_py.argument_types import checked
 from xegpu_py.cache import Cache, digest, folder_of
+from xegpu_py.collector import collector_paused
 from xegpu_py.deferred import deferred
 from xegpu_py.dialects import visa, xetile
 from xegpu_py.dialects.xegpu.types import UNIT_STRIDES
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.module import Module, argument_names, is_program, source_of, walk
-from xegpu_py.ir.passes import ROOT, Runner, collector_paused, parse_pipeline, step
+from xegpu_py.ir.passes import ROOT, Runner, parse_pipeline, step
 from xegpu_py.passes.analysis.block_surfaces import multiples_of, products_of, sums_of, surfaces_of, unaligned_arguments
 from xegpu_py.passes.analysis.tile_layout_inference import (
     ALIASED,

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import gc
 import re
-import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
@@ -21,6 +19,7 @@ from mlir.passmanager import PassManager
 from msgspec import Struct, field, structs
 
 from xegpu_py.argument_types import checked
+from xegpu_py.collector import collector_paused
 from xegpu_py.ir.codecs import Cursor, SyntaxFault
 from xegpu_py.ir.diagnostics import (
     Diagnostic,
@@ -401,25 +400,6 @@ class Listener:
 
     def failed(self, step: Step, op: ir.Operation) -> None:
         """A step has failed on `op`."""
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """A context manager that stops Python's cyclic garbage collection: IR has long-lived objects and few cycles.
-
-    If modules are imported meanwhile, most new objects are theirs and live as long as the process. All objects are then
-    moved to the collector's oldest generation at the end, instead of being looked at.
-    """
-    was, modules = gc.isenabled(), len(sys.modules)
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was and len(sys.modules) > modules and not gc.get_freeze_count():
-            gc.freeze()
-            gc.unfreeze()
-        if was:
-            gc.enable()
 
 
 class Runner(Struct):

@@ -13,6 +13,7 @@ from mlir.dialects import vector
 from mlir.passmanager import PassManager
 
 from xegpu_py import external_tools
+from xegpu_py.collector import collector_paused
 from xegpu_py.dialects.xegpu import upstream_ops
 from xegpu_py.dialects.xegpu.spelling import Spelling, has_rfc_syntax, spelling_of
 from xegpu_py.dialects.xegpu.upstream_types import MemDesc
@@ -20,7 +21,7 @@ from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.builtin import element_type
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, error_at, position_of
 from xegpu_py.ir.module import Context, Module, from_mlir, parse_source, print_op, walk
-from xegpu_py.ir.passes import Pass, collector_paused, pass_named, run_pipeline
+from xegpu_py.ir.passes import Pass, pass_named, run_pipeline
 from xegpu_py.passes.analysis.ir_queries import defining_op, shape_of, symbol_of
 from xegpu_py.passes.rewriting.builders import make, reinterpret_cast, replace_op
 from xegpu_py.upstream.classification import classify

@@ -11,6 +11,7 @@ from typing import Any
 from mlir import ir as mlir
 
 from xegpu_py import build
+from xegpu_py.collector import collector_paused
 from xegpu_py.extensions.triton.lowering import elementwise, inline_asm, memory, regions, tensors
 from xegpu_py.extensions.triton.lowering.lowering import Item, Lowering, place_of
 from xegpu_py.extensions.triton.lowering.positions import Assumptions, Positions
@@ -19,7 +20,7 @@ from xegpu_py.extensions.triton.lowering.types import Kind, integer_bits, kind_o
 from xegpu_py.extensions.triton.lowering.values import Descriptor, Pointer
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import Module
-from xegpu_py.ir.passes import Pass, collector_paused, register_pass
+from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.analysis.block_surfaces import WINDOWS
 from xegpu_py.passes.analysis.tile_layout_inference import SHARES, can_be_divided
 from xegpu_py.target import DEFAULT
