@@ -38,3 +38,15 @@ func.func @full_rank(%m: memref<?x8xf32>) -> memref<1x1xf32, strided<[8, 1], off
   %r = memref.subview %m[%c1, %c0] [1, 1] [1, 1] : memref<?x8xf32> to memref<1x1xf32, strided<[8, 1], offset: ?>>
   return %r : memref<1x1xf32, strided<[8, 1], offset: ?>>
 }
+
+// An extent is folded where its dimension exists; a dimension that is not known to exist stays.
+// CHECK-LABEL: func.func @extents
+// CHECK: %[[C4:.*]] = arith.constant 4 : index
+// CHECK: %[[N:.*]] = memref.dim %{{.*}}, %{{.*}} : memref<4x?xf32>
+// CHECK: return %[[C4]], %[[N]]
+func.func @extents(%m: memref<4x?xf32>, %d: index) -> (index, index) {
+  %c0 = arith.constant 0 : index
+  %a = memref.dim %m, %c0 : memref<4x?xf32>
+  %b = memref.dim %m, %d : memref<4x?xf32>
+  return %a, %b : index, index
+}

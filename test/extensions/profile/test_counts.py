@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from effort import some
@@ -380,6 +381,10 @@ def test_a_profile_is_saved(tmp_path: Path) -> None:
     assert len(read["rows"]) == len(found.rows)
     with pytest.raises(ValueError, match=r"a profile is saved as \.json or \.html, but got 'p\.txt'"):
         found.save(tmp_path / "p.txt")
+    # What the report shows of the launch is not in the file.
+    restored = msgspec.json.decode((tmp_path / "p.json").read_bytes(), type=Profile, strict=False)
+    with pytest.raises(ValueError, match="only the process that ran the kernel makes the report of its profile"):
+        restored.html()
 
 
 @xegpu_py.jit

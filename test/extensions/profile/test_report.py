@@ -68,6 +68,9 @@ def test_lines_take_what_other_buffers_leave(found: Profile, monkeypatch: pytest
     assert lines()["X"].count == 128 * 16
     monkeypatch.setattr(report_module, "PACKED", len(whole["X"].packed) - 1)
     assert lines()["X"].count == 128 * 8
+    assert "<h3>X by line: the first 1024 of 2048</h3>" in found.html()
+    monkeypatch.undo()
+    assert "<h3>X by line</h3>" in found.html()
 
 
 def test_in_notebooks_it_has_a_frame(found: Profile) -> None:

@@ -52,6 +52,13 @@ module attributes {gpu.container_module} {
     %y = arith.divf %x, %m : bf16
     return %y : bf16
   }
+  func.func @lanes(%x: vector<4xf32>) {
+    return
+  }
+  func.func @vectors() -> vector<4xf32> {
+    %x = arith.constant dense<1.0> : vector<4xf32>
+    return %x : vector<4xf32>
+  }
   func.func @rows(%a: memref<*xf64>) -> i64 {
     %r = memref.rank %a : memref<*xf64>
     %i = arith.index_cast %r : index to i64
@@ -121,6 +128,13 @@ def test_modules_are_programs(program, capfd):
 @pytest.mark.parametrize(
     ("name", "arguments", "error", "message"),
     [
+        (
+            "lanes",
+            (np.zeros(4, np.float32),),
+            TypeError,
+            "of type vector<4xf32>, cannot be passed",
+        ),
+        ("vectors", (), TypeError, "results of type vector<4xf32> cannot be passed; memrefs and numbers can"),
         ("half", (1.0,), TypeError, "takes 2 arguments"),
         ("half", (1.0, 1.5), TypeError, "must be a number of that type, but got 1.5"),
         ("half", (1.0, 300), TypeError, "must be a number of that type, but got 300"),

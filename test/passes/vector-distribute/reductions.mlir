@@ -83,3 +83,16 @@ func.func @masked(%v: vector<8x16xf32>, %acc: vector<8xf32>, %n: index) -> vecto
   %1 = vector.mask %mask { vector.multi_reduction <mul>, %0, %acc [1] : vector<8x16xf32> to vector<8xf32> } : vector<8x16xi1> -> vector<8xf32>
   return %1 : vector<8xf32>
 }
+
+#mixed = #iree_vector_ext.nested_layout<subgroup_tile = [1, 1], batch_tile = [8, 1], outer_tile = [1, 1], thread_tile = [1, 16], element_tile = [1, 1], subgroup_strides = [0, 0], thread_strides = [0, 1]>
+
+// Of two reduced dimensions a lane has all of the first, and one element of the second.
+// CHECK-LABEL: func.func @over_own_and_lanes
+func.func @over_own_and_lanes(%v: vector<8x16xi32>, %acc: i32) -> i32 {
+  %0 = iree_vector_ext.to_layout %v to layout(#mixed) : vector<8x16xi32>
+  // CHECK: vector.multi_reduction <add>
+  // CHECK-COUNT-4: gpu.shuffle xor
+  // CHECK-NOT: gpu.shuffle
+  %1 = vector.multi_reduction <add>, %0, %acc [0, 1] : vector<8x16xi32> to i32
+  return %1 : i32
+}

@@ -13,7 +13,7 @@ from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import TARGETS
 from xegpu_py.visa import assembly
 from xegpu_py.visa.allocate import allocate
-from xegpu_py.visa.dataflow import liveness_of
+from xegpu_py.visa.dataflow import liveness_of, referenced_variables
 from xegpu_py.visa.program import Program
 
 PVC = TARGETS["pvcxt"]
@@ -284,3 +284,13 @@ def test_time_and_pressure_of_long_programs(loop: bool) -> None:
         gc.enable()
         assert allocation.pressure <= 10
     assert seconds[10000] < 40 * seconds[1000]
+
+
+def test_a_predicate_that_is_only_a_guard_is_referenced() -> None:
+    body = """
+    cmp.lt (M1_NM, 16) P A(0,0)<1;1,0> 3:ud
+    (P) mov (M1_NM, 16) B(0,0)<1> 1:ud
+    ret (M1, 1)
+"""
+    read = program(body)
+    assert {v.name for v in referenced_variables(read.instructions[1:])} == {"P", "B"}
