@@ -96,7 +96,7 @@ def _join_once(ops: Sequence[ir.Operation], target: Target) -> bool:
         if op.opview.mode != Mode.VC:
             continue
         desc = TensorDesc.of(op.results[0])
-        if is_1d(desc) or desc.in_slm or bit_width(desc.element) not in (8, 16, 32):
+        if is_1d(desc) or desc.in_slm or desc.attr.message or bit_width(desc.element) not in (8, 16, 32):
             continue
         key, at = _place(op, forms)
         places[key, at] = op

@@ -21,7 +21,14 @@ from xegpu_py.dialects.xegpu.types import UNIT_STRIDES
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.module import Module, argument_names, is_program, source_of, walk
 from xegpu_py.ir.passes import ROOT, Runner, parse_pipeline, step
-from xegpu_py.passes.analysis.block_surfaces import multiples_of, products_of, sums_of, surfaces_of, unaligned_arguments
+from xegpu_py.passes.analysis.block_surfaces import (
+    has_messages,
+    multiples_of,
+    products_of,
+    sums_of,
+    surfaces_of,
+    unaligned_arguments,
+)
 from xegpu_py.passes.analysis.tile_layout_inference import (
     ALIASED,
     SHARES,
@@ -222,11 +229,12 @@ def lower(module: Module, name: str, options: Options) -> Executable:
     surfaces: dict[Surface, None] = {}
     multiples: tuple[Multiple, ...] = ()
     sums: tuple[Sum, ...] = ()
+    exact = False
     for level, lowered in levels_of(module, name, options, remarks):
         if level != "visa":
             func = visa.kernel_named(lowered.outline, name)
             surfaces |= dict.fromkeys(surfaces_of(func))
-            multiples, sums = multiples_of(func), sums_of(func)
+            multiples, sums, exact = multiples_of(func), sums_of(func), has_messages(func)
     chosen = subgroups_for(kernel, options)
     return structs.replace(
         executable_of(lowered, visa.kernel_named(lowered.outline, name)),
@@ -237,6 +245,7 @@ def lower(module: Module, name: str, options: Options) -> Executable:
         multiples=multiples,
         sums=sums,
         products=products,
+        exact_messages=exact,
     )
 
 

@@ -168,6 +168,9 @@ class TdescAttr(Attr, dialect=XeGPU, name="tdesc_attr"):
     All of it may be left out. It is also read without this attribute around it, in the descriptor itself. Accesses to
     blocks of one dimension are never checked against bounds: their `boundary_check` is false by default.
 
+    With `message`, each access is the one 2D block message that it says, as ops of XeVM are: the tensor's innermost
+    extent and its pitch are in bytes, and no pass splits, joins or replaces the access.
+
         #xegpu.tdesc_attr<memory_scope = slm, array_length = 2, boundary_check = false>
         #xegpu.tdesc_attr<memory_scope = slm, #xegpu.scattered>
         #xegpu.tdesc_attr<array_length = 2, map = <wi_layout = [1, 16], wi_data = [1, 1]>>
@@ -179,6 +182,7 @@ class TdescAttr(Attr, dialect=XeGPU, name="tdesc_attr"):
     boundary_check: bool = True
     scattered: bool = False
     map: SgMap | None = None
+    message: bool = False
 
     @classmethod
     def read_body(cls, cursor: Cursor, scope: Scope) -> TdescAttr:
@@ -193,6 +197,7 @@ class TdescAttr(Attr, dialect=XeGPU, name="tdesc_attr"):
             (self.memory_scope != MemoryScope.GLOBAL, f"memory_scope = {self.memory_scope.value}"),
             (self.array_length != 1, f"array_length = {self.array_length}"),
             (not self.boundary_check, f"boundary_check = {str(self.boundary_check).lower()}"),
+            (self.message, f"message = {str(self.message).lower()}"),
         ]
         out = [text for differs, text in shown if differs or print_defaults]
         if self.scattered:

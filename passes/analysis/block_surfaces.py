@@ -397,8 +397,10 @@ def find_surfaces(
         if view.mode != Mode.VC:
             continue
         result = op.results[0]
-        root = surfaces.classes.find(result)
-        moves.append((root, view, TensorDesc.of(result)))
+        root, desc = surfaces.classes.find(result), TensorDesc.of(result)
+        if desc.attr.message:
+            continue
+        moves.append((root, view, desc))
         if name == "xegpu.create_nd_tdesc":
             surfaces.creations.setdefault(root, []).append(op)
             problem = surface_problem(view, target, marked, most_bytes=most_bytes)
@@ -456,6 +458,12 @@ _LOADS = ("xegpu.load_nd", "xetile.load_tile")
 _UPDATES = ("xegpu.update_nd_offset", "xetile.update_tile_offset")
 
 
+def has_messages(func: ir.Operation) -> bool:
+    """Whether a kernel has blocks whose accesses are messages as they are written, such as those of XeVM."""
+    makers = (op for op in walk(func) if op.name == "xegpu.create_nd_tdesc")
+    return any(TensorDesc.of(op.results[0]).attr.message for op in makers)
+
+
 def surfaces_of(func: ir.Operation) -> tuple[Surface, ...]:
     """The surfaces of a kernel of XeGPU or XeTile that have dynamic extents or strides."""
     surfaces: dict[Surface, None] = {}
@@ -463,6 +471,8 @@ def surfaces_of(func: ir.Operation) -> tuple[Surface, ...]:
         if op.name not in ("xegpu.create_nd_tdesc", "xetile.init_tile"):
             continue
         view: Any = op.opview
+        if op.name == "xegpu.create_nd_tdesc" and TensorDesc.of(view.tdesc).attr.message:
+            continue
         shape, strides = _extents(view)
         argument = argument_of(view.source)
         if len(shape) < 2 or argument is None or all(isinstance(n, int) for n in (*shape[-2:], *strides[-2:])):

@@ -269,6 +269,7 @@ def load_limits(limits: Block2DLimits, bits: int, transform: Transform) -> tuple
     """Most rows of a load, and most columns in units of `bits`."""
     if transform.transposed:
         columns, rows = limits.transposed[bits]
+        rows = min(rows, limits.tile_height)
         return rows, columns
     return limits.load_height, limits.row_bytes * 8 // bits
 

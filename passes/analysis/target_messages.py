@@ -159,10 +159,19 @@ def precision_of(element: str) -> str:
     return FLOATS[element].name
 
 
-def block_problem(block: BlockShape, target: Target, store: bool = False) -> Problem:
-    """The reason why a 2D block message cannot move a block; None if one can."""
+def block_problem(block: BlockShape, target: Target, store: bool = False, exact: bool = False) -> Problem:
+    """The reason why a 2D block message cannot move a block; None if one can.
+
+    Args:
+        exact: whether the message is as its author wrote it; otherwise a load transposes no more rows than a register
+            has for each column.
+    """
     name = "lsc_store_block2d" if store else "lsc_load_block2d"
     problem = INSTRUCTIONS[name].check(Instruction(name, {"block": block}), target)
+    limits = target.block2d
+    if problem is None and limits and block.transpose and block.height > limits.tile_height and not exact:
+        width, _ = limits.transposed[block.size]
+        problem = (f"transposes one block of at most {width}x{limits.tile_height} elements, not {block}",)
     if problem is None:
         return None
     if target.block2d is None:

@@ -42,8 +42,10 @@ from xegpu_py.passes.analysis.target_messages import (
     scaled_problem,
 )
 from xegpu_py.passes.rewriting.rewriter import Rules
-from xegpu_py.target import Target
+from xegpu_py.target import Target, verdict
+from xegpu_py.target.message_rules import RULES
 from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.messages import broken_shape
 from xegpu_py.visa.program import Raw, Variable
 from xegpu_py.visa.spec import BlockShape, Caches, Problem
 
@@ -248,11 +250,19 @@ def block_access(kernel: RuleContext, op: ir.Operation) -> Problem:
         block = block_load(desc, transposed, view.transpose_bit_width, view.vnni_axis)
     else:
         block = block_load(desc, False, None, None)
-    problem = block_problem(block, target, stores)
+    problem = block_problem(block, target, stores, desc.attr.message)
+    if problem and desc.attr.message:
+        rule = target.block2d and broken_shape(block, target, stores)
+        return (problem[0], verdict(RULES[rule], target)) if rule else problem[:1]
     if problem:
         remedy = "widen the block, or use store_scatter" if stores and columns * desc.bits % 32 else _remedy(block)
         return problem if target.block2d is None else (*problem, remedy)
-    if transposed and target.block2d and not transposes_in_message(view, desc, target.block2d):
+    if (
+        transposed
+        and target.block2d
+        and not desc.attr.message
+        and not transposes_in_message(view, desc, target.block2d)
+    ):
         return (
             f"transposes units of {block.size} bits, but is not known to begin at a multiple of them",
             REWRITE_REMEDY,
@@ -271,6 +281,8 @@ def create_nd_tdesc(kernel: RuleContext, op: ir.Operation) -> Problem:
     """Check that elements are consecutive, and that 2D block messages can address the surface, as far as known."""
     view: Any = op.opview
     desc = TensorDesc.of(view.tdesc)
+    if desc.attr.message:
+        return None
     tensor = tensor_of(view)
     problem = stride_problem(tensor)
     if problem is not None:

@@ -78,7 +78,7 @@ def create_nd_tdesc(low: Lowering, op: ir.Operation) -> Value:
     surface: tuple[Numbers, ...] = ()
     lead = tuple(shape[:-2]) if desc.attr.boundary_check else ()
     if len(shape) > 1 and not desc.in_slm:
-        size = bit_width(desc.element) // 8
+        size = 1 if desc.attr.message else bit_width(desc.element) // 8
         height, width = shape[-2:]
         rows = low.add_clamped(height, low.index(-1))
         across = _bytes_less_one(low, width, size)

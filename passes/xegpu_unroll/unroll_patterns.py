@@ -49,6 +49,8 @@ def transform_in_registers(op: ir.Operation, target: Target) -> bool:
     given, op = op, merge_transposed_units(op)
     view: Any = op.opview
     desc, limits = TensorDesc.of(view.tdesc), target.block2d
+    if desc.attr.message:
+        return op is not given
     plain = view.transpose is None or tuple(view.transpose) == tuple(range(len(desc.shape)))
     if view.mode != Mode.VC or len(desc.shape) < 2 or plain or limits is None:
         return op is not given

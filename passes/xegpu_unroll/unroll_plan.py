@@ -300,7 +300,7 @@ def _limit_block(plan: UnrollShapes, access: MessageAccess, value: ir.Value) -> 
     if limits is None:
         return
     transform = access.transform if load else Transform()
-    if transform is None or access.legal:
+    if transform is None or access.legal or desc.attr.message:
         return
     shape = shape_of(value)
     axes = axes_of(desc, shape, transform)
@@ -431,7 +431,7 @@ def _lay_out(plan: UnrollShapes, op: ir.Operation) -> None:
 
 def layout_of(plan: UnrollShapes, access: MessageAccess) -> BlockTiling | None:
     """The pieces of the block that an op moves; None if the op needs no split."""
-    if plan.descs.find(access.tdesc) in plan.given:
+    if plan.descs.find(access.tdesc) in plan.given or access.desc.attr.message:
         return None
     return _block_layout(plan, access) if implements(access.op, BlockAccess) else _lane_layout(plan, access)
 
@@ -483,7 +483,7 @@ def _messages(plan: UnrollShapes, access: MessageAccess, value: ir.Value) -> lis
     desc, transform, shape = access.desc, access.transform, shape_of(value)
     limits = plan.target.block2d
     assert limits
-    if transform is None:
+    if transform is None or desc.attr.message:
         return None
     axes = axes_of(desc, shape, transform)
     bounds = plan.bounds(value)

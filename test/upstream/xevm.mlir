@@ -17,9 +17,9 @@ gpu.module @kernels [#xevm.target] {
     %at = llvm.trunc %x : i64 to i32
     // What a message takes of the subgroup is what its first lane has.
     // CHECK: %[[R:.*]] = gpu.subgroup_broadcast %[[N]],{{ *}}first_active_lane : i32
-    // CHECK: %[[H:.*]] = arith.index_cast %[[R]] : i32 to index
+    // CHECK: %[[H:.*]] = arith.index_castui %[[R]] : i32 to index
     // CHECK: %[[B:.*]] = gpu.subgroup_broadcast %[[I]],{{ *}}first_active_lane : i64
-    // CHECK: %[[D:.*]] = xegpu.create_nd_tdesc %[[B]][%{{.*}}, 0], [%[[H]], 64], [64, 1] : i64 -> !xegpu.tensor_desc<8x16xi16, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>>
+    // CHECK: %[[D:.*]] = xegpu.create_nd_tdesc %[[B]][%{{.*}}, 0], [%[[H]], 128], [128, 1] : i64 -> !xegpu.tensor_desc<8x16xi16, #xegpu.tdesc_attr<message = true, map = <wi_layout = [1, 16], wi_data = [1, 1]>>>
     // CHECK: xegpu.load_nd %[[D]] : {{.*}} -> vector<8x1xi16>
     %v = xevm.blockload2d %a, %c128, %n, %c128, %c0, %at <{elem_size_in_bits = 16 : i32, tile_width = 16 : i32, tile_height = 8 : i32, v_blocks = 1 : i32, transpose = false, pack_register = false}> : (!llvm.ptr<1>, i32, i32, i32, i32, i32) -> vector<8xi16>
     // CHECK: xegpu.prefetch_nd

@@ -243,7 +243,10 @@ class _Parametrized:
     @classmethod
     def _read_raw(cls, cursor: Cursor, scope: Scope) -> Self:
         parameters = []
-        for i, codec in enumerate(cls._codecs.values()):
+        for i, (name, codec) in enumerate(cls._codecs.items()):
+            # Text of a version that did not have the last parameters yet.
+            if i and hasattr(cls, name) and cursor.at(">"):
+                break
             if i:
                 cursor.expect(",")
             parameters.append(codec.read(cursor, scope))

@@ -122,6 +122,11 @@ def create_nd_tdesc(lane: Lane, node: Node, *operands: Any) -> Block:
     memory, address = _source(lane, source, desc)
     if isinstance(source, MemRef):
         shape, strides = shape or list(source.shape), strides or list(source.strides)
+    if desc.attr.message:
+        size = element_of(desc.element).bytes
+        if strides[0] % size:
+            raise Fault(f"has a pitch of {strides[0]} bytes, which is not a multiple of its elements' {size}")
+        shape, strides = [shape[0], shape[1] // size], [strides[0] // size, 1]
     # RFC: "For 1D tensor description, the base_shape and base_stride are optional, the attribute boundary_check must be
     # false".
     bounded = len(desc.shape) > 1

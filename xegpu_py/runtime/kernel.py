@@ -364,7 +364,9 @@ class Kernel:
                 argument_names = [f"argument '{n}'" for n in self.names] or [
                     p.shown(i) for i, p in enumerate(parameters)
                 ]
-                e.diagnostics = [_with_remedy(d, arguments, argument_names) for d in e.diagnostics]
+                e.diagnostics = [
+                    _with_remedy(d, arguments, argument_names, self.executable.exact_messages) for d in e.diagnostics
+                ]
             raise
         finally:
             packed_arrays.write_back()
@@ -742,9 +744,9 @@ CompiledKernel = Kernel
 """The kernel that `xegpu_py.compile` returns."""
 
 
-def _with_remedy(fault: Diagnostic, arguments: Sequence[Any], argument_names: Sequence[str]) -> Diagnostic:
+def _with_remedy(fault: Diagnostic, arguments: Sequence[Any], argument_names: Sequence[str], exact: bool) -> Diagnostic:
     """Add a note with the fix to a fault at a surface that 2D block messages cannot address, or behind an array that
-    repeats its elements. `argument_names` are the arguments in messages."""
+    repeats its elements. `argument_names` are the arguments in messages, and `exact` is that of the executable."""
     repeated = [i for i, a in enumerate(arguments) if isinstance(a, np.ndarray) and a.size and 0 in a.strides]
     if "over the end of" in fault.message and repeated:
         note = (
@@ -753,7 +755,7 @@ def _with_remedy(fault: Diagnostic, arguments: Sequence[Any], argument_names: Se
             "says; numpy.ascontiguousarray makes a copy that has all of it"
         )
         return structs.replace(fault, notes=(*fault.notes, Diagnostic("note", note, fault.position)))
-    if "accesses a surface whose" not in fault.message:
+    if exact or "accesses a surface whose" not in fault.message:
         return fault
     text = (
         "addresses, extents and strides that are unknown at compile time are assumed to satisfy the rules of 2D block "

@@ -26,6 +26,7 @@ class Block2DLimits(Struct, frozen=True, eq=False):
         store_height: most rows of a store.
         counts: the legal numbers of blocks by element width in bits, for plain and VNNI loads.
         transposed: greatest (width, height) of a transposing load by element width in bits, in elements.
+        tile_height: most rows of a transposing load that the lowering makes; more need two registers for each column.
         vnni: widths of elements in bits that the VNNI transform packs.
         base_alignment: alignment of the surface's address in bytes.
         width_granule: the surface's width in bytes must be a multiple of this, and of the size of an element.
@@ -46,7 +47,8 @@ class Block2DLimits(Struct, frozen=True, eq=False):
     counts: Mapping[int, tuple[int, ...]] = field(
         default_factory=lambda: {8: (1, 2, 4), 16: (1, 2, 4), 32: (1, 2), 64: (1,)}
     )
-    transposed: Mapping[int, tuple[int, int]] = field(default_factory=lambda: {32: (8, 16), 64: (4, 8)})
+    transposed: Mapping[int, tuple[int, int]] = field(default_factory=lambda: {32: (8, 32), 64: (4, 8)})
+    tile_height: int = 16
     vnni: tuple[int, ...] = (8, 16)
     base_alignment: int = 64
     width_granule: int = 4
@@ -346,8 +348,8 @@ RULES: Mapping[str, MessageRule] = {
         ),
         MessageRule(
             "block2d-transpose",
-            "a 2D block load transposes one block of 32 bits in up to 8x16 elements, or of 64 bits in up to 4x8",
-            "LLVM, IntelGpuXe2.h; IGC, visa/IsaVerification.cpp",
+            "a 2D block load transposes one block of 32 bits in up to 8x32 elements, or of 64 bits in 1x8, 2x8 or 4x8",
+            "IGC, LSCFuncsResolution.cpp and visa/IsaVerification.cpp",
             _SHAPES,
         ),
         MessageRule(

@@ -465,29 +465,22 @@ def tile_of(op: ir.Operation) -> Tile:
     return Tile(view.elem_size_in_bits, view.tile_height, view.tile_width, blocks or 1, bool(transpose), bool(pack))
 
 
-def _elements(value: ir.Value, size: int) -> ir.Value | int:
-    """A number of bytes as one of elements."""
-    known = constant_of(value)
-    if known is not None:
-        return known // size
-    made = first(value)
-    if size > 1:
-        made = make("arith.shrui", made.type, made, constant(made.type, size.bit_length() - 1))
-    return make("arith.index_castui", index_type(), made)
-
-
 def _mixed(value: ir.Value) -> ir.Value | int:
     known = constant_of(value)
     return known if known is not None else as_index(first(value))
 
 
+def _extent(value: ir.Value) -> ir.Value | int:
+    """An extent, an i32 without sign, as an index."""
+    known = constant_of(value)
+    return known % (1 << 32) if known is not None else make("arith.index_castui", index_type(), first(value))
+
+
 def descriptor(op: ir.Operation, where: Surface, tile: Tile, sg_map: ours.SgMap | None) -> ir.Value:
-    """A descriptor of the block."""
-    size = tile.bits // 8
-    attr = ours.TdescAttr(array_length=tile.blocks, map=sg_map)
+    """A descriptor of the block, whose accesses are the messages of XeVM."""
+    attr = ours.TdescAttr(array_length=tile.blocks, map=sg_map, message=True)
     kind = ours.TensorDesc((tile.rows, tile.columns), f"i{tile.bits}", attr)
-    shape = [_mixed(where.height), _elements(where.width, size)]
-    strides = [_elements(where.pitch, size), 1]
+    shape, strides = [_extent(where.height), _extent(where.width)], [_extent(where.pitch), 1]
     made = ours.CreateNdTdescOp(
         first(where.address), [_mixed(where.y), _mixed(where.x)], shape, strides, tdesc=kind.to_ir()
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ from xegpu_py.visa.program import STATE, Address, Immediate, Instruction, Region
 from xegpu_py.visa.spec import (
     Attribute,
     Block,
+    BlockShape,
     Caches,
     Check,
     Choice,
@@ -157,45 +158,66 @@ def _block_bytes(inst: Instruction, target: Target) -> int:
     return int(block.count * block.block_bytes(target.grf_bytes))
 
 
+def broken_shape(block: BlockShape, target: Target, store: bool) -> str | None:
+    """The name of the rule of `target.message_rules` that a 2D block of this shape breaks; None if it is legal."""
+    found = next(_shape_problems(block, target, store), None)
+    return found and found[0]
+
+
+def _shape_problems(block: BlockShape, target: Target, store: bool) -> Iterator[tuple[str, Problem]]:
+    """The rules that a block's shape breaks, and how, for a target with 2D block messages."""
+    limits = target.block2d
+    assert limits
+    row = block.count * block.width * block.size // 8
+    if block.size not in limits.counts:
+        yield "block2d-row-bytes", (f"has no elements of {block.size} bits",)
+        return
+    if store and (block.transpose or block.vnni or block.count != 1):
+        yield "block2d-count", ("can neither transpose, pack, nor store several blocks",)
+    if block.transpose and block.vnni:
+        yield "block2d-transpose", ("cannot both transpose and pack",)
+    if block.vnni and block.size not in limits.vnni:
+        yield (
+            "block2d-transpose",
+            (f"cannot pack elements of {block.size} bits", "VNNI packs 8 and 16 bits to 32"),
+        )
+    height = limits.store_height if store else limits.load_height
+    if not 1 <= block.height <= height:
+        yield "block2d-rows", (f"has 1 to {height} rows, not {block.height}",)
+    if block.transpose:
+        if block.size not in limits.transposed:
+            yield (
+                "block2d-transpose",
+                (f"cannot transpose elements of {block.size} bits", "it transposes 32 and 64 bits"),
+            )
+            return
+        width, rows = limits.transposed[block.size]
+        if block.count != 1 or block.width > width or block.height > rows:
+            yield "block2d-transpose", (f"transposes one block of at most {width}x{rows} elements, not {block}",)
+        if block.size == 64 and (block.height != 8 or block.width not in (1, 2, 4)):
+            shape = f"{block.width}x{block.height}"
+            yield "block2d-transpose", (f"transposes 64 bits in blocks of 1x8, 2x8 and 4x8, not {shape}",)
+    if block.count not in limits.counts[block.size]:
+        counts = ", ".join(map(str, limits.counts[block.size]))
+        yield "block2d-count", (f"moves {counts} blocks of {block.size} bits, not {block.count}",)
+    if block.width * block.size < 32 or row > limits.row_bytes:
+        yield "block2d-row-bytes", (f"has rows of 4 to {limits.row_bytes} bytes over all its blocks, not {row}",)
+    if block.width * block.size % 32:
+        yield "block2d-row-bytes", (f"has rows of a multiple of 4 bytes, not {block.width * block.size // 8}",)
+    registers_used = block.count * block.block_bytes(target.grf_bytes) // target.grf_bytes
+    if registers_used > 32:
+        yield "block2d-row-bytes", (f"moves at most 32 registers, not {registers_used}",)
+
+
 def _blocks(inst: Instruction, target: Target, *, store: bool) -> Problem:
-    limits, block = target.block2d, inst["block"]
+    limits = target.block2d
     if limits is None:
         return (f"is not supported on target '{target.name}', which has no 2D block messages",)
     mixed = isinstance(inst.values.get("x"), Immediate) != isinstance(inst.values.get("y"), Immediate)
     if mixed and not limits.mixed_place:
         rule = "IGC since 2024 accepts X and Y both in registers or both immediate"
         return ("has one coordinate in a register and the other immediate", rule)
-    if block.size not in limits.counts:
-        return (f"has no elements of {block.size} bits",)
-    if store and (block.transpose or block.vnni or block.count != 1):
-        return ("can neither transpose, pack, nor store several blocks",)
-    if block.transpose and block.vnni:
-        return ("cannot both transpose and pack",)
-    if block.vnni and block.size not in limits.vnni:
-        return (f"cannot pack elements of {block.size} bits", "VNNI packs 8 and 16 bits to 32")
-    height = limits.store_height if store else limits.load_height
-    if not 1 <= block.height <= height:
-        return (f"has 1 to {height} rows, not {block.height}",)
-    if block.transpose:
-        if block.size not in limits.transposed:
-            return (f"cannot transpose elements of {block.size} bits", "it transposes 32 and 64 bits")
-        width, rows = limits.transposed[block.size]
-        if block.count != 1 or block.width > width or block.height > rows:
-            return (f"transposes one block of at most {width}x{rows} elements, not {block}",)
-        if block.size == 64 and (block.height != 8 or block.width not in (1, 2, 4)):
-            return (f"transposes 64 bits in blocks of 1x8, 2x8 and 4x8, not {block.width}x{block.height}",)
-    if block.count not in limits.counts[block.size]:
-        counts = ", ".join(map(str, limits.counts[block.size]))
-        return (f"moves {counts} blocks of {block.size} bits, not {block.count}",)
-    row = block.count * block.width * block.size // 8
-    if block.width * block.size < 32 or row > limits.row_bytes:
-        return (f"has rows of 4 to {limits.row_bytes} bytes over all its blocks, not {row}",)
-    if block.width * block.size % 32:
-        return (f"has rows of a multiple of 4 bytes, not {block.width * block.size // 8}",)
-    registers_used = _block_bytes(inst, target) // target.grf_bytes
-    if registers_used > 32:
-        return (f"moves at most 32 registers, not {registers_used}",)
-    return None
+    return next((problem for _, problem in _shape_problems(inst["block"], target, store)), None)
 
 
 _SURFACE = ("base", "width", "height", "pitch", "x", "y")

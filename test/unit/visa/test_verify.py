@@ -158,7 +158,7 @@ INSTRUCTIONS = [
     (f"lsc_load_block2d.ugm (M1, 1) U.0:d16.16x33nn {BLOCK}", "has 1 to 32 rows, not 33"),
     (f"lsc_store_block2d.ugm (M1, 1) {BLOCK} U.0:d16.16x9nn", "has 1 to 8 rows, not 9"),
     (f"lsc_load_block2d.ugm (M1, 1) U.0:d16.8x8tn {BLOCK}", "cannot transpose elements of 16 bits"),
-    (f"lsc_load_block2d.ugm (M1, 1) U.0:d32.16x8tn {BLOCK}", "transposes one block of at most 8x16 elements"),
+    (f"lsc_load_block2d.ugm (M1, 1) U.0:d32.16x8tn {BLOCK}", "transposes one block of at most 8x32 elements"),
     (
         f"lsc_load_block2d.ugm (M1, 1) U.0:d64.4x4tn {BLOCK}",
         "transposes 64 bits in blocks of 1x8, 2x8 and 4x8, not 4x4",
