@@ -70,7 +70,9 @@ def argument_parser() -> KernelParser:
             "xegpu-run saxpy.cl rand:f32:1024 a.npy f32:2 --global 1024 --print y",
         ],
         f"{FORMS}\n  local:BYTES                  local memory, for a __local pointer of OpenCL C\n\n"
-        "NAME is an input of vISA assembly, a parameter of OpenCL C, or the number\nof an argument in MLIR, from 0.",
+        "NAME is an input of vISA assembly, a parameter of OpenCL C, or the number\nof an argument in MLIR, from 0.\n\n"
+        "With two --ocloc or two --build-options, OpenCL C is compiled and run twice, and\nthe results are compared. "
+        "Without --global, the kernels run that comments state:\n// RUN kernel ARG... global=X,Y,Z local=X,Y,Z",
     )
     parser.add_launch_arguments()
     parser.set_defaults(target=None)
@@ -83,7 +85,11 @@ def argument_parser() -> KernelParser:
         type=driver.dimensions,
         help=f"{size} in a workgroup (default: its own, or up to 256)",
     )
-    add("--build-options", metavar="TEXT", default="", help="options for the compiler of OpenCL C, such as '-DN=4'")
+    twice = "given twice, compare two compilations"
+    compiler = f"compiler of OpenCL C: a path, or a name on PATH; {twice}"
+    add("--ocloc", metavar="FILE", action="append", default=[], help=compiler)
+    options = f"options for the compiler of OpenCL C, such as '-DN=4'; {twice}"
+    add("--build-options", metavar="TEXT", action="append", default=[], help=options)
     add(
         "-e",
         "--entry",
@@ -250,10 +256,48 @@ def _job(source: Source, args: argparse.Namespace, arguments: Sequence[Any]) -> 
     return _Job(kernel, names, lambda: kernel(*arguments, **size), lambda: kernel.profile(*arguments, **size))
 
 
+def _compiler(args: argparse.Namespace) -> dict[str, str]:
+    """The compiler of OpenCL C and its options, where they are given once."""
+    found = {"ocloc": args.ocloc, "options": args.build_options}
+    return {name: given[0] for name, given in found.items() if given}
+
+
+def _compare_compilers(parser: KernelParser, args: argparse.Namespace) -> int:
+    """Compare what two compilations of a program of OpenCL C store; the exit status is 1 if they differ."""
+    given = {
+        "--trace": args.trace,
+        "--profile": args.profile,
+        "--stats": args.stats,
+        "--print": args.shown,
+        "-o": args.outputs,
+    }
+    for name in (n for n, value in given.items() if value):
+        parser.error(f"{name} is for one compilation; two --ocloc or --build-options compare two")
+    opencl, calls = plugin("opencl"), None
+    if args.items:
+        if not args.kernel:
+            parser.error("a comparison with --global needs --kernel, the kernel that runs")
+        calls = [opencl.Call(args.kernel, tuple(_argument(parser, w) for w in args.args), args.items, args.local)]
+    elif args.args or args.local or args.kernel:
+        parser.error("a comparison without --global runs the kernels that comments RUN of the program state")
+    options = {name: value for name, value in _options(args).items() if value is not None}
+    with parser.errors_of(Source("", args.file)):
+        try:
+            found = opencl.compare(
+                Path(args.file), calls, ocloc=args.ocloc, options=args.build_options or "", **options
+            )
+        except OSError as e:
+            parser.error(f"cannot open input file '{args.file}': {e.strerror}")
+    for result in found:
+        print(f"{result.kernel}: {result.summary}")
+        driver.print_diagnostics(result.diagnostics(), [result.source])
+    return int(not all(result.equal for result in found))
+
+
 def _opencl_job(parser: KernelParser, args: argparse.Namespace, arguments: Sequence[Any]) -> _Job:
     """The launch of a kernel of OpenCL C; sets grid and block."""
     try:
-        program = plugin("opencl").compile(Path(args.file), options=args.build_options, **_options(args))
+        program = plugin("opencl").compile(Path(args.file), **_compiler(args), **_options(args))
     except OSError as e:
         parser.error(f"cannot open input file '{args.file}': {e.strerror}")
     names = list(program.kernels)
@@ -311,9 +355,19 @@ def _run_program(parser: KernelParser, source: Source, args: argparse.Namespace)
     return int(results[0]) & 0xFF if results and isinstance(results[0], np.integer) else 0
 
 
+def _compares(args: argparse.Namespace) -> bool:
+    """Whether two compilations are asked for."""
+    return max(len(args.ocloc), len(args.build_options)) > 1
+
+
 def _check_sizes(parser: KernelParser, args: argparse.Namespace, is_opencl: bool) -> None:
     """Refuse options that are of the other kind of kernels."""
-    own = {"--global": args.items, "--local": args.local, "--build-options": args.build_options}
+    own = {
+        "--global": args.items,
+        "--local": args.local,
+        "--ocloc": args.ocloc,
+        "--build-options": args.build_options,
+    }
     others = {
         "--grid": args.grid,
         "--block": args.block,
@@ -328,7 +382,7 @@ def _check_sizes(parser: KernelParser, args: argparse.Namespace, is_opencl: bool
             kinds = ("MLIR and vISA assembly", "OpenCL kernels: files .cl, .spv and .bin")
             hint = "; OpenCL kernels have --global and --local" if name in ("--grid", "--block") else ""
             parser.error(f"{name} is for {kinds[not is_opencl]}{hint}")
-    if is_opencl and not args.items:
+    if is_opencl and not args.items and not _compares(args):
         parser.error("an OpenCL kernel needs --global, the number of its work items")
 
 
@@ -350,6 +404,8 @@ def run(argv: Sequence[str]) -> int:
     _check_sizes(parser, args, is_opencl)
     source = Source("", args.file) if is_opencl else parser.read(args.file)
     args.target = args.target or (plugin("opencl").DEFAULT if is_opencl else stated_target(source.text) or DEFAULT)
+    if _compares(args):
+        return _compare_compilers(parser, args)
     if args.via and args.level:
         parser.error("--level is for kernels that are imported as they are, not --via=upstream")
     args.imported = args.via or args.level or args.import_upstream

@@ -16,6 +16,7 @@ VARIABLE = "XEGPU_PY_ORACLES"
 
 ORACLES = {
     "ocloc": "Intel's OpenCL C compiler, IGC 2.40: the newest finalizer",
+    "ocloc-2022": "Intel's OpenCL C compiler of Debian 12, IGC 1.0.12504, which newer ones are compared with",
     "GenX_IR-2024": "Intel's finalizer of IGC 1.0.17791",
     "GenX_IR": "Intel's finalizer of Debian, in Debian 12 of IGC 1.0.12504",
     "iga64": "Intel's assembler of native code",

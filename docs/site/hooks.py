@@ -41,6 +41,7 @@ PUBLIC = (
     "xegpu_py.language",
     "xegpu_py.build",
     "xegpu_py.extensions.opencl.program",
+    "xegpu_py.extensions.opencl.comparison",
     "xegpu_py.lower_kernel",
     "xegpu_py.extensions.programs.load",
     "xegpu_py.runtime.kernel",

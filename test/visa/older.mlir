@@ -46,6 +46,13 @@ gpu.module @kernels {
     // CHECK: visa.switchjmp (M1, 1) %U(0,0)<0;1,0> (one, two, one)
     // TEXT: switchjmp (M1, 1) U(0,0)<0;1,0> (one, two, one)
     visa.switchjmp (M1, 1) %U(0,0)<0;1,0> (one, two, one)
+    // CHECK: visa.fence_local.E
+    visa.fence_local.E
+    // CHECK: visa.fence_global.EL1
+    // TEXT: fence_global.EL1
+    visa.fence_global.EL1
+    // CHECK: visa.fence_global{{$}}
+    visa.fence_global
     visa.label one
     visa.label two
     visa.ret (M1, 1)

@@ -19,7 +19,8 @@ class Unlike(Struct, frozen=True):
     Attributes:
         count: the number of elements that differ.
         size: the number of all elements.
-        ulps: the largest distance of floats in units in the last place, `APART` for a NaN and a number; None for
+        nans: the number of elements that are a NaN in both, of other bits.
+        ulps: the largest distance of other floats in units in the last place, `APART` for a NaN and a number; None for
             integers and structures.
         index: the first element that differs.
         before, after: it in both arrays.
@@ -27,6 +28,7 @@ class Unlike(Struct, frozen=True):
 
     count: int
     size: int
+    nans: int
     ulps: int | None
     index: tuple[int, ...]
     before: Any
@@ -35,10 +37,26 @@ class Unlike(Struct, frozen=True):
     @property
     def extent(self) -> str:
         """How many elements differ, and by how much."""
-        most = ""
-        if self.ulps is not None:
-            most = ", some in being NaN" if self.ulps == APART else f", by up to {self.ulps} units in the last place"
-        return f"{self.count} of {self.size} elements differ{most}"
+        said = [f"{self.count} of {self.size} elements differ"]
+        if self.ulps == APART:
+            said.append("some are NaN in one only")
+        elif self.ulps:
+            said.append(f"by up to {self.ulps} units in the last place")
+        if self.nans:
+            said.append(f"{self.nans if self.nans < self.count else 'all'} are NaNs of other bits")
+        return ", ".join(said)
+
+    @property
+    def values(self) -> tuple[str, str]:
+        """The first element that differs, in both arrays; with its bits if it looks the same."""
+        before, after = str(self.before), str(self.after)
+        if before == after:
+            return before + _bits(self.before), after + _bits(self.after)
+        return before, after
+
+
+def _bits(value: Any) -> str:
+    return f" (0x{np.asarray(value).tobytes()[::-1].hex()})"
 
 
 def unlike(before: Array, after: Array, ulps: int = 0) -> Unlike | None:
@@ -52,8 +70,12 @@ def unlike(before: Array, after: Array, ulps: int = 0) -> Unlike | None:
     if not len(places):
         return None
     index = tuple(places[0].tolist())
-    most = int(apart.max()) if _format(before.dtype) else None
-    return Unlike(len(places), before.size, most, index, before[index], after[index])
+    if not _format(before.dtype):
+        return Unlike(len(places), before.size, 0, None, index, before[index], after[index])
+    with np.errstate(invalid="ignore"):
+        nans = np.isnan(before.astype(np.float64)) & np.isnan(after.astype(np.float64)) & (apart > 0)
+    most = int(apart[~nans].max(initial=0))
+    return Unlike(len(places), before.size, int(nans.sum()), most, index, before[index], after[index])
 
 
 def _format(dtype: np.dtype[Any]) -> Format | None:

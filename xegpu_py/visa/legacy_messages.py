@@ -224,6 +224,20 @@ def _switch(inst: Instruction, target: Target, scratch: Scratch) -> Iterator[Ins
     yield inst.replaced(name="jmp", values={"label": default_label})
 
 
+_FENCES = {"fence_local": ("slm", "group"), "fence_global": ("ugm", "gpu")}
+"""The memory and the scope of each fence."""
+
+_FLUSHED = tuple(
+    "".join(w for w, kept in zip(("E", "I", "S", "C", "R", "L1"), bits) if kept) for bits in product((1, 0), repeat=6)
+)[:-1]
+"""Whether the thread waits for the fence (E), and the caches that it flushes, which hold what memory does here."""
+
+
+def _fence(inst: Instruction, target: Target, scratch: Scratch) -> Iterator[Instruction]:
+    memory, scope = _FENCES[inst.name]
+    yield inst.replaced(name="lsc_fence", values={"sfid": memory, "flush": "none", "scope": scope})
+
+
 # Rules.
 
 
@@ -476,6 +490,19 @@ OLDER = (
         _block,
         {"modified": Flagged(("mod",)), "owords": Number((1, 2, 4, 8, 16))},
         _OFFSET,
+    ),
+    *(
+        InstructionSpec(
+            name,
+            f"Orders the thread's accesses to {memory} memory before it and after it.",
+            f"{name}{{flushed}}",
+            (),
+            {"flushed": Flagged(_FLUSHED)},
+            category="sync",
+            exec_sizes=(),
+            expansion=_fence,
+        )
+        for name, memory in (("fence_local", "shared local"), ("fence_global", "global"))
     ),
     InstructionSpec(
         "switchjmp",

@@ -44,7 +44,7 @@ _STRIDES = (1, 2, 4)
 
 _WORDS = """
     arg call fret switchjmp fbl fbh bfe bfi bfrev rol ror movs addr_add pow frc lrp dp4a sqrtm divm line wait
-    yield sample avs media_ld oword_ld gather scatter raw_send fence_global fence_local sampler_cache_flush asin acos
+    yield sample avs media_ld oword_ld gather scatter raw_send sampler_cache_flush asin acos
     atan plane dp2 dp3 dp4 dph mod addc subb avg sad2 sad2add madw add3 ifcall fcall faddr vme_ime flat bss ss bti
 """
 

@@ -249,7 +249,7 @@ def results(made: opencl.Program, seed: int, engine: str) -> Array:
 
 def wanted(peer: Peer, source: str, seed: int) -> Array:
     """What a kernel computes elsewhere."""
-    case = Case("", f"k{seed}", (), (ITEMS,), (BLOCK,), 0, 0)
+    case = Case("", opencl.Call(f"k{seed}", (), (ITEMS,), (BLOCK,)))
     return peer.run(source, case, (True, True), [given(seed), np.zeros(ITEMS, np.uint64)])[1]
 
 
@@ -283,7 +283,7 @@ def judged(found: Array, peers: Sequence[Peer], source: str, seed: int) -> str:
     why = ""
     for peer in peers:
         refused = source not in peer.programs and peer.build(source, OPTIONS, "-cl-opt-disable")
-        other = refused or Case("", "", (), (), (), 0, 0).differs(found, wanted(peer, source, seed))
+        other = refused or Case("", opencl.Call("", (), ())).differs(found, wanted(peer, source, seed))
         if not other:
             if why:
                 print(f"seed {seed}: {peer.name} agrees, {peers[0].name} does not: {why}", file=sys.stderr)

@@ -1,7 +1,7 @@
 """Recorded kernels, what IGC made of them for each target, and what another implementation of OpenCL computes.
 
-A comment `// RUN kernel ARG... global=X,Y,Z local=X,Y,Z` says how a kernel runs; ARG is as for `xegpu-run`. `ulp=N` and
-`close=X` say by how much floats may differ, in units in the last place or relatively; otherwise bits are equal.
+A comment `// RUN kernel ARG... global=X,Y,Z local=X,Y,Z` says how a kernel runs, see `opencl.stated_calls`. `ulp=N` and
+`close=X` say by how much floats may differ; otherwise bits are equal.
 
     python test/extensions/opencl/recordings.py [FILE.cl...]
 
@@ -30,7 +30,7 @@ import numpy as np
 from xegpu_py import opencl
 from xegpu_py.extensions.opencl.compiler import Compiled
 from xegpu_py.extensions.opencl.program import LocalMemory
-from xegpu_py.runtime.host_arrays import parse_argument
+from xegpu_py.runtime.host_arrays import copy_of
 from xegpu_py.target import TARGETS
 from xegpu_py.visa.finalizer import DEVICES
 
@@ -38,28 +38,32 @@ FOLDER = Path(__file__).parent / "recorded"
 RECORDED = FOLDER / "recorded"
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_RUN = re.compile(r"^// RUN (\w+) (.*)$", re.MULTILINE)
-
 
 class Case(msgspec.Struct, frozen=True):
     """A kernel with its arguments."""
 
     file: str
-    kernel: str
-    words: tuple[str, ...]
-    items: tuple[int, ...]
-    block: tuple[int, ...] | None
-    ulp: float
-    close: float
+    call: opencl.Call
+
+    @property
+    def kernel(self) -> str:
+        return self.call.kernel
 
     @property
     def name(self) -> str:
         return f"{self.file.removesuffix('.cl')}:{self.kernel}"
 
+    @property
+    def items(self) -> Any:
+        return self.call.items
+
+    @property
+    def block(self) -> Any:
+        return self.call.local
+
     def arguments(self) -> list[Any]:
         """New arguments."""
-        locals_ = (LocalMemory(int(w[6:])) if w.startswith("local:") else None for w in self.words)
-        return [held or parse_argument(word) for held, word in zip(locals_, self.words)]
+        return [copy_of(a) if isinstance(a, np.ndarray) else a for a in self.call.arguments]
 
     def differs(self, found: Array, wanted: Array) -> str:
         """How two results of an array differ; empty if they do not."""
@@ -69,10 +73,10 @@ class Case(msgspec.Struct, frozen=True):
         else:
             bits = f"i{a.itemsize}"
             same = (a.view(bits) == b.view(bits)) | (np.isnan(a) & np.isnan(b))
-            if self.ulp:
-                same |= np.abs(a - b) <= self.ulp * np.spacing(np.abs(b), dtype=b.dtype)
-            if self.close:
-                same |= np.isclose(a, b, self.close, self.close)
+            if ulp := self.call.limits.get("ulp"):
+                same |= np.abs(a - b) <= ulp * np.spacing(np.abs(b), dtype=b.dtype)
+            if close := self.call.limits.get("close"):
+                same |= np.isclose(a, b, close, close)
             bad = np.flatnonzero(~same)
         if not len(bad):
             return ""
@@ -82,17 +86,8 @@ class Case(msgspec.Struct, frozen=True):
 
 def cases() -> list[Case]:
     """All of them, by file."""
-    found = []
-    for path in sorted(FOLDER.glob("*.cl")):
-        for m in _RUN.finditer(path.read_text()):
-            words = m[2].split()
-            options = dict(w.split("=", 1) for w in words if re.match(r"(global|local|ulp|close)=", w))
-            given = tuple(w for w in words if w.split("=")[0] not in options)
-            block = tuple(map(int, options["local"].split(","))) if "local" in options else None
-            items = tuple(map(int, options["global"].split(",")))
-            limits = float(options.get("ulp", 0)), float(options.get("close", 0))
-            found.append(Case(path.name, m[1], given, items, block, *limits))
-    return found
+    paths = sorted(FOLDER.glob("*.cl"))
+    return [Case(path.name, call) for path in paths for call in opencl.stated_calls(path.read_text(), path.name)]
 
 
 def targets(file: str) -> list[str]:

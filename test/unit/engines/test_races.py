@@ -283,6 +283,8 @@ NEIGHBOURS = [everyone("store", "slm", 0, 4, 8, 12), "{between}", everyone("load
         (["barrier"], "a barrier orders writes of slm only behind a fence (lsc_fence.slm, xegpu.fence)"),
         (["lsc_fence.ugm.none.group", "barrier"], "a barrier orders writes of slm only behind a fence"),
         (["lsc_fence.slm.none.group"], ""),
+        (["fence_local.E", "barrier"], None),
+        (["fence_global.EL1", "barrier"], "a barrier orders writes of slm only behind a fence"),
         (["lsc_fence.slm.none.group", "sbarrier.signal", "sbarrier.wait"], None),
         (["lsc_fence.slm.none.group", "sbarrier.signal"], ""),
         (["lsc_fence.slm.none.group", "nbarrier.signal 1:ub 4:ub", "nbarrier.wait 1:ub"], None),

@@ -50,7 +50,21 @@ def test_the_extent_of_a_difference():
     assert unlike(before, after, ulps=3).count == 1
     assert unlike(before, after, ulps=4) is None
     after[0, 0] = np.nan
-    assert unlike(before, after).extent == "3 of 16 elements differ, some in being NaN"
+    assert unlike(before, after).extent == "3 of 16 elements differ, some are NaN in one only"
     column_major = np.asfortranarray(before)
     assert unlike(column_major, np.asfortranarray(after)).index == (0, 0)
     assert unlike(np.zeros((), np.int32), np.ones((), np.int32)).extent == "1 of 1 elements differ"
+
+
+def test_nans_of_other_bits():
+    before = np.array([1, np.nan, np.nan], np.float32)
+    after = before.copy()
+    after.view(np.uint32)[1] ^= 1
+    found = unlike(before, after)
+    assert (found.count, found.nans, found.ulps) == (1, 1, 0)
+    assert found.extent == "1 of 3 elements differ, all are NaNs of other bits"
+    assert found.values == ("nan (0x7fc00000)", "nan (0x7fc00001)")
+    after[0] = np.nextafter(np.float32(1), np.float32(2))
+    found = unlike(before, after)
+    assert found.extent == "2 of 3 elements differ, by up to 1 units in the last place, 1 are NaNs of other bits"
+    assert found.values == ("1.0", "1.0000001")

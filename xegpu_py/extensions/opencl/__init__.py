@@ -3,7 +3,21 @@
 Imports the extension `profile`.
 """
 
+from xegpu_py.extensions.opencl.comparison import Call, Comparison, compare, stated_calls
 from xegpu_py.extensions.opencl.compiler import DEFAULT, CompileError, is_path
 from xegpu_py.extensions.opencl.program import Kernel, Program, compile, load, local
 
-__all__ = ["DEFAULT", "CompileError", "Kernel", "Program", "compile", "is_path", "load", "local"]
+__all__ = [
+    "DEFAULT",
+    "Call",
+    "Comparison",
+    "CompileError",
+    "Kernel",
+    "Program",
+    "compare",
+    "compile",
+    "is_path",
+    "load",
+    "local",
+    "stated_calls",
+]

@@ -53,6 +53,9 @@ _MESSAGE = re.compile(
 _INCLUDED = "included-from"
 """The name in ocloc's folder of the folder of the source, which may contain characters that ocloc does not accept."""
 
+_ZEBIN = "-cl-intel-allow-zebin"
+"""An internal option of IGC's: the binary is an ELF file with `.ze_info`, as IGC since 2.0 writes by default."""
+
 _DUMPS = {"IGC_ShaderDumpEnable": "1", "IGC_ShaderDumpRegexFilter": r".*\.visaasm"}
 """Variables of IGC's: the vISA is written, and nothing else."""
 
@@ -153,7 +156,7 @@ def failed(file: str, message: str) -> CompileError:
     return CompileError([Diagnostic("error", message, Position(file))])
 
 
-def compiled(source: str | Path, target: str, options: str) -> Compiled:
+def compiled(source: str | Path, target: str, options: str, ocloc: str | Path | None = None) -> Compiled:
     """What ocloc makes of a program; arguments and errors are those of `opencl.compile`."""
     if target not in DEVICES:
         raise ValueError(f"'target' must be one of {', '.join(DEVICES)}, but got {target!r}")
@@ -165,9 +168,9 @@ def compiled(source: str | Path, target: str, options: str) -> Compiled:
         if not data:
             raise failed(name, "the binary has no SPIR-V; ocloc's option -exclude_ir from bin leaves it out")
     text = "" if is_spirv else data.decode(errors="replace")
-    ocloc = external_tools.find("ocloc")
-    if ocloc is None:
-        raise failed(name, "ocloc is not installed; `make oracles` installs it in build/oracles")
+    program = _program(ocloc)
+    if program is None:
+        raise failed(name, f"{ocloc or 'ocloc'} is not installed; `make oracles` installs it in build/oracles")
     # With -g the vISA names the lines of the source; its instructions stay the same.
     given = "-g -cl-std=CL3.0 -cl-intel-greater-than-4GB-buffer-required"
     with TemporaryDirectory() as folder:
@@ -177,7 +180,7 @@ def compiled(source: str | Path, target: str, options: str) -> Compiled:
             (Path(folder) / _INCLUDED).symlink_to(path.resolve().parent)
             given += f" -I{_INCLUDED}"
         command = [
-            ocloc,
+            program,
             "compile",
             "-file",
             file,
@@ -189,7 +192,7 @@ def compiled(source: str | Path, target: str, options: str) -> Compiled:
         command += ["-spirv_input"] if is_spirv else []
         try:
             done = subprocess.run(
-                [*command, "-options", f"{given} {options}"],
+                [*command, "-options", f"{given} {options}", "-internal_options", _ZEBIN],
                 cwd=folder,
                 capture_output=True,
                 text=True,
@@ -199,6 +202,8 @@ def compiled(source: str | Path, target: str, options: str) -> Compiled:
             )
         except subprocess.TimeoutExpired:
             raise failed(name, f"ocloc did not end within {SECONDS:g} s") from None
+        except OSError as e:
+            raise failed(name, f"cannot run '{program}': {e.strerror}") from None
         binaries = list(Path(folder).glob("out/*.bin"))
 
         def own(printed: str) -> str:
@@ -212,6 +217,14 @@ def compiled(source: str | Path, target: str, options: str) -> Compiled:
         made.sort(key=lambda p: (p.stat().st_mtime_ns, p.name))
         texts = tuple(own(p.read_text(errors="replace")) for p in made)
         return _described(binaries[0].read_bytes(), Compiled(name, text, target, abi.Info(), texts, {}, {}, ()))
+
+
+def _program(ocloc: str | Path | None) -> str | None:
+    """The compiler as an absolute path, or as a name that is looked for on PATH; None if it is not installed."""
+    name = str(ocloc or "ocloc")
+    if name in external_tools.ORACLES:
+        return external_tools.find(name)
+    return os.path.abspath(name) if os.sep in name else name
 
 
 def is_path(source: str) -> bool:

@@ -67,7 +67,9 @@ def local(nbytes: Annotated[int, Range(1)]) -> LocalMemory:
 
 
 @checked
-def compile(source: str | Path, target: str = DEFAULT, options: str = "", **others: Any) -> Program:
+def compile(
+    source: str | Path, target: str = DEFAULT, options: str = "", ocloc: str | Path | None = None, **others: Any
+) -> Program:
     """Compile OpenCL C or SPIR-V for a GPU by IGC, for the engines here.
 
     Args:
@@ -75,14 +77,15 @@ def compile(source: str | Path, target: str = DEFAULT, options: str = "", **othe
             program.
         target: the GPU, a name of `DEVICES`.
         options: options of the compiler, such as "-DN=4 -cl-fast-relaxed-math".
+        ocloc: the compiler: a path, or a name on PATH; by default that of `make oracles`, or `ocloc` on PATH.
         others: options of kernels: engine, check, threads and so on; see `Options`.
 
     Raises:
         CompileError: if ocloc does not accept it or is missing, or the extra `xegpu-py[opencl]` is.
         ValueError: if there is no such target, or it is not supported.
     """
-    kept = _options(target, others)
-    return Program(compiled(source, target, options), kept)
+    kept = options_of(target, others)
+    return Program(compiled(source, target, options, ocloc), kept)
 
 
 @checked
@@ -96,10 +99,11 @@ def load(path: str | Path, **options: Any) -> Program:
         CompileError: if the file is no such program.
     """
     made = Compiled.read(Path(path))
-    return Program(made, _options(made.target, options))
+    return Program(made, options_of(made.target, options))
 
 
-def _options(target: str, given: Mapping[str, Any]) -> Options:
+def options_of(target: str, given: Mapping[str, Any]) -> Options:
+    """The options of kernels for a target; errors as of `compile`."""
     found = Options.from_keywords(target=target, **given)
     if found.engine == REFERENCE:
         raise ValueError("'engine' must not be 'reference', which evaluates MLIR")

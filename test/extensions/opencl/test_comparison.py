@@ -1,0 +1,167 @@
+"""Programs compiled twice: by two compilers, or with two sets of options."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from xegpu_py import opencl
+from xegpu_py.extensions.opencl.program import LocalMemory
+
+SOURCE = """
+// RUN overwritten arange:f32:64 zeros:f32:64 global=64 local=32
+__kernel void overwritten(__global float *x, __global float *y) {
+  size_t i = get_global_id(0);
+  y[i] = x[i] * 1.1f + 0.3f;
+  if (i == 40) y[3] = N;
+}
+// RUN later zeros:i32:96 zeros:i32:96 global=96 local=32
+__kernel void later(__global int *a, __global int *b) {
+  size_t i = get_global_id(0);
+  b[i] = i * (i > 90 ? N : 1);
+  a[i] = i > 3 ? N : 7;
+}
+// RUN same arange:i32:64 local:128 global=64 local=32
+__kernel void same(__global int *x, __local int *t) {
+  int l = get_local_id(0);
+  t[l] = x[get_global_id(0)];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  x[get_global_id(0)] = t[31 - l];
+}
+// RUN beyond zeros:i32:8 global=8
+__kernel void beyond(__global int *x) {
+  x[get_global_id(0) + N - 1] = 1;
+}
+// RUN prints global=4
+__kernel void prints(void) {
+  printf("%d\\n", (int)get_global_id(0) / N);
+}
+// RUN once zeros:i32:8 global=8 local=8
+__global int counter = 3;
+__kernel void once(__global int *x) {
+  x[get_global_id(0)] = atomic_inc(&counter);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def compared() -> dict[str, opencl.Comparison]:
+    found = opencl.compare(SOURCE, options=("-DN=1", "-DN=2 -cl-opt-disable"))
+    return {c.kernel: c for c in found}
+
+
+@pytest.mark.needs("ocloc")
+def test_the_first_line_whose_value_differs(compared: dict[str, opencl.Comparison]) -> None:
+    """The store that leaves the value, though an earlier one has stored some of its bytes."""
+    found = compared["overwritten"]
+    assert [s and s.line for s in found.stores] == [6, 6]
+    assert found.versions == ("-DN=1", "-DN=2 -cl-opt-disable")
+    array = found.arrays["y"]
+    assert (list(found.arrays), array.count, array.index, array.values) == (["y"], 1, (3,), ("1.0", "2.0"))
+    [error] = found.diagnostics()
+    assert str(error.position) == "<string>:6"
+    assert error.message == (
+        "kernel 'overwritten' stores other values with -DN=2 -cl-opt-disable than with -DN=1, first here"
+    )
+    assert [n.message for n in error.notes] == [
+        "'y': 1 of 64 elements differ, by up to 8388608 units in the last place, "
+        "first [3]: 1.0 with -DN=1, 2.0 with -DN=2 -cl-opt-disable"
+    ]
+    # Of two arrays the one that is stored first, though the other one differs at a lower index.
+    found = compared["later"]
+    assert [s and s.line for s in found.stores] == [11, 11]
+    assert {n: (a.count, a.index) for n, a in found.arrays.items()} == {"a": (92, (4,)), "b": (5, (91,))}
+    assert "  b[i] = i" in str(found)
+
+
+@pytest.mark.needs("ocloc")
+def test_equal_results(compared: dict[str, opencl.Comparison]) -> None:
+    for name in ("same", "once"):
+        found = compared[name]
+        assert found.equal and found.summary == "equal" and str(found) == f"kernel '{name}': equal"
+
+
+@pytest.mark.needs("ocloc")
+def test_other_ends(compared: dict[str, opencl.Comparison]) -> None:
+    found = compared["beyond"]
+    assert not found.equal and found.summary == "fails with -DN=2 -cl-opt-disable"
+    [error] = found.diagnostics()
+    assert error.position.line == 23 and "over the end of 'x'" in error.message
+    assert error.notes[-1].message == "kernel 'beyond' with -DN=2 -cl-opt-disable"
+    found = compared["prints"]
+    assert found.summary == "the printed lines differ"
+    assert found.diagnostics()[0].message.startswith("kernel 'prints' prints other lines with")
+
+
+@pytest.mark.needs("ocloc")
+def test_calls() -> None:
+    """Launches that the caller states; their arrays do not change."""
+    text = "__kernel void add(__global int *x, __global int *y) { x[get_global_id(0)] += y[get_global_id(0)] * N; }"
+    x = np.arange(16, dtype=np.int32)
+    strided, ones = np.arange(32, dtype=np.int32).reshape(2, 16)[:, ::2], np.ones(16, np.int32)
+    pairs = [(x, x), (strided, ones), (x, np.zeros(16, np.int32))]
+    calls = [opencl.Call("add", pair, 16) for pair in pairs]
+    twice, gaps, zero = opencl.compare(text, calls, target="dg2", options=["-DN=1", "-DN=3"])
+    assert x.tolist() == list(range(16)) and strided.ravel().tolist() == list(range(0, 32, 2))
+    assert (twice.arrays["x"].count, twice.arrays["x"].before, twice.arrays["x"].after) == (15, 2, 4)
+    assert (gaps.arrays["x"].count, gaps.arrays["x"].index, gaps.stores[0].line) == (16, (0, 0), 1)
+    assert zero.equal
+    with pytest.raises(ValueError, match="there is no kernel 'sub'; there are add"):
+        opencl.compare(text, [opencl.Call("sub", (), 1)], options=["-DN=1", "-DN=3"])
+    with pytest.raises(opencl.CompileError, match="no comment '// RUN kernel ARG"):
+        opencl.compare(text, options=["-DN=1", "-DN=3"])
+
+
+@pytest.mark.needs("ocloc")
+def test_errors_of_a_compiler() -> None:
+    with pytest.raises(opencl.CompileError, match="undeclared identifier 'N'") as refused:
+        opencl.compare("// RUN f global=1\n__kernel void f() { int n = N; }", options=("-DN=1", ""))
+    assert refused.value.diagnostics[0].notes[-1].message == "with default options"
+    with pytest.raises(opencl.CompileError, match="cannot run '/none/ocloc': No such file") as missing:
+        opencl.compare("__kernel void f() { }", ocloc=("/none/ocloc", "ocloc"))
+    assert missing.value.diagnostics[0].notes[-1].message == "with /none/ocloc"
+
+
+@pytest.mark.needs("ocloc")
+@pytest.mark.needs("ocloc-2022")
+def test_two_versions_of_the_compiler() -> None:
+    """IGC of 2022 writes another binary by default, and its vISA has no modern notation."""
+    text = SOURCE.partition("// RUN beyond")[0]
+    found = opencl.compare(text, target="dg2", ocloc=("ocloc-2022", "ocloc"), options="-DN=2")
+    assert [c.versions for c in found] == [("ocloc-2022", "ocloc")] * 3
+    assert all(c.equal for c in found), [c.summary for c in found]
+    first, _, _ = opencl.compare(text, target="dg2", ocloc=("ocloc-2022", "ocloc"), options=("-DN=2", "-DN=1"))
+    assert first.versions == ("ocloc-2022, -DN=2", "ocloc, -DN=1")
+    assert [s and s.line for s in first.stores] == [6, 6]
+
+
+@pytest.mark.parametrize("given", [{}, {"ocloc": ("a",)}, {"options": ("a", "b", "c")}, {"options": ()}])
+def test_not_two(given: dict[str, tuple[str, ...]]) -> None:
+    with pytest.raises(ValueError, match="'ocloc' or 'options' must be two that are compared"):
+        opencl.compare("", **given)
+
+
+def test_stated_calls() -> None:
+    one, two = opencl.stated_calls(
+        "// RUN f full:i32:4:7 local:16 f32:2 global=8,4 local=2 ulp=3 close=1e-3\n// RUN(g)\n  // RUN g global=3\n"
+    )
+    assert (one.kernel, one.items, one.local, one.limits) == ("f", (8, 4), (2,), {"ulp": 3, "close": 1e-3})
+    array, local, number = one.arguments
+    assert array.tolist() == [7] * 4 and local == LocalMemory(16) and number == np.float32(2)
+    assert (two.kernel, two.arguments, two.items, two.local) == ("g", (), (3,), None)
+
+
+@pytest.mark.parametrize(
+    ("comment", "message"),
+    [
+        ("f zeros:f32:4", "kernel 'f' needs global=X,Y,Z"),
+        ("f zeros:f23:4 global=4", "f23"),
+        ("f global=4 locla=4", "locla=4"),
+        ("f global=4,x", "invalid literal"),
+        ("f none.npy global=4", "none.npy"),
+    ],
+)
+def test_comments_of_another_form(comment: str, message: str) -> None:
+    with pytest.raises(opencl.CompileError, match=message) as refused:
+        opencl.stated_calls(f"\n// RUN {comment}\n", "a.cl")
+    assert str(refused.value).startswith("a.cl:2: error: comment RUN: ")
