@@ -27,7 +27,7 @@ README = (ROOT / "README.md").read_text()
         ("docs/tutorial/reading-the-assembly.md", 3),
         ("docs/numerics.md", 1),
         ("docs/model.md", 1),
-        pytest.param("docs/opencl.md", 3, marks=pytest.mark.needs("ocloc")),
+        pytest.param("docs/opencl.md", 5, marks=pytest.mark.needs("ocloc")),
         ("docs/jit.md", 1),
         ("docs/lowering.md", 7),
         ("docs/file-to-result.md", 6),
