@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 
-.PHONY: demo check test test-bare repository sweep lint fuzz bench docs site oracles clean
+.PHONY: demo check test test-bare repository sweep lint fuzz mutants bench docs site oracles clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -49,6 +49,10 @@ SECONDS := 600
 SCHEDULER :=
 fuzz: $(VENV)/.installed
 	cd test && PYTHONPATH=unit:. $(CURDIR)/$(BIN)/python -m generators.fuzz --seconds $(SECONDS) --out $(CURDIR)/build/fuzz $(if $(SCHEDULER),--scheduler $(SCHEDULER))
+
+# Random mistakes, planted in the package one at a time: which ones does no test notice? After `make test`, which records.
+mutants: $(VENV)/.installed
+	PYTHONPATH=test XEGPU_PY_ORACLES=off $(BIN)/python -m mutants.run --seconds $(SECONDS)
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/support/run_all.py
