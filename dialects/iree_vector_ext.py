@@ -66,7 +66,7 @@ thread_tile = [16, 4], element_tile = [1, 4], subgroup_strides = [1, 0], thread_
         return found
 
     def problem(self) -> str | None:
-        """What breaks a rule of layouts."""
+        """The rule of layouts that is broken."""
         try:
             NestedLayout(*astuple(self))
         except LayoutError as e:
@@ -117,7 +117,7 @@ class ToLayoutOp(Operation, dialect=IreeVectorExt, name="to_layout"):
 
 
 class _Boundary(Operation):
-    """What `to_simd` and `to_simt` have in common."""
+    """The common parts of `to_simd` and `to_simt`."""
 
     def verify_op(self) -> None:
         (_, given), (_, made) = (

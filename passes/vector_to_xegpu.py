@@ -242,7 +242,7 @@ def _elements(memory: _Memref, transfer: Transfer) -> tuple[ir.Value, ir.Value, 
 
 
 def _active(transfer: Transfer, mask: ir.Value, places: Order) -> ir.Value:
-    """Which elements a mask leaves, in row-major order."""
+    """The elements that a mask leaves, in row-major order."""
     flat, order = build.shape_cast(mask, (math.prod(shape_of(mask)),)), transfer.mask_dims
     if not order:
         # It has one element, for all.

@@ -192,7 +192,7 @@ class _Rebuilding:
             self._exchange(loads, begun, nexts)
 
     def _begin(self, loads: Sequence[_Load]) -> list[ir.Value]:
-        """What the first iteration needs, loaded before the loop in the order in which it loaded it."""
+        """The values that the first iteration needs, loaded before the loop in the order in which it loaded it."""
         operands = list(self._loop.operands)
         stands = dict(zip(self._body.arguments, [operands[0], *operands[3:]]))
         found: dict[ir.Operation, ir.Value] = {}

@@ -150,7 +150,7 @@ class _Reduction:
                 self._replace(placed)
 
     def _step(self, argument: ir.Value, out: ir.Value) -> build.Index | None:
-        """What an iteration adds to a carried index; None if this is not an invariant number."""
+        """The amount that an iteration adds to a carried index; None if it is not invariant."""
         match added_to(argument, out):
             case [(1, step)] if self._is_invariant(step):
                 return step
@@ -211,7 +211,7 @@ class _Reduction:
             for n, found in placed.items():
                 if is_used(olds[n]):
                     olds[n].replace_all_uses_with(self._value(found, [new, *news[len(kept) :]], olds[n].type))
-        # What is yielded may be what the old loop carried, in place of which are other values now.
+        # The loop may yield values that the old loop carried, which other values replace now.
         outs = list(end.operands)
         with ir.InsertionPoint(made.body):
             nexts = [build.index(build.add(value, v.step)) for value, v in zip(news[len(kept) :], added)]

@@ -216,7 +216,7 @@ class _Order:
                 tile = self._classes.find(op.opview.tile)
                 self._buffers.setdefault(tile, set()).add(_own_buffer(op.opview.source))
         accessed = [self._accessed(op) for op in ops if op.name not in STRUCTURED and effects_of(op) & {_READ, _WRITE}]
-        # What is at an address, or in a buffer that control flow chooses, may be in any other.
+        # A buffer at an address, or one that control flow chooses, may alias any other.
         self._alike = ALIASED in func.attributes or any(None in buffers for buffers in accessed)
         self._since: _Accesses = {}
 

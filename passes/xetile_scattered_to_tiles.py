@@ -107,7 +107,7 @@ and of what its extent or value is assumed to be a positive multiple."""
 
 
 class _Bounds(Struct):
-    """What a mask says of the positions in one dimension.
+    """Bounds that a mask gives for the positions in one dimension.
 
     Attributes:
         above: numbers that the positions are below.
@@ -219,7 +219,7 @@ class _Blocks:
         giver = argument_of(made.operands[0] if made is not None else number)
         return None if giver is None or dim is None else (giver, dim)
 
-    # Which block of which matrix an access is of.
+    # The block and the matrix of an access.
 
     def _block(self, init: Any, mask: ir.Value | None) -> _Block | None:
         tile = Tile.of(init.tile)
@@ -258,7 +258,7 @@ class _Blocks:
         return None
 
     def _bounds(self, mask: ir.Value | None, shape: Sequence[int], fits: set[int]) -> list[_Bounds] | None:
-        """What a mask says of rows and columns; None if it says something else."""
+        """The bounds that a mask gives for rows and columns; None if it has another form."""
         found = [_Bounds(), _Bounds()]
         for condition in conditions(self._forms, mask) if mask is not None else ():
             if condition is None:
@@ -299,7 +299,7 @@ class _Blocks:
         column = ZERO
         if columns.above:
             bound, whole = columns.above[0], not pitch and forms.depends_on_arguments(plus(columns.above[0], start))
-            # What is added to positions is subtracted from their bounds.
+            # Constants that are added to positions are subtracted from their bounds.
             column = start if whole else {m: n for m, n in start.items() if bound.get(m, 0) == -n}
         if columns.below:
             column = columns.below[0]

@@ -1,6 +1,7 @@
 """`python test/prose.py`: the findings in pages, docstrings, messages and comments, one a line; exit status 1 if any.
 
 - Words for which CONTRIBUTING.md has standard terms.
+- Sentences and headings that begin with "What" or "Which" and are not questions.
 - Terms of the glossary that a page uses and does not link to it.
 - Links that lead nowhere, and files, modules and names in them that do not exist.
 """
@@ -48,11 +49,10 @@ AVOIDED = {
 }
 """Patterns that are not used, each with a replacement."""
 
-STATEMENT = re.compile(r"(?:^|[.:;!]\s+)(What|Which)\b[^.?|]*(?:\.|$)", re.DOTALL)
-"""A sentence that begins with a relative clause in place of a noun."""
-
-CLEAN = ("passes/analysis", "passes/rewriting", "passes/visa_optimize", "passes/xegpu_to_visa")
-"""The folders in which no comment or docstring has such a sentence. The list grows."""
+STATEMENT = re.compile(
+    r"(?:^|[.:;!|]\s+|\n\n|(?:^|\n) *(?:#+|-|\d\.) )\**(What|Which)\b(?:[^.?|]|\.(?=\w))*(?:\.(?!\w)|\||\n\n|$)"
+)
+"""A sentence or heading that begins with a relative clause in place of a noun, and is not a question."""
 
 TERMS = {
     "2D (?:block )?messages?": "2d-block-message", "DPAS(?!\\.md)": "dpas", "GRFs?": "grf", "IGC": "igc",
@@ -79,6 +79,8 @@ SOURCES = (
     "examples",
 )
 LIT_TESTS = ("test/dialects", "test/passes", "test/run", "test/tools", "test/upstream", "test/visa")
+PACKAGE = ("xegpu_py", "dialects", "passes", "tools")
+"""The folders in which no sentence of a comment or docstring begins with a relative clause."""
 TOKENS = (tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", None))
 COMMENT = re.compile(r"(?m)^[^\S\n]*(?://|#)(?! ?[A-Z0-9-]+:)(.*)")
 
@@ -100,11 +102,19 @@ def words(text: str, line: int = 1) -> Iterator[Finding]:
 def statements(token: tokenize.TokenInfo) -> Iterator[Finding]:
     """The sentences of a comment or docstring that begin with "What" or "Which" and are not questions."""
     is_docstring = token.type == tokenize.STRING and token.string.startswith('"""')
-    if not (is_docstring or token.type == tokenize.COMMENT):
-        return
-    for m in STATEMENT.finditer(token.string.strip('"# ')):
-        line = token.start[0] + token.string.count("\n", 0, m.start(1))
-        yield line, f"'{' '.join(m[0].split())[:40]}': begin with the noun that the sentence is about"
+    if is_docstring or token.type == tokenize.COMMENT:
+        yield from statements_of(token.string.strip('"# '), token.start[0])
+
+
+def statements_of(text: str, line: int = 1) -> Iterator[Finding]:
+    """The sentences of a text that begin with "What" or "Which" and are not questions."""
+    text = re.sub(r"(?ms)^```.*?^```$|`[^`\n]*`", lambda m: "\n" * m[0].count("\n") or "x", text)
+    for m in STATEMENT.finditer(text):
+        sentence = " ".join(m[0][m.start(1) - m.start() :].split())
+        yield (
+            line + text.count("\n", 0, m.start(1)),
+            f"'{sentence[:40]}': begin with the noun that the sentence is about",
+        )
 
 
 def terms(page: str) -> Iterator[Finding]:
@@ -173,6 +183,7 @@ def in_page(path: Path) -> Iterator[Finding]:
     if path.name not in ("CHANGELOG.md", "SECURITY.md"):
         yield from words(page)
         yield from names(page)
+        yield from statements_of(page)
     if path.parent in (ROOT / "docs", ROOT / "docs/tutorial") and path.name not in ("glossary.md", "map.md"):
         yield from terms(page)
 
@@ -183,7 +194,7 @@ def in_source(path: Path) -> Iterator[Finding]:
         for token in tokenize.tokenize(file.readline):
             if token.type in TOKENS:
                 yield from words(token.string, token.start[0])
-            if path.is_relative_to(ROOT) and path.relative_to(ROOT).as_posix().startswith(CLEAN):
+            if path.is_relative_to(ROOT) and path.relative_to(ROOT).as_posix().startswith(PACKAGE):
                 yield from statements(token)
 
 

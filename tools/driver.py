@@ -296,7 +296,7 @@ _CRASHES = (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.
 def _continue_in_child() -> None:
     """Return in a fork of this process. This one waits for it, ends as it does, and reports if MLIR has ended it.
 
-    What MLIR does not expect ends the process. Signals sent to this process are passed on. A child that an interrupt
+    Unexpected input of MLIR ends the process. Signals sent to this process are passed on. A child that an interrupt
     ends in the middle of C++ code crashes: that is an interrupt too.
     """
     interrupted = False

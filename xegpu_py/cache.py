@@ -119,7 +119,7 @@ _lock = threading.Lock()
 
 
 def recalled(key: str) -> Any:
-    """What the process keeps under a key; None if it keeps nothing."""
+    """The object that the process keeps under a key; None if there is none."""
     with _lock:
         return _memory.get(key)
 

@@ -319,7 +319,7 @@ class GetNumProgramsOp(Operation, dialect=Tt, name="get_num_programs"):
     assembly_format = "$axis attr-dict `:` type($result)"
 
 
-# What a program says.
+# Hints and assertions of a program.
 
 
 class PrintOp(Operation, dialect=Tt, name="print"):

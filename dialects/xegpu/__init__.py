@@ -1,6 +1,6 @@
 """The XeGPU dialect, as the XeGPU RFC defines it.
 
-Where a docstring says "RFC" it means that document. What it leaves open, and what was chosen, is in docs/xegpu.md.
+Where a docstring says "RFC" it means that document. docs/xegpu.md lists the questions that it leaves open, and choices.
 """
 
 from xegpu_py.dialects.xegpu.matrix_ops import DpasMxOp, DpasOp, LaneShuffleMode, LaneShuffleOp, TruncfOp

@@ -168,7 +168,7 @@ FACTORS = (
     "both factors must be integers of up to 8 bits, bf16, f16, tf32, f64, or 8-bit floats (f8E5M2, f8E4M3FN)",
     "both factors must be bf16, f16, f4E2M1FN, or 8-bit floats (f8E5M2, f8E4M3FN)",
 )
-"""What is multiplied, without scales and with them."""
+"""Element types that are multiplied, without scales and with them."""
 
 _INT_BITS = (1, 2, 4, 8)
 
@@ -285,7 +285,7 @@ WIDE_FLOATS = ("f32", "f16", "bf16")
 class TruncfOp(Operation, dialect=XeGPU, name="truncf"):
     """Rounds to a format of 8 or 4 bits: to nearest even, and saturated (OCP Microscaling Formats 1.0, section 6.3).
 
-    What is beyond the greatest number of the format, infinities too, becomes that number with its sign. NaN gives the
+    Numbers beyond the largest one of the format, infinities too, become that number with their sign. NaN gives the
     canonical NaN; f4E2M1FN has none, and gives its greatest number. The op is upstream MLIR's.
     """
 

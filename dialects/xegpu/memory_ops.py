@@ -146,7 +146,7 @@ class CreateNdTdescOp(Operation, dialect=XeGPU, name="create_nd_tdesc", interfac
 
 
 class LoadNdOp(Operation, dialect=XeGPU, name="load_nd", interfaces=(BlockAccess, Hinted)):
-    """Loads the block that a descriptor describes (RFC, load_nd). What lies outside the tensor reads as zero.
+    """Loads the block that a descriptor describes (RFC, load_nd). Elements outside of the tensor read as zero.
 
     - `transpose` permutes the block's dimensions; with `transpose_bit_width` (VC mode only) units of that many bits
       are transposed as they are, so that elements narrower than it stay together.
@@ -188,7 +188,7 @@ class LoadNdOp(Operation, dialect=XeGPU, name="load_nd", interfaces=(BlockAccess
 
 
 class StoreNdOp(Operation, dialect=XeGPU, name="store_nd", interfaces=(BlockAccess, Hinted)):
-    """Stores a vector to a descriptor's block (RFC, store_nd). What lies outside the tensor is dropped."""
+    """Stores a vector to a descriptor's block (RFC, store_nd). Elements outside of the tensor are dropped."""
 
     value: Operand[Vector]
     tdesc: Operand[TensorDesc]

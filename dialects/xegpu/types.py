@@ -75,7 +75,7 @@ class Mode(str, Enum):
 
 @enum_attr(XeGPU, "cache_hint")
 class CacheHint(str, Enum):
-    """What a cache level shall do with an access (RFC, L1_hint). Reads and writes each know four of them."""
+    """The behaviour of a cache level for an access (RFC, L1_hint). Reads and writes each know four of them."""
 
     CACHED = "cached"
     UNCACHED = "uncached"
@@ -108,7 +108,7 @@ class FenceScope(str, Enum):
 
 @enum_attr(XeGPU, "memory_kind")
 class MemoryKind(str, Enum):
-    """Which memory a fence orders: global, or shared local memory (RFC, fence)."""
+    """The memory that a fence orders: global, or shared local memory (RFC, fence)."""
 
     GLOBAL = "global"
     SHARED = "shared"
@@ -116,7 +116,7 @@ class MemoryKind(str, Enum):
 
 @enum_attr(XeGPU, "hint")
 class Hint(str, Enum):
-    """What a lower-level compiler is told: here, not to move instructions across this place (RFC, compile_hint)."""
+    """A hint for a lower-level compiler: not to move instructions across this op (RFC, compile_hint)."""
 
     SCHEDULE_BARRIER = "schedule_barrier"
 
@@ -126,7 +126,7 @@ register_int_enum(AtomicRMWKind)
 
 @dataclass(frozen=True)
 class SgMap(Attr, dialect=XeGPU, name="sg_map"):
-    """Which work item of a subgroup holds which elements of a 2D block (RFC, sg_map).
+    """Distribution of the elements of a 2D block among the work items of a subgroup (RFC, sg_map).
 
     The work items form a grid of `wi_layout` rows and columns, and each owns a `wi_data` fragment of contiguous
     elements: part of a row, or a column of as many elements as VNNI packs into 32 bits. A block larger than
@@ -150,7 +150,7 @@ class SgMap(Attr, dialect=XeGPU, name="sg_map"):
         return cls.read_settings(cursor, scope, "}>")
 
     def problem(self) -> str | None:
-        """What breaks a rule that concerns the map alone."""
+        """The rule on maps alone that is broken."""
         for name, values in (("wi_layout", self.wi_layout), ("wi_data", self.wi_data)):
             if len(values) != 2 or min(values) < 1:
                 return f"{name} must be two positive numbers, but got {list(values)}"
@@ -163,7 +163,7 @@ class SgMap(Attr, dialect=XeGPU, name="sg_map"):
 
 @dataclass(frozen=True)
 class TdescAttr(Attr, dialect=XeGPU, name="tdesc_attr"):
-    """What a tensor descriptor has beside its shape and element type (RFC, tdesc_attr).
+    """Properties of a tensor descriptor besides its shape and element type (RFC, tdesc_attr).
 
     All of it may be left out. It is also read without this attribute around it, in the descriptor itself. Accesses to
     blocks of one dimension are never checked against bounds: their `boundary_check` is false by default.
@@ -353,7 +353,7 @@ class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
         return self.attr.memory_scope == MemoryScope.SLM
 
     def problem(self) -> str | None:
-        """What breaks a rule that concerns the descriptor alone (RFC, sg_map, create_nd_tdesc and create_tdesc)."""
+        """The rule on descriptors alone that is broken (RFC, sg_map, create_nd_tdesc and create_tdesc)."""
         attr = self.attr
         if not self.shape or min(self.shape) < 1:
             return f"a tensor descriptor must have positive dimensions, but got {by(self.shape) or 'none'}"
@@ -416,7 +416,7 @@ class NBarrier(Type, dialect=XeGPU, name="nbarrier"):
     """A named barrier of the work group, with its id and the number of threads that meet there (RFC, init_nbarrier)."""
 
 
-# What ops of XeGPU, and of dialects above it, are: what passes ask instead of names.
+# Properties of the ops of XeGPU, and of dialects above it, which passes ask for instead of names.
 
 
 class Hinted(Interface):

@@ -225,7 +225,7 @@ def _check_product(op: Any) -> None:
 
 
 def _check_matrix(op: Any) -> None:
-    """What is accessed is a part of the matrix (IsValidMatrixOpParams)."""
+    """Check that the access is to a part of the matrix (IsValidMatrixOpParams)."""
     desc = MemDesc.of(op.mem_desc)
     _check_element(op, op.value, desc)
     if len(op.static_offsets) != len(desc.shape):
@@ -299,7 +299,7 @@ class LoadNdOp(Operation, dialect=UpstreamXeGPU, name="load_nd", interfaces=(Hin
     assembly_format = "$tdesc (`` $offsets^)? prop-dict attr-dict `:` type($tdesc) `->` type($value)"
 
     def order(self, rank: int) -> tuple[int, ...]:
-        """Which of the block's dimensions each of the value's is. LLVM's main branch names the last two alone."""
+        """The block's dimension of each dimension of the value. LLVM's main branch names the last two alone."""
         last = self.transpose or ()
         return (*range(rank - len(last)), *(rank - len(last) + d for d in last))
 

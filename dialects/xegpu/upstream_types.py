@@ -104,7 +104,7 @@ class ScatterTdescAttr(Attr, dialect=UpstreamXeGPU, name="scatter_tdesc_attr"):
 
 @dataclass(frozen=True)
 class Layout(Attr, dialect=UpstreamXeGPU, name="layout"):
-    """Which subgroup, instruction and lane has which elements. An absent parameter is an empty list."""
+    """Distribution of elements among subgroups, instructions and lanes. An absent parameter is an empty list."""
 
     sg_layout: tuple[int, ...] = ()
     sg_data: tuple[int, ...] = ()

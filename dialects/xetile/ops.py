@@ -158,7 +158,7 @@ def _listed(values: tuple[int, ...]) -> str:
 
 
 class LoadTileOp(Operation, dialect=XeTile, name="load_tile", interfaces=(TileLoad, Hinted)):
-    """Loads a tile. What lies outside the matrix reads as `padding`, by default zero."""
+    """Loads a tile. Elements outside of the matrix read as `padding`, by default zero."""
 
     tile: Operand[Tile]
     value: Result[Vector]
@@ -177,7 +177,7 @@ class LoadTileOp(Operation, dialect=XeTile, name="load_tile", interfaces=(TileLo
 
 
 class StoreTileOp(Operation, dialect=XeTile, name="store_tile", interfaces=(TileStore, Hinted)):
-    """Stores a vector to a tile. What lies outside the matrix is dropped."""
+    """Stores a vector to a tile. Elements outside of the matrix are dropped."""
 
     value: Operand[Vector]
     tile: Operand[Tile]

@@ -40,7 +40,7 @@ enum_attr(XeTile, "reduction_kind")(CombiningKind)
 
 @dataclass(frozen=True)
 class WgMap(Attr, dialect=XeTile, name="wg_map"):
-    """Which subgroup of a workgroup works on which part of a tile.
+    """Distribution of a tile among the subgroups of a workgroup.
 
     The subgroups form a grid of `sg_layout` rows and columns, numbered row by row, and each works on a part of
     `sg_data` elements. A tile larger than `sg_layout` x `sg_data` is distributed round robin; where it is smaller,
@@ -53,7 +53,7 @@ class WgMap(Attr, dialect=XeTile, name="wg_map"):
     sg_data: tuple[int, ...]
 
     def problem(self) -> str | None:
-        """What breaks a rule that concerns the map alone."""
+        """The rule on maps alone that is broken."""
         for name, values in (("sg_layout", self.sg_layout), ("sg_data", self.sg_data)):
             if len(values) not in (1, 2) or min(values) < 1:
                 return f"{name} must be one or two positive numbers, but got {list(values)}"
@@ -65,7 +65,7 @@ class WgMap(Attr, dialect=XeTile, name="wg_map"):
         return None
 
     def problem_for(self, shape: Sequence[int]) -> str | None:
-        """What keeps the map from dividing something of this shape."""
+        """The reason why the map does not divide this shape, or None."""
         if problem := self.problem():
             return problem
         if len(shape) != len(self.sg_layout):
@@ -80,7 +80,7 @@ class WgMap(Attr, dialect=XeTile, name="wg_map"):
 
 @dataclass(frozen=True)
 class SgMap(Attr, dialect=XeTile, name="sg_map"):
-    """Which work item of a subgroup holds which elements of the subgroup's part of a tile.
+    """Distribution of a subgroup's part of a tile among its work items.
 
     As in XeGPU, the work items form a grid of `wi_layout` rows and columns, and each owns `wi_data` elements.
 
@@ -91,7 +91,7 @@ class SgMap(Attr, dialect=XeTile, name="sg_map"):
     wi_data: tuple[int, ...]
 
     def problem_for(self, shape: Sequence[int]) -> str | None:
-        """What keeps the map from dividing something of this shape."""
+        """The reason why the map does not divide this shape, or None."""
         if problem := xegpu.SgMap(self.wi_layout, self.wi_data).problem():
             return problem
         for size, layout, data, what in zip((1, *shape)[-2:], self.wi_layout, self.wi_data, ("rows", "columns")):
@@ -102,7 +102,7 @@ class SgMap(Attr, dialect=XeTile, name="sg_map"):
 
 @dataclass(frozen=True)
 class TileAttr(Attr, dialect=XeTile, name="tile_attr"):
-    """What a tile has beside its shape and element type. Every part may be left out.
+    """Properties of a tile besides its shape and element type. Each may be left out.
 
     - `wg_map`, `sg_map`: who works on what.
     - `order`: which dimension of the tile lies innermost in memory: `[1, 0]` for row-major matrices, `[0, 1]` for
@@ -191,7 +191,7 @@ class Tile(Type, dialect=XeTile, name="tile"):
         return Tile(tuple(shape), self.element, replace(self.attr, wg_map=None, sg_map=None))
 
     def problem(self) -> str | None:
-        """What breaks a rule that concerns the tile alone."""
+        """The rule on tiles alone that is broken."""
         attr = self.attr
         if not self.shape or min(self.shape) < 1:
             return f"a tile must have positive dimensions, but got {by(self.shape) or 'none'}"
@@ -218,7 +218,7 @@ class Tile(Type, dialect=XeTile, name="tile"):
         return None
 
 
-# What ops of XeTile are: what passes ask instead of names.
+# Properties of the ops of XeTile, which passes ask for instead of names.
 
 
 class TileAccess(Interface):

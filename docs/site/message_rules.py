@@ -10,13 +10,14 @@ _HEAD = """# Rules of messages
 
 GPUs have rules for their messages, and do not report a message that breaks one. Some return wrong data, some accept it.
 This page lists the rules, and the reaction of each generation of GPUs with its source. It is generated from
-`xegpu_py/target/message_rules.py`.
+`xegpu_py/target/message_rules.py`. The glossary has the terms [lane](glossary.md#simd-lane), [pitch](glossary.md#pitch),
+[shared local memory](glossary.md#slm) and [vISA](glossary.md#visa).
 
 - **Assembly, OpenCL C and XeVM**: an op or instruction is the message. It is executed as written, and every rule is
   checked with the values that its operands have. A broken rule is an error at the line of the op. Its notes name the
   rule, and say what each target does. A rule that a target is known not to need is no error there.
 - **XeGPU**: upstream's lowering makes a message of each block access without a check. The lowering of this project uses
-  other messages for surfaces that 2D block messages cannot address ([targets](targets.md)), so results are right.
+  other messages for surfaces that [2D block messages](glossary.md#2d-block-message) cannot address ([targets](targets.md)), so results are right.
 - **The tile language and XeTile**: the compiler keeps the rules.
 
 | Outcome | Meaning |
@@ -28,8 +29,8 @@ This page lists the rules, and the reaction of each generation of GPUs with its 
 | unknown | no source |
 
 In the tables, T is the issue or pull request of that number of intel-xpu-backend-for-triton. `verifier` is its file
-third_party/intel/lib/Dialect/TritonGEN/IR/TritonGENOps.cpp; oneDNN is src/gpu/intel/jit/ir/block_2d_utils.hpp unless
-another file is named; LLVM is mlir/include/mlir/Dialect/XeGPU/uArch; IGC is Intel's compiler.
+third_party/intel/lib/Dialect/TritonGEN/IR/TritonGENOps.cpp. oneDNN is src/gpu/intel/jit/ir/block_2d_utils.hpp unless
+another file is named. LLVM is mlir/include/mlir/Dialect/XeGPU/uArch. [IGC](glossary.md#igc) is Intel's compiler.
 """
 
 

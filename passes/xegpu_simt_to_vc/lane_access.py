@@ -132,7 +132,7 @@ class _Lanes(MemrefElements):
         return build.constant(build.vector_type((*shape, self.w.lanes), self.element), 0)
 
     def _added(self, row: tuple[int, ...], first: int) -> list[int]:
-        """What element `first` of a row adds to the indices."""
+        """The amounts that element `first` of a row adds to the indices."""
         return [*[0] * (len(self.indices) - len(row) - 1), *map(int, row), first]
 
     def write_rows(self, data: ir.Value, shape: tuple[int, ...]) -> None:

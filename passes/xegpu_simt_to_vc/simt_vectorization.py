@@ -88,7 +88,7 @@ class Widener(Conversion):
         self.known = LaneConstants(lanes)
         self._forms: dict[ir.Value, Placement | None] = {}
 
-    # What control flow passes on.
+    # Values that control flow passes on.
 
     def convert_types(self, value: ir.Value, init: ir.Value | None = None) -> Sequence[ir.Type] | None:
         form = None

@@ -85,7 +85,7 @@ class Legalization(Conversion):
         self._pending: list[ir.Operation] = []
         self._waiting: set[ir.Value] = set()
 
-    # What control flow passes on.
+    # Values that control flow passes on.
 
     def convert_types(self, value: ir.Value, init: ir.Value | None = None) -> list[ir.Type] | None:
         if is_desc(value):

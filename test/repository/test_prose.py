@@ -23,3 +23,12 @@ def test_the_lint_of_prose_finds_names_that_do_not_exist():
     page = "\n".join(f"`{name}`" for name in gone)
     assert [*prose.names(page)] == [(n, f"there is no '{name}'") for n, name in enumerate(gone, 1)]
     assert [*prose.names("```python test/toy.py\n```\n`test/toy.py`")] == []
+
+
+def test_the_lint_of_prose_finds_sentences_that_begin_with_a_relative_clause(tmp_path):
+    message = "': begin with the noun that the sentence is about"
+    page = "# What it is\n\nWhat is it for?\n\n| What | `What. it` |\n\nIt is. Which is\nall. | Which of a.b? |\n"
+    shown = ["What it is", "What |", "Which is all."]
+    assert [*prose.statements_of(page)] == [(n, f"'{text}{message}") for n, text in zip((1, 5, 7), shown)]
+    inside = prose.ROOT / "xegpu_py" / "nowhere.py"
+    assert not inside.exists() and inside.relative_to(prose.ROOT).as_posix().startswith(prose.PACKAGE)

@@ -1,4 +1,4 @@
-"""What each pass of stock `mlir-opt` does to the result of an upstream kernel.
+"""The result of an upstream kernel after each pass of stock `mlir-opt`.
 
 `mlir-opt` runs a pipeline in a child process, and prints the module after each pass that changed it. Each printed
 module is imported and evaluated on the same arrays. The passes and this project share no code: a difference is a
@@ -33,14 +33,14 @@ SECONDS = 60
 """The longest that mlir-opt may take for a kernel."""
 
 Outcome = Literal["same", "differs", "aborts", "refuses", "not imported", "not read"]
-"""What came of a kernel: the same result after each pass; a pass changed its result, ended the process, or reported an
+"""Outcome of a kernel: the same result after each pass; a pass changed its result, ended the process, or reported an
 error; the module after a pass could not be imported; or mlir-opt could not read the kernel at all."""
 
 _HEADER = re.compile(
     r"^// -----// IR Dump (After|Before) \w+( Failed)?(?: \(|: )(.+?)\)?(?: \('[\w.]+' operation.*\))? //----- //\n",
     re.MULTILINE,
 )
-"""What stands before a printed module. The pass is in parentheses, or since LLVM 23 behind a colon."""
+"""Header of a printed module. The pass is in parentheses, or since LLVM 23 behind a colon."""
 
 _ERROR = re.compile(r"^.*?\berror: (.*)$", re.MULTILINE)
 
@@ -108,7 +108,7 @@ class Stage(Struct, frozen=True):
 
 
 class Stages(Struct, frozen=True):
-    """What mlir-opt printed.
+    """The modules and messages that mlir-opt printed.
 
     Attributes:
         stages: the modules after the passes that changed them, in order.
@@ -124,7 +124,7 @@ class Stages(Struct, frozen=True):
 
 
 class Found(Struct, frozen=True):
-    """What came of a kernel.
+    """Outcome for a kernel.
 
     Attributes:
         outcome: see `Outcome`.
@@ -177,7 +177,7 @@ def stages(text: str, passes: str, tool: str, seconds: float = SECONDS) -> Stage
     done = _run(text, passes, tool, seconds, "--mlir-print-ir-after-all", "--mlir-print-ir-after-change")
     heads = list(_HEADER.finditer(done.stderr))
     ends = [*(h.start() for h in heads[1:]), len(done.stderr)]
-    # What follows the module are diagnostics, or the stack of a crash.
+    # Diagnostics, or the stack of a crash, follow the module.
     found = [
         Stage(h[3], done.stderr[h.end() : end].partition("\n}\n")[0] + "\n}\n")
         for h, end in zip(heads, ends)
@@ -267,6 +267,6 @@ def default_passes(level: Level) -> str:
     Only some ops of a random kernel have layouts, so that those of subgroups are propagated first.
     """
     passes = pipeline("tile" if level == "subgroup" else level, to_llvm=False)
-    # What follows splits arguments into the parts of descriptors.
+    # Later passes split arguments into the parts of descriptors.
     passes = passes[: passes.index(",convert-gpu-to-llvm-spv")] + "))"
     return passes.replace("xegpu-wg-to-sg", "xegpu-propagate-layout{layout-kind=subgroup},xegpu-wg-to-sg")

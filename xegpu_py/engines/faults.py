@@ -264,7 +264,7 @@ class Races:
         memory = SLM if slm else UGM
         self._clocks[memory, rows, rows % self._group_size] = self._time
         for fenced in self._fenced[: 1 + wide, memory]:
-            # What other threads did before a barrier is fenced too.
+            # Accesses of other threads before a barrier are fenced too.
             np.maximum.at(fenced, self._known_to(rows), self._clocks[memory, rows])
 
     def note(

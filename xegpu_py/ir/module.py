@@ -43,7 +43,7 @@ else:
 # Modules: reading, printing and verifying them in dialect syntax.
 
 _BYTECODE = b"ML\xefR"
-"""What a file of MLIR's bytecode begins with (MLIR Bytecode Format, "Magic Number")."""
+"""First bytes of a file of MLIR's bytecode (MLIR Bytecode Format, "Magic Number")."""
 
 _BUFFER = "-"
 """The file name that MLIR gives to text that it parses from memory."""
@@ -535,7 +535,7 @@ def dump(dialect: type[Dialect]) -> str:
 
 
 _DEFINITIONS: dict[type[Dialect], str | bytes] = {}
-"""What a context reads to define a dialect: after the second time bytecode, which is read in half the time."""
+"""The text that a context reads to define a dialect; after the second time bytecode, which is read in half the time."""
 
 
 def load(dialects: Sequence[type[Dialect]]) -> None:

@@ -209,7 +209,7 @@ math = _math
 
 tensor, tensor_descriptor, constexpr = Value, TensorDescriptor, Constexpr
 
-# What is imported `as` itself, and the names above; but not Python's own names, nor the older name of `range`.
+# Names imported `as` themselves, and the names above; but not Python's own names, nor the older name of `range`.
 __all__ = [
     name
     for name, found in globals().items()

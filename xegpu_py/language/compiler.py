@@ -518,7 +518,7 @@ class Compiler(Expressions):
         if isinstance(test, ast.Constant) and not test.value:
             return self._block(node.orelse)
         flow = self._while(node, test, None)
-        # What follows an endless loop is never executed.
+        # Statements after an endless loop are never executed.
         return flow if not isinstance(test, ast.Constant) or escapes(node.body, ast.Break) else Flow.ESCAPED
 
     def _while(self, node: ast.For | ast.While, test: ast.expr | None, counted_range: Any) -> Flow:

@@ -241,7 +241,7 @@ _PLAIN = (bool, int, float, complex, str, bytes, DType)
 
 
 class Uses:
-    """What a function that is compiled for given arguments refers to, also through the functions that it calls.
+    """The objects that a function compiled for given arguments refers to, also through the functions that it calls.
 
     Attributes:
         fingerprint: its fingerprint; empty if the content of an object is unknown.

@@ -195,7 +195,7 @@ class TileKernel:
 
     @functools.cached_property
     def uses(self) -> Uses:
-        """What the function referred to when it was compiled."""
+        """The objects that the function referred to when it was compiled."""
         return Uses(self.function, self.arguments)
 
     def is_like(self, earlier: TileKernel) -> bool:

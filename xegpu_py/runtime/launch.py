@@ -286,7 +286,7 @@ def progress_bar(title: str, total: int, enabled: bool = True) -> Iterator[Calla
     """A progress bar of a launch's workgroups, on standard error if that is a terminal, which disappears at the end.
 
     Yields:
-        What sets the number of workgroups that have ended.
+        A function that sets the number of workgroups that have ended.
     """
     if not enabled or sys.stderr is None or not sys.stderr.isatty():
         yield lambda done: None

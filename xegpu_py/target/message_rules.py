@@ -123,7 +123,7 @@ _CLAUSES: Mapping[Kind, tuple[str, str]] = {
 
 
 class Reaction(Struct, frozen=True):
-    """What GPUs of a generation do where a rule is broken.
+    """Behaviour of GPUs of a generation where a rule is broken.
 
     Attributes:
         kind: the kind of reaction.
@@ -178,11 +178,11 @@ class MessageRule(Struct, frozen=True):
         return self.fault.format(limits=limits, granule=max(limits.width_granule, size))
 
     def sentence(self, limits: Block2DLimits | None) -> str:
-        """What the rule requires of messages with these limits."""
+        """The rule's requirement on messages with these limits."""
         return self.requirement.format(limits=limits)
 
     def reaction(self, generation: str) -> Reaction:
-        """What GPUs of a generation are known to do where the rule is broken."""
+        """The known behaviour of GPUs of a generation where the rule is broken."""
         return self.reactions.get(generation, Reaction("undefined", self.source))
 
     def holds_for(self, limits: Block2DLimits | None) -> bool:
@@ -192,7 +192,7 @@ class MessageRule(Struct, frozen=True):
     def outcome(
         self, generation: str, limits: Block2DLimits | None, operands: Mapping[str, int] | None
     ) -> tuple[str, str]:
-        """What GPUs of a generation do with a message, as `Reaction.clauses`.
+        """The behaviour of GPUs of a generation for a message, as `Reaction.clauses`.
 
         Args:
             operands: those of a 2D block message; None for another message, which breaks the rule.

@@ -83,7 +83,7 @@ def store(pointer: Any, value: Any, mask: Any = None, boundary_check: Sequence[i
 
 
 def pointed(pointer: Any) -> Any:
-    """What a load or store accesses: of an array its first element, as of a pointer in Triton."""
+    """The pointer that a load or store accesses: of an array its first element, as of a pointer in Triton."""
     return Pointers(pointer, 0) if isinstance(pointer, Array) else pointer
 
 

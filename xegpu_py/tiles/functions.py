@@ -131,7 +131,7 @@ def fma(a: Any, b: Any, c: Any) -> Value:
 
 
 class PropagateNan(enum.Enum):
-    """What `minimum`, `maximum` and `clamp` do with NaN: NONE gives the other operand, ALL gives NaN."""
+    """Behaviour of `minimum`, `maximum` and `clamp` for NaN: NONE gives the other operand, ALL gives NaN."""
 
     NONE = "none"
     ALL = "all"

@@ -359,8 +359,8 @@ def _exchanged(value: Value, stride: int, falling: Callable[[int], bool], axis: 
 def _sorted_line(line: Value, extent: int, descending: bool) -> Value:
     """Sort a line in runs of `extent`, a power of two greater than a row.
 
-    Distances of 16^k to 16^(k + 1) are along a dimension of 16 elements that has 16^k elements after it. What is before
-    and after it are lines, among which a kernel can be divided.
+    Distances of 16^k to 16^(k + 1) are along a dimension of 16 elements that has 16^k elements after it. The dimensions
+    before and after it are lines, among which a kernel can be divided.
     """
     count = line.size
     rows = line.reshape((-1, ROW_LANES)).T

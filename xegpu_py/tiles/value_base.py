@@ -1,4 +1,4 @@
-"""What all values share: the kernel being built, shapes, and reshaping."""
+"""The base of all values: the kernel being built, shapes, and reshaping."""
 
 from __future__ import annotations
 

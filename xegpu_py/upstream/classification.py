@@ -1,4 +1,4 @@
-"""Which dialect the kernels of a module are in, and at which level each of them is written."""
+"""The dialect of the kernels of a module, and the level at which each of them is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the importers of all levels share: dialect and level, types, values, places, ids and refusals."""
+"""The common parts of the importers of all levels: dialect and level, types, values, positions, ids and refusals."""
 
 from __future__ import annotations
 

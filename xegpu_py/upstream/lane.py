@@ -54,7 +54,7 @@ Use = Literal["plain", "packed", "transposed"]
 
 
 def map_of(desc: TensorDesc, use: Use) -> ours.SgMap | None:
-    """Which lane has which elements of a block; None if lanes cannot divide it.
+    """The elements of a block that each lane has; None if lanes cannot divide it.
 
     A lane has columns of what is loaded: of a block as it lies, of elements below 16 bits as many side by side as 16
     bits hold, unless VNNI packs them along columns. A transposed block's columns are its rows. Of a block of 16 columns

@@ -18,7 +18,7 @@ def subgroups_of(layout: Layout | Slice) -> int | None:
 def map_of(layout: Layout | Slice, shape: tuple[int, ...], split: int, subgroups: int) -> WgMap | None:
     """The map of a matrix whose rows are the first `split` dimensions of a vector with a layout.
 
-    Which subgroup has which part may be another than upstream says: that changes no value. None if the layout is one of
+    A part may belong to another subgroup than upstream says: that changes no value. None if the layout is one of
     other subgroups than the kernel's, or xetile cannot divide the matrix so.
     """
     root, left = layout.base, layout.kept

@@ -628,7 +628,7 @@ def _indices(shape: Sequence[int], split: int) -> list[ir.Value]:
 def _spread(
     join: Callable[..., ir.Value], of_rows: Sequence[ir.Value], of_columns: Sequence[ir.Value], shape: tuple[int, int]
 ) -> ir.Value:
-    """What vectors of shape (rows, 1) and vectors of shape (1, columns) are together, joined by an op."""
+    """Vectors of shape (rows, 1) and vectors of shape (1, columns), joined by an op."""
     both = [(functools.reduce(join, part), axis) for part, axis in ((of_rows, 1), (of_columns, 0)) if part]
     element = element_of(both[0][0])
     wide = vector_type(shape, element)

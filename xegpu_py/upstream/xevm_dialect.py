@@ -41,7 +41,7 @@ def _cases(name: str, summary: str, cases: str) -> type[Enum]:
 
 
 def _levels(first: str, others: str) -> str:
-    """What L1 does (one of `first`), and L2 and L3 (one of `others`)."""
+    """The cache hints of L1 (one of `first`), and of L2 and L3 (one of `others`)."""
     found = itertools.product(first.split(), others.split(), others.split())
     return " ".join(f"L1{a}_L2{b}_L3{c}" for a, b, c in found)
 

@@ -426,7 +426,7 @@ class Tile:
     pack: bool = False
 
     def map(self, op: ir.Operation) -> ours.SgMap:
-        """Which elements a lane has.
+        """The elements of a lane.
 
         Units of 16 bits or more are distributed round robin, row by row; packed elements are those of one column.
         """

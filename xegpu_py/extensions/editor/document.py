@@ -1,4 +1,4 @@
-"""What an editor shows of a file."""
+"""Hints, colours and definitions that an editor shows for a file."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ class Document(ABC):
 
     @abstractmethod
     def hints(self) -> list[Hint]:
-        """What the text does not say: derived layouts, and registers."""
+        """Hints that the text does not contain: derived layouts, and registers."""
 
     def tokens(self) -> Iterator[tuple[int, str, str]]:
         """The offset, text and kind of each token that has a kind; kinds are the protocol's types of tokens."""
@@ -397,7 +397,7 @@ class MlirDocument(Document):
 
     @cached_property
     def _registers(self) -> dict[str, str]:
-        """What the registers of each kernel are, if the file has no mistakes; of those that can be lowered."""
+        """The registers of each kernel, if the file has no mistakes; of those that can be lowered."""
         if self.diagnostics or "gpu.func" not in self.source.text:
             return {}
         try:

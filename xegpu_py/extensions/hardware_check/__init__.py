@@ -63,7 +63,7 @@ class Check(Struct, frozen=True):
 
 
 class Device(Protocol):
-    """What runs a check."""
+    """A GPU, or an engine, that runs checks."""
 
     name: str
 
@@ -154,7 +154,7 @@ def _check(
     """The check of the instructions `body`, which find array n at the address `Pn`, and a thread's part of it at `Atn`.
 
     Args:
-        parts: one for each array; the last one is the result's. What is loaded and stored may be one variable. "other"
+        parts: one for each array; the last one is the result's. One variable may be both loaded and stored. "other"
             arrays are accessed by `body` alone, and have no variable.
         more: declarations.
     """
@@ -311,7 +311,7 @@ def checks(target: Target) -> list[Check]:
             title = f"{op} {dst}" if {dst} == {*sources} else f"{op} {', '.join(sources)} to {dst}"
             found.append(_arithmetic(target, title, form, dst, sources, seed))
     found += [_atomic(target, *of, seed) for seed, of in enumerate(_ATOMICS)]
-    # What compare-and-swap leaves depends on the order.
+    # The result of compare-and-swap depends on the order.
     found += [_atomic(target, *of, seed, True) for seed, of in enumerate(_ATOMICS) if "cas" not in of[0]]
     blocks = [(message, shape) for message, shapes in _BLOCKS.items() for shape in shapes]
     found += [_block(target, *of, seed) for seed, of in enumerate(blocks) if target.block2d]
@@ -483,7 +483,7 @@ class Difference(Struct, frozen=True):
 
 
 class Outcome(Struct):
-    """What a check found: the number of elements, how many differ, and the first of them; or why it did not run."""
+    """The result of a check: the number of elements, how many differ, and the first of them; or why it did not run."""
 
     elements: int = 0
     different: int = 0

@@ -1,4 +1,4 @@
-"""What IGC and a launch agree on: the payload that `.ze_info` describes, local ids, the mask of lanes, and printf.
+"""The interface of IGC and a launch: the payload that `.ze_info` describes, local ids, the mask of lanes, and printf.
 
 Sources: documentation/visa and IGC/ZEBinWriter/zebin/spec of intel-graphics-compiler, the printf formatter of
 intel/compute-runtime, and kernels that were compiled.
@@ -37,7 +37,7 @@ INLINE_BYTES = {"bmg": 32, "lnl": 32, "ptl": 32}
 """Bytes of arguments in the first register of arguments, where they are fewer than its size."""
 
 
-# `.ze_info`, as the specification of zebin has it. What is not read is left out.
+# `.ze_info`, as the specification of zebin has it. Fields that are not read are left out.
 
 
 class Argument(Struct, frozen=True):
@@ -54,7 +54,7 @@ class Argument(Struct, frozen=True):
 
 
 class Environment(Struct, frozen=True):
-    """What a kernel needs of a hardware thread and of its workgroup."""
+    """A kernel's requirements on hardware threads and workgroups."""
 
     simd_size: int
     slm_size: int = 0

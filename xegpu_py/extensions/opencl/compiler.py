@@ -86,7 +86,7 @@ class Relocation(Struct, frozen=True):
 
 
 class Compiled(Struct, frozen=True):
-    """What ocloc makes of a program: all that running it takes.
+    """The output of ocloc for a program: everything that running it takes.
 
     Attributes:
         file: the program's file, or "<string>".
@@ -121,7 +121,7 @@ class Compiled(Struct, frozen=True):
 
     @classmethod
     def from_bytes(cls, data: bytes, file: str) -> Compiled:
-        """What `to_bytes` wrote.
+        """Read the bytes that `to_bytes` wrote.
 
         Raises:
             CompileError: if it is anything else.
@@ -139,7 +139,7 @@ class Compiled(Struct, frozen=True):
 
     @classmethod
     def read(cls, path: Path) -> Compiled:
-        """What `to_bytes` wrote, in a file.
+        """Read a file of bytes that `to_bytes` wrote.
 
         Raises:
             CompileError: if the file holds anything else.
@@ -157,7 +157,7 @@ def failed(file: str, message: str) -> CompileError:
 
 
 def compiled(source: str | Path, target: str, options: str, ocloc: str | Path | None = None) -> Compiled:
-    """What ocloc makes of a program; arguments and errors are those of `opencl.compile`."""
+    """Compile a program by ocloc; arguments and errors are those of `opencl.compile`."""
     if target not in DEVICES:
         raise ValueError(f"'target' must be one of {', '.join(DEVICES)}, but got {target!r}")
     path = Path(source) if isinstance(source, Path) or is_path(source) else None
@@ -207,7 +207,7 @@ def compiled(source: str | Path, target: str, options: str, ocloc: str | Path | 
         binaries = list(Path(folder).glob("out/*.bin"))
 
         def own(printed: str) -> str:
-            """What ocloc printed, with the names of the user's files."""
+            """The output of ocloc, with the names of the user's files."""
             printed = printed.replace(f"{folder}/{file}", name).replace(f"{folder}/", "")
             return printed.replace(f"{_INCLUDED}/", f"{path.parent}/" if path else "")
 
@@ -314,7 +314,7 @@ def relocated(made: Compiled, addresses: Mapping[str, int]) -> dict[str, bytes]:
         value = addresses[segment] + offset >> (32 if r.kind == 3 else 0)
         place = slice(r.offset, r.offset + _ADDRESS_BYTES[r.kind])
         held = found[r.segment]
-        # What stands there is added, the offset within the symbol.
+        # The bytes there are the offset within the symbol, which is added.
         whole = int.from_bytes(held[place], "little") + value
         held[place] = (whole % (1 << 8 * _ADDRESS_BYTES[r.kind])).to_bytes(_ADDRESS_BYTES[r.kind], "little")
     return {segment: bytes(data) for segment, data in found.items()}

@@ -33,7 +33,7 @@ THREADS = 1 << 12
 """The number of hardware threads of adjacent workgroups that are taken to run at the same time."""
 
 KINDS = ("load", "store", "atomic", "prefetch")
-"""What messages do. A prefetch is a load without a destination."""
+"""Kinds of messages. A prefetch is a load without a destination."""
 
 VERBS = {"load": "reads", "store": "writes", "atomic": "changes", "prefetch": "reads"}
 
@@ -41,7 +41,7 @@ VERBS = {"load": "reads", "store": "writes", "atomic": "changes", "prefetch": "r
 
 
 class Segments(Struct, dict=True):
-    """What a message touches in each of several executions.
+    """The memory that a message accesses in each of several executions.
 
     Attributes:
         starts, ends: int64[messages, segments], the addresses of the first byte of each, and of the byte after it.
@@ -180,7 +180,7 @@ def slm_cycles(segments: Segments) -> tuple[int, int]:
 
 
 class Traffic(Struct):
-    """What messages of one kind moved between one buffer and the registers.
+    """The data that messages of one kind moved between one buffer and the registers.
 
     Attributes:
         buffer: the buffer's name; "slm" for the shared local memory.
@@ -270,7 +270,7 @@ class Trace(Struct):
 
 
 class Counts:
-    """What workgroups of a launch did, from the log of native code.
+    """Counts of the workgroups of a launch, from the log of native code.
 
     Attributes:
         program: the kernel.
@@ -308,7 +308,7 @@ class Counts:
         self._arrivals: list[tuple[Array, ...]] = []
         self.steps: list[tuple[range, int]] = []
         self.traffic: dict[tuple[str, str], Traffic] = {}
-        # What messages of each kind have touched of each buffer: whole lines, and bytes.
+        # Lines, and bytes, of each buffer that messages of each kind have accessed.
         self._lines: dict[tuple[str, str], Array] = {}
         self._touched: dict[tuple[str, str], Array] = {}
         self._atomics: dict[str, Array] = {}

@@ -110,7 +110,7 @@ def _pictures(lines: Sequence[str]) -> dict[int, str]:
 
 
 def _native(done: Launched, keys: Mapping[int, str | None], costs: Mapping[int, float]) -> Listing | None:
-    """What Intel's finalizer makes of the kernel; None without it."""
+    """The kernel's native code by Intel's finalizer; None without it."""
     kernel = done.kernel
     try:
         text = finalize(kernel.asm, kernel.target.name, kernel.options.registers).text
@@ -313,7 +313,7 @@ PACKED = 600_000
 
 
 class _Lines(Struct):
-    """Which workgroups accessed which lines of a buffer how often.
+    """Accesses of the lines of a buffer, by workgroup.
 
     Attributes:
         pitch: the lines of a row of the array.

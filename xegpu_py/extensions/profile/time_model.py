@@ -236,7 +236,7 @@ WINDOW = 32
 class _Scheduled(Struct):
     """An instruction in a block: what it reads and writes, by number, and the cycles of its pipe and until its result.
 
-    A message's cycles are given when the thread is followed. What is `taken_out` has what it reads as its result.
+    A message's cycles are given when the thread is followed. If it is `taken_out`, its operand is its result.
     """
 
     at: int
@@ -377,7 +377,7 @@ def thread_cycles(
 # Prediction.
 
 _CHANGED = 1 << 50
-"""What is added to the number of a line that a message changes."""
+"""Added to the number of a line that a message changes."""
 
 
 def predict(
@@ -489,7 +489,7 @@ class _Model:
         rounds = max(1.0, most / self.resident) / on.clock
         bounds["latency"] = rounds * alone
         waits = rounds * max(0.0, float((cycles - ready) @ self.runs))
-        # What keeps a pipe busy is issued meanwhile, and a launch is prepared while the one before it runs.
+        # Instructions that keep a pipe busy are issued meanwhile, and a launch is prepared while the previous one runs.
         busiest = max(bounds[pipe] for pipe in PIPES)
         parts = {**bounds, "issue": max(bounds["issue"] - busiest, 0.0), "launch": on.launch}
         del parts["latency"]

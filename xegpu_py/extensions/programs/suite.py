@@ -20,7 +20,7 @@ from msgspec import Struct, structs
 from xegpu_py.child_process import module_command
 
 Outcome = Literal["passed", "ran", "lowered", "known", "wrong", "failed", "refused", "slow", "fixed"]
-"""What came of a file:
+"""Outcome of a file:
 
     passed    its function `main` ran, and printed what the CHECK lines demand
     ran       likewise, without CHECK lines
@@ -42,7 +42,7 @@ _TOOL = "xegpu_py.tools"
 
 
 class Result(Struct, frozen=True):
-    """What came of a file.
+    """Outcome of a file.
 
     Attributes:
         file: the file.

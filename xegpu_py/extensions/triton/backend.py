@@ -38,7 +38,7 @@ BINARY = "xettir"
 SUBGROUP_LANES = 16
 
 SHARED_BYTES = 1024
-"""What kernels say of their shared memory, which this backend takes as it needs."""
+"""Size of shared memory that kernels report. This backend takes as much as it needs."""
 
 _EXCHANGES = re.compile(r"\btt\.(?:reduce|scan|dot|dot_scaled|gather|histogram|trans)\b")
 
@@ -227,7 +227,7 @@ def _extend_asm() -> None:
 
 
 class Utils:
-    """What Triton and programs ask about the device."""
+    """Properties of the device that Triton and programs query."""
 
     def get_device_properties(self, device: Any) -> dict[str, int]:
         return _launches().device_properties(current())
@@ -287,7 +287,7 @@ class Event:
 
 
 class DeviceInterface:
-    """What `triton.testing` asks of `torch.cuda`. Launches end before they return."""
+    """The functions of `torch.cuda` that `triton.testing` calls. Launches end before they return."""
 
     Event = Event
 

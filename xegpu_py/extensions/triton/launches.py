@@ -88,7 +88,7 @@ class TtirSource:
         return self._made[key]
 
     def assumptions(self, target: str, padding: tuple[str, ...]) -> Assumptions:
-        """What the module that is not exact assumes of a launch, from the cache on disk if it is there."""
+        """The assumptions on a launch of the module that is not exact, from the cache on disk if it is there."""
         key = digest("assumptions", VERSION, target, ",".join(padding), self.text)
         return Cache(folder_of(None)).kept(
             "assumptions",
@@ -130,7 +130,7 @@ class LoadedKernel:
     """
 
     registers = 32
-    """What `n_regs` says: registers of a work item, of 32 bits each. Programs divide by it."""
+    """The value of `n_regs`: registers of a work item, of 32 bits each. Programs divide by it."""
 
     def __init__(self, name: str, text: str) -> None:
         self.name, self.source = name, TtirSource(text)

@@ -292,7 +292,7 @@ class Autotuner(Tunable):
     def _configured(
         self, arguments: Sequence[Any], keywords: Mapping[str, Any], grid: Any, block: Any
     ) -> tuple[Candidates, Config, dict[str, Any]]:
-        """What launches candidates, the best one, and the arguments of a call with its values."""
+        """The function that launches candidates, the best one, and the arguments of a call with its values."""
         given: dict[str, Any] = self._kernel.bound(*arguments, **keywords)
         twice = sorted(name for config in self.configs for name in config.values if name in given)
         if twice:

@@ -71,7 +71,7 @@ def needing(what: str) -> Iterator[None]:
 
 
 class Problem(Protocol):
-    """What workers run."""
+    """The work of a search or launch, which workers run."""
 
     def run(self, argument: Any) -> Any:
         """The result for an argument; it is pickled."""
@@ -132,7 +132,7 @@ def unpacked(data: bytes) -> Problem:
     return pickle.loads(inner)
 
 
-# What a worker must have in common with the client.
+# Versions that a worker must have in common with the client.
 
 
 class Identity(Struct, frozen=True):
@@ -152,7 +152,7 @@ class Identity(Struct, frozen=True):
     cpu: str
 
     def difference(self, other: Identity) -> str | None:
-        """What results may depend on, and differs in the other process, as a clause; None if nothing does.
+        """The first difference from the other process that results may depend on, as a clause; None if there is none.
 
         Processors may differ: results do not depend on them.
         """
@@ -345,7 +345,7 @@ _LOCK = threading.Lock()
 
 
 class Report(Struct):
-    """What became of a trial.
+    """Outcome of a trial.
 
     Attributes:
         state: "done", "failed", "ended" (a limit, or a crash), or "lost" (with its worker).
@@ -607,7 +607,7 @@ class Cluster(Struct, dict=True):
                 self._retry(job, "its worker left")
 
     def _report(self, job: _Job) -> Report | None:
-        """What became of a job; None if it is begun again."""
+        """Outcome of a job; None if it starts again."""
         from distributed import KilledWorker
 
         future, self_lost = job.future, False
@@ -658,7 +658,7 @@ class Cluster(Struct, dict=True):
 
 
 _AWAY = (OSError, RuntimeError)
-"""What Dask's calls raise if the scheduler is away."""
+"""Errors of Dask's calls if the scheduler is away."""
 
 _NUMBERS = itertools.count()
 

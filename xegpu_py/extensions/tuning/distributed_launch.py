@@ -1,7 +1,8 @@
 """Large launches: the workgroups of one launch in chunks, on the workers of a Dask cluster.
 
-Each chunk runs on private copies of the arrays. What it has read and written is found by native code that
-executes only what the addresses of messages depend on, and records them. The arrays change when all chunks have ended.
+Each chunk runs on private copies of the arrays. The bytes that it reads and writes are found by native code that
+executes only the instructions on which addresses of messages depend, and records these. The arrays change when all
+chunks have ended.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ _NONE = np.zeros(0, np.int64)
 
 
 class AddressLog:
-    """What loads, stores and atomics access of the global memory."""
+    """Global memory that loads, stores and atomics access."""
 
     def __init__(self, kernel: CompiledKernel, prepared: Prepared, groups: range) -> None:
         """Run workgroups of a launch without changing memory; what they print is dropped."""
@@ -89,14 +90,14 @@ class AddressLog:
         return starts[first], reached[np.append(first[1:] - 1, len(starts) - 1)[: len(first)]]
 
     def joined_in(self, own: Array, operation: str) -> tuple[Array, Array]:
-        """What loads or stores access of an array of bytes: disjoint sorted offsets from the first, and sizes."""
+        """Parts of an array of bytes that loads or stores access: disjoint sorted offsets from the first, and sizes."""
         (starts, ends), first, end = self._joined(operation), *_span(own)
         inside = (starts < end) & (ends > first)
         starts, ends = np.maximum(starts[inside], first), np.minimum(ends[inside], end)
         return starts - first, ends - starts
 
     def atomics_in(self, own: Array) -> dict[tuple[str, int], Array]:
-        """What atomics change of an array of bytes: sorted offsets from the first, by the rule and the size."""
+        """Elements of an array of bytes that atomics change: their sorted offsets, by the rule and the size."""
         found, (first, end) = dict[tuple[str, int], Array](), _span(own)
         for operation in self._found.keys() - {"load", "store"}:
             starts, ends = (np.concatenate(parts) for parts in zip(*self._found[operation]))
@@ -125,7 +126,7 @@ def _ranges(places: Array) -> tuple[Array, Array]:
     return places[first], np.diff(first, append=len(places))
 
 
-# What travels.
+# Messages between processes.
 
 
 class Mapped(Struct, frozen=True):
@@ -189,7 +190,7 @@ class FunctionCall(Struct):
 
 
 class Written(Struct):
-    """What a chunk has written to an argument.
+    """Bytes that a chunk has written to an argument.
 
     Attributes:
         argument: its number among those that are passed.
@@ -206,7 +207,7 @@ class Written(Struct):
 
 
 class Done(Struct):
-    """What became of a chunk: what it counted, printed, wrote and read; or the errors of its launch.
+    """Outcome of a chunk: counts, printed text, bytes written and read; or the errors of its launch.
 
     `read` has, by the number of the argument, disjoint ranges of offsets from its first byte: starts and sizes.
     """
@@ -275,7 +276,7 @@ def _bytes_of(value: Any) -> Array:
 
 
 def _written(log: AddressLog, argument: int, before: Array, after: Array) -> list[Written]:
-    """What the log of `before`, and the differences of an array's bytes, say that a chunk has written to an argument.
+    """Bytes that a chunk has written to an argument, by the log of `before` and the differences of the array.
 
     Raises:
         ValueError: if atomics cannot be combined with what else is written.
@@ -301,7 +302,7 @@ def _written(log: AddressLog, argument: int, before: Array, after: Array) -> lis
 
 
 class _Merged(Struct):
-    """What the chunks have written to an argument.
+    """Bytes that the chunks have written to an argument.
 
     Attributes:
         title: the argument in messages.
@@ -360,7 +361,7 @@ class _Merged(Struct):
         return None
 
     def read_by(self, chunk: int, starts: Array, sizes: Array) -> tuple[int, int] | None:
-        """What a chunk has read that another one changes: as `add`. All chunks have been added."""
+        """Bytes that a chunk has read and another one changes: as `add`. All chunks have been added."""
         others = (self.owners != 0) & (np.abs(self.owners) != chunk + 1)
         others &= (self.values != self.target) | (self.owners < 0)
         ends = np.stack([starts, starts + sizes], axis=1).ravel()

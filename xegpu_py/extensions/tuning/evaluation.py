@@ -1,4 +1,4 @@
-"""What a worker of a search does: launch a configuration, compare its results, and judge it by the objectives."""
+"""The work of a search's worker: launch a configuration, compare its results, and judge it by the objectives."""
 
 from __future__ import annotations
 
@@ -257,11 +257,11 @@ def named_objectives(given: Any) -> dict[str, Objective]:
     return found
 
 
-# What a worker does.
+# The work of a worker.
 
 
 class Outcome(Struct):
-    """What a worker found out about a configuration.
+    """The results of a worker for a configuration.
 
     Attributes:
         state: "done"; "refused" by the compiler; "failed" as it ran; "wrong" if its result differs from the first's.
@@ -279,7 +279,7 @@ class Outcome(Struct):
 
 
 ERRORS = (DiagnosticError, ValueError, TypeError, OverflowError)
-"""What makes a configuration refused or failed; other errors are ours."""
+"""Errors that make a configuration refused or failed; other errors are ours."""
 
 
 class Ready(Struct):

@@ -1,4 +1,4 @@
-"""What `xegpu-tune` searches: a kernel of a file, its arguments and its grid; and kernels written as files."""
+"""The subject of `xegpu-tune`: a kernel of a file, its arguments and its grid; and kernels written as files."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ModuleKernel(Struct):
 
 
 class Subject(Struct):
-    """What is searched; see `tune`.
+    """The subject of a search; see `tune`.
 
     Attributes:
         make_kernel, grid: arguments of `tune`.

@@ -307,8 +307,8 @@ def tune(
         found.best.configuration
 
     Each configuration runs once on copies of the arguments, and its results must be those of the first one.
-    Configurations that a constraint excludes are not compiled. What the compiler refuses, what fails and what gives
-    another result are data: the table has them, with the reason.
+    Configurations that a constraint excludes are not compiled. Configurations that the compiler refuses, that fail
+    or that give another result are data: the table has them, with the reason.
 
     Args:
         make_kernel: a kernel of the tile language, whose parameters and options of `compile` the space names; or a
@@ -413,7 +413,7 @@ class _Search(Struct, dict=True):
             self.key = self.cluster.load(self.problem)
             bar.update(self.journal.tried)
             while True:
-                # What samplers choose without the results of others waits at the workers: none is idle.
+                # Trials that need no results of others wait at the workers, so that none is idle.
                 most = int(self.cluster.capacity * (2 if self.kind in ("grid", "random") else 1.25))
                 while len(self.running) < most and self.journal.tried + len(self.running) < self.budget:
                     if not self._begin(self.key):
@@ -511,7 +511,7 @@ class _Search(Struct, dict=True):
             self.bar.set_postfix_str(f"best {self.journal.best.values[0]:.6g}")
 
 
-# What comes out of it.
+# Results.
 
 
 class Tuning(Struct, frozen=True):

@@ -32,7 +32,7 @@ Configuration = dict[str, Any]
 """The value of each parameter by name."""
 
 _FUNCTIONS: dict[str, Any] = {"min": min, "max": max, "abs": abs, "cdiv": lambda a, b: -(-a // b)}
-"""What expressions of constraints may call."""
+"""Functions that expressions of constraints may call."""
 
 _BITS = 4096
 """The size of the largest integer that an expression may compute: `9**9**9` would take all time and memory."""

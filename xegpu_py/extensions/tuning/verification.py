@@ -25,7 +25,7 @@ ENGINES = ("interpreter", "jit")
 
 
 class Verdict(Struct):
-    """What is known of a configuration.
+    """The result of verifying a configuration.
 
     Attributes:
         configuration: the value of each parameter.

@@ -18,7 +18,7 @@ from xegpu_py.tiles.tile_values import Product, Value, value_of
 from xegpu_py.tiles.value_base import BUILDING
 
 Item = Value | Constant | Pointer | Descriptor
-"""What a value of TTIR becomes."""
+"""The representation of a value of TTIR."""
 
 Rule = Callable[["Lowering", mlir.Operation], Any]
 """Builds what an op becomes, and gives its result, a sequence of several results, or None."""
@@ -51,7 +51,7 @@ class Lowering:
     # Values.
 
     def item(self, value: mlir.Value) -> Item:
-        """What a value has become."""
+        """The representation of a value."""
         return self.values[value]
 
     def is_position(self, value: mlir.Value) -> bool:

@@ -70,7 +70,7 @@ def _mask(low: Lowering, mask: mlir.Value | None, shape: Sequence[int]) -> Value
 
 
 def _stored(low: Lowering, value: mlir.Value) -> Any:
-    """What is stored for a value: truth values as bytes, and pointers as addresses; a constant as a number."""
+    """The value that a store writes: truth values as bytes, and pointers as addresses; a constant as a number."""
     kind, found = kind_of(value), low.item(value)
     if isinstance(found, Pointer):
         return found.addresses()

@@ -2,7 +2,7 @@
 
 TTIR's i32 wraps around, and the passes know indices best: of type `index`, which does not. An integer that offsets of
 pointers, masks or bounds of loops are computed of becomes an `index` if its range is known from the arguments and the
-grid of the launch. What must fit for that is an expression, which each launch evaluates. A launch that may overflow
+grid of the launch. The condition is an expression, which each launch evaluates. A launch that may overflow
 runs the exact version of the kernel, in which no integer is an `index`.
 """
 
@@ -44,7 +44,7 @@ def limits_of(bits: int) -> Interval:
 
 
 class Assumptions(Struct, frozen=True):
-    """What a kernel assumes of its launches: that integers fit.
+    """Assumptions of a kernel on its launches: that integers fit.
 
     Attributes:
         nodes: expressions of arguments and the grid.
@@ -203,7 +203,7 @@ class Positions:
 
     @property
     def assumptions(self) -> Assumptions:
-        """What the ranges assume of a launch."""
+        """The assumptions of the ranges on a launch."""
         return Assumptions(tuple(self._nodes), tuple(self._checks))
 
     def __contains__(self, value: mlir.Value) -> bool:
@@ -263,7 +263,7 @@ class Positions:
         """The node of an integer; None if its range is not known, or is not expected to fit."""
         if value in self._found:
             return self._found[value]
-        # What depends on itself is not known, but as `_carried` finds it.
+        # A value that depends on itself is known only if `_carried` finds it.
         self._found[value] = None
         self._found[value] = self._fitting(self._made(value), integer_bits(value.type))
         return self._found[value]

@@ -18,7 +18,7 @@ from xegpu_py.tiles import element_types
 from xegpu_py.tiles.tile_values import Value
 from xegpu_py.tiles.value_base import BUILDING, concatenate, matrix_shape
 
-# What control flow carries: SSA values of which items are made.
+# SSA values that control flow carries, of which items are made.
 
 
 class Slot(Struct, frozen=True):
@@ -280,7 +280,7 @@ def _if(low: Lowering, op: mlir.Operation) -> list[Item]:
 
 
 def function_body(low: Lowering, block: mlir.Block) -> list[Item]:
-    """Build a function from a block on; gives its results. What follows an early return is a side of a branch."""
+    """Build a function from a block on; gives its results. The ops after an early return are a side of a branch."""
     for op in block.operations:
         one = op.operation
         if one.name not in BRANCHES:

@@ -1,4 +1,4 @@
-"""What the lowering asks of TTIR's types and constants."""
+"""Queries of TTIR's types and constants for the lowering."""
 
 from __future__ import annotations
 

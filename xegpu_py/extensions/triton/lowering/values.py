@@ -1,4 +1,4 @@
-"""What values of TTIR become: values of tiles, constants, pointers and descriptors."""
+"""Representations of values of TTIR: values of tiles, constants, pointers and descriptors."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Pointer(Struct, frozen=True):
 
     @property
     def offsets(self) -> Value:
-        """Which elements they point to, as values of type index."""
+        """Indices of the elements that they point to."""
         return constant(element_types.index, 0, self.shape) if self.index is None else self.index
 
     def pointers(self) -> Pointers:
