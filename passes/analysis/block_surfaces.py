@@ -578,12 +578,25 @@ def expression_of(value: ir.Value | int, depth: int = _DEPTH) -> Expression | No
 
 def _layout_expression(memref: ir.Value, number: int, depth: int) -> Expression | None:
     """The expression of an extent of a memref; its strides have the numbers after those of the extents."""
-    op = defining_op(memref)
-    if op is not None and op.name == "memref.reinterpret_cast":
+    op, rank = defining_op(memref), _rank(memref)
+    if op is None:
+        array = expression_of(memref, 0)
+        return ("extent", array[1], number) if isinstance(array, tuple) and number < rank else None
+    if not depth:
+        return None
+    if op.name == "memref.reinterpret_cast":
         _, sizes, strides = view_numbers(op)
         return expression_of([*sizes, *strides][number], depth - 1)
-    array = expression_of(memref, 0)
-    return ("extent", array[1], number) if isinstance(array, tuple) and number < _rank(memref) else None
+    if op.name not in ("memref.cast", "memref.memory_space_cast", "memref.subview") or _rank(op.operands[0]) != rank:
+        return None
+    if op.name != "memref.subview":
+        return _layout_expression(op.operands[0], number, depth - 1)
+    _, sizes, steps = view_numbers(op)
+    found = expression_of([*sizes, *steps][number], depth - 1)
+    if number < rank:
+        return found
+    stride = _layout_expression(op.operands[0], number, depth - 1)
+    return None if found is None or stride is None else ("muli", found, stride)
 
 
 def _rank(memref: ir.Value) -> int:

@@ -205,13 +205,34 @@ def test_surfaces_of_extents_that_a_call_gives(case):
     assert ("lsc_load_block2d" in kernel.version_for([a, out, *given]).asm) == fits
 
 
-@pytest.mark.parametrize("steps", ["memref.dim", "memref.extract_strided_metadata"])
-@pytest.mark.parametrize("case", [(8, 16, 32), (8, 5, 10), (7, 18, 36), (8, 18, 37)])
-def test_surfaces_of_the_numbers_of_views(case, steps):
-    """Extents and strides that are asked of a view are those that the call gives it."""
-    view = """
+VIEWS = {
+    "": """
     %view = memref.reinterpret_cast %a to offset: [0], sizes: [%w, %h], strides: [%c1, %pitch]
       : memref<1024xf16> to memref<?x?xf16, strided<[?, ?]>>
+    """,
+    "memref.cast": """
+    %given = memref.reinterpret_cast %a to offset: [0], sizes: [%w, %h], strides: [1, %pitch]
+      : memref<1024xf16> to memref<?x?xf16, strided<[1, ?]>>
+    %view = memref.cast %given : memref<?x?xf16, strided<[1, ?]>> to memref<?x?xf16, strided<[?, ?]>>
+    """,
+    "memref.subview": """
+    %c100 = arith.constant 100 : index
+    %pitch_of_half = arith.divui %pitch, %c2 : index
+    %given = memref.reinterpret_cast %a to offset: [0], sizes: [%c100, %c100], strides: [%c1, %pitch_of_half]
+      : memref<1024xf16> to memref<?x?xf16, strided<[?, ?]>>
+    %view = memref.subview %given[0, 0] [%w, %h] [1, 2]
+      : memref<?x?xf16, strided<[?, ?]>> to memref<?x?xf16, strided<[?, ?]>>
+    """,
+}
+"""Views of %a with the extents %w and %h, the first of which is contiguous."""
+
+
+@pytest.mark.parametrize("by", VIEWS)
+@pytest.mark.parametrize("steps", ["memref.dim", "memref.extract_strided_metadata"])
+@pytest.mark.parametrize("case", [(8, 16, 32), (8, 5, 10), (7, 18, 36), (8, 18, 38)])
+def test_surfaces_of_the_numbers_of_views(case, steps, by):
+    """Extents and strides that are asked of a view are those that the call gives it."""
+    view = f"""{VIEWS[by]}
     %b, %o0, %n:2, %s:2 = memref.extract_strided_metadata %view
       : memref<?x?xf16, strided<[?, ?]>> -> memref<f16>, index, index, index, index, index
     """
