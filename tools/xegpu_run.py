@@ -17,7 +17,7 @@ from xegpu_py.ir.module import Context
 from xegpu_py.lower_kernel import compile as compile_kernel
 from xegpu_py.lower_kernel import stated_target
 from xegpu_py.plugins import MissingExtra, plugin
-from xegpu_py.runtime.executable import CHECKS, DENORMALS, ENGINES, REFERENCE
+from xegpu_py.runtime.executable import ALL_CHECKS, CHECKS, DENORMALS, ENGINES, REFERENCE
 from xegpu_py.runtime.host_arrays import FORMS
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import NO_GRID, Grid, Statistics, Tracer, statistics_json, statistics_table, summary
@@ -120,10 +120,11 @@ def argument_parser() -> KernelParser:
         metavar="WHAT",
         action="append",
         default=[],
-        choices=CHECKS,
+        choices=(*CHECKS, ALL_CHECKS),
         help="check for memory (out-of-bounds accesses, always on), uninit (reads of registers that were never "
-        "written), races (unordered accesses of two threads to one byte) or bounds (2D blocks that are not within "
-        "their surface); may be given several times",
+        "written), races (unordered accesses of two threads to one byte), bounds (2D blocks that are not within "
+        "their surface), surfaces (2D blocks of XeGPU whose messages break a rule of the target, which are replaced "
+        "otherwise) or all; may be given several times",
     )
     add(
         "--schedules",
@@ -394,7 +395,7 @@ def run(argv: Sequence[str]) -> int:
         parser.error(f"only the interpreter can trace, not --engine={args.engine}")
     if args.profile and (args.engine == REFERENCE or args.trace or args.check):
         parser.error("--profile counts what a lowered kernel does, without --check and --trace")
-    if args.engine == REFERENCE and (args.stats or {"uninit", "races", "bounds"} & set(args.check)):
+    if args.engine == REFERENCE and (args.stats or {*CHECKS, ALL_CHECKS} - {"memory"} & set(args.check)):
         parser.error(f"--{'stats' if args.stats else 'check'} needs a lowered kernel; --engine=reference lowers none")
     if args.json and not args.stats:
         parser.error("--json is the form of --stats, which is not given")

@@ -17,11 +17,12 @@ from xegpu_py.cache import Cache, digest, folder_of
 from xegpu_py.collector import collector_paused
 from xegpu_py.deferred import deferred
 from xegpu_py.dialects import visa, xetile
-from xegpu_py.dialects.xegpu.types import UNIT_STRIDES
+from xegpu_py.dialects.xegpu.types import EXACT_SURFACES, UNIT_STRIDES
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.module import Module, argument_names, is_program, source_of, walk
-from xegpu_py.ir.passes import ROOT, Runner, parse_pipeline, step
+from xegpu_py.ir.passes import ROOT, Listener, Runner, Step, parse_pipeline, step
 from xegpu_py.passes.analysis.block_surfaces import (
+    first_repaired,
     has_messages,
     multiples_of,
     products_of,
@@ -37,7 +38,7 @@ from xegpu_py.passes.analysis.tile_layout_inference import (
     suitable_subgroups,
 )
 from xegpu_py.runtime.executable import REFERENCE, SMALL, Executable, Multiple, Options, Sum, Surface, parameters_of
-from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.runtime.kernel import Kernel, repair_warning
 from xegpu_py.target import TARGETS
 from xegpu_py.target import target as target_of
 from xegpu_py.upstream import read_kernels, recognized
@@ -217,6 +218,33 @@ def programs_lowered(module: Module, target: str) -> Module:
     return lowered
 
 
+class _Repairs(Listener):
+    """Finds the first 2D block of a kernel that other messages than 2D block messages move.
+
+    Attributes:
+        found: the warning; empty if there is none.
+    """
+
+    def __init__(self, name: str, options: Options) -> None:
+        self.name, self.options, self.found = name, options, ""
+
+    def before(self, step: Step, op: ir.Operation) -> None:
+        if step.name != "xegpu-lower-unaligned-blocks":
+            return
+        func, target = visa.kernel_named(op, self.name), target_of(self.options.target)
+        repaired = first_repaired(func, target, 0 if self.options.large else SMALL["bytes"])
+        if repaired:
+            self.found = repair_warning(str(position_of(repaired[0].location)), target.name, repaired[1])
+
+
+def is_of_xegpu(module: Module, name: str) -> bool:
+    """Whether a kernel is written in XeGPU: at the level of subgroups or lanes, above the messages of XeVM."""
+    if any(op.name.startswith("xetile.") for op in walk(module.outline)):
+        return False
+    func = visa.kernel_named(module.outline, name)
+    return any(op.name == "xegpu.create_nd_tdesc" for op in walk(func)) and not has_messages(func)
+
+
 def lower(module: Module, name: str, options: Options) -> Executable:
     """Lower a kernel of XeTile or XeGPU to vISA. The module is not changed.
 
@@ -229,8 +257,8 @@ def lower(module: Module, name: str, options: Options) -> Executable:
     surfaces: dict[Surface, None] = {}
     multiples: tuple[Multiple, ...] = ()
     sums: tuple[Sum, ...] = ()
-    exact = False
-    for level, lowered in levels_of(module, name, options, remarks):
+    exact, of_xegpu, repairs = False, is_of_xegpu(module, name), _Repairs(name, options)
+    for level, lowered in levels_of(module, name, options, remarks, [repairs] if of_xegpu else ()):
         if level != "visa":
             func = visa.kernel_named(lowered.outline, name)
             surfaces |= dict.fromkeys(surfaces_of(func))
@@ -245,7 +273,8 @@ def lower(module: Module, name: str, options: Options) -> Executable:
         multiples=multiples,
         sums=sums,
         products=products,
-        exact_messages=exact,
+        exact_messages=exact or (of_xegpu and "surfaces" in options.check),
+        repaired=repairs.found if of_xegpu else None,
     )
 
 
@@ -258,7 +287,11 @@ def subgroups_for(kernel: ir.Operation, options: Options) -> int | None:
 
 
 def levels_of(
-    module: Module, name: str, options: Options, remarks: list[Diagnostic] | None = None
+    module: Module,
+    name: str,
+    options: Options,
+    remarks: list[Diagnostic] | None = None,
+    listeners: Sequence[Listener] = (),
 ) -> Iterator[tuple[str, Module]]:
     """The module at each level, the highest first: as it was written, and lowered.
 
@@ -267,6 +300,7 @@ def levels_of(
 
     Args:
         remarks: gets the remarks of the lowering.
+        listeners: watch its passes.
 
     Raises:
         DiagnosticError: if the kernel cannot be lowered.
@@ -279,6 +313,9 @@ def levels_of(
     if options.unaligned:
         mark_unaligned(lowered, name, options.unaligned)
     _mark_unit_strides(lowered, name, options.strided)
+    if "surfaces" in options.check and is_of_xegpu(module, name):
+        with lowered.context:
+            visa.kernel_named(lowered.outline, name).attributes[EXACT_SURFACES] = ir.UnitAttr.get()
     count = subgroups_for(visa.kernel_named(module.outline, name), options)
     if count is not None:
         with lowered.context:
@@ -288,7 +325,7 @@ def levels_of(
             if options.aliased:
                 func.attributes[ALIASED] = ir.UnitAttr.get()
     # The caller has verified the module, and the kernel verifies the resulting program.
-    runner = Runner(verify_each=False, remarks=[] if remarks is None else remarks)
+    runner = Runner(verify_each=False, listeners=listeners, remarks=[] if remarks is None else remarks)
     for level, text in zip(names[1:], steps):
         runner.run(parse_pipeline(text), lowered)
         yield level, lowered

@@ -615,6 +615,10 @@ def is_slm(memory_space: ir.Attribute | None) -> bool:
 UNALIGNED = "xegpu.unaligned"
 """An attribute of kernels: the numbers of the arguments whose unknown alignment is not assumed."""
 
+EXACT_SURFACES = "xegpu.exact_surfaces"
+"""A unit attribute of kernels whose 2D blocks are moved by 2D block messages also where their surfaces break rules, so
+that engines report it."""
+
 UNIT_STRIDES = "xegpu.unit_strides"
 """An attribute of kernels: the numbers of the memref arguments whose innermost stride is 1 although it is dynamic in
 their types. Launches check it."""

@@ -7,10 +7,17 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mlir import ir
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
-from xegpu_py.dialects.xegpu.types import UNALIGNED, UNIT_STRIDES, DescriptorMaker, DescriptorUpdate
+from xegpu_py.dialects.xegpu.types import (
+    EXACT_SURFACES,
+    UNALIGNED,
+    UNIT_STRIDES,
+    BlockAccess,
+    DescriptorMaker,
+    DescriptorUpdate,
+)
 from xegpu_py.dialects.xetile import Tile
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.builtin import Decoded, strides_of
@@ -175,6 +182,7 @@ def surface_problem(
     unaligned: Sequence[int] | None = (),
     tensor: Tensor | None = None,
     most_bytes: int = 0,
+    exact: bool = False,
 ) -> str | None:
     """The reason why block messages cannot address the tensor of an `xegpu.create_nd_tdesc`; None if they can.
 
@@ -184,6 +192,7 @@ def surface_problem(
         unaligned: numbers of the arguments whose unknown alignment is not assumed; None for all memory.
         tensor: the known properties of the tensor, if the caller has them.
         most_bytes: the greatest span of an array that is an argument; 0 for no limit.
+        exact: whether 2D block messages address the tensor also if that breaks their rules; see `EXACT_SURFACES`.
     """
     desc = TensorDesc.of(view.tdesc)
     known = tensor or tensor_of(view)
@@ -194,6 +203,8 @@ def surface_problem(
         return "is in shared local memory, where 2D block messages are not supported"
     if target.block2d is None:
         return f"requires 2D block messages, which target '{target.name}' does not support"
+    if exact:
+        return None
     size = desc.bits // 8
     width, pitch = known.extents[-1], known.strides[-2]
     start = _start_divisor(view.source) if known.start is None else known.start
@@ -384,7 +395,7 @@ def find_surfaces(
         unaligned: see `surface_problem`; the arguments in the kernel's `xegpu.unaligned` are added.
         most_bytes: see `surface_problem`.
     """
-    surfaces = Surfaces(func)
+    surfaces, exact = Surfaces(func), EXACT_SURFACES in func.attributes
     for op in ops:
         join_descriptors(surfaces.classes, op)
     marked = None if unaligned is None else (*unaligned, *unaligned_arguments(func))
@@ -403,14 +414,14 @@ def find_surfaces(
         moves.append((root, view, desc))
         if name == "xegpu.create_nd_tdesc":
             surfaces.creations.setdefault(root, []).append(op)
-            problem = surface_problem(view, target, marked, most_bytes=most_bytes)
+            problem = surface_problem(view, target, marked, most_bytes=most_bytes, exact=exact)
             if problem:
                 surfaces.problems.setdefault(root, problem)
     # Without marked memory, all unknown columns are trusted.
     creations = () if marked == () else surfaces.creations.items()
     untrusted = {root for root, creators in creations if any(is_unaligned(op.opview, marked) for op in creators)}
     for root, view, desc in moves:
-        if root not in surfaces.problems and root in surfaces.creations and len(desc.shape) > 1:
+        if root not in surfaces.problems and root in surfaces.creations and len(desc.shape) > 1 and not exact:
             assert target.block2d
             problem = column_problem(view, desc.bits // 8, target.block2d, root not in untrusted)
             if problem:
@@ -458,8 +469,35 @@ _LOADS = ("xegpu.load_nd", "xetile.load_tile")
 _UPDATES = ("xegpu.update_nd_offset", "xetile.update_tile_offset")
 
 
+_UNKNOWN = "is not known"
+"""The begin of problems that surfaces may have."""
+
+
+def first_repaired(func: ir.Operation, target: Target, most_bytes: int) -> tuple[ir.Operation, str] | None:
+    """The first access of a 2D block whose surface breaks a rule that the GPU needs, and how; None if there is none.
+
+    Upstream's lowering makes a 2D block message of it, and this project's lowering other messages.
+    """
+    if target.block2d is None or EXACT_SURFACES in func.attributes:
+        return None
+    ops = walk(func)
+    accepted = structs.replace(target, block2d=target.block2d.executed)
+    surfaces = find_surfaces(func, ops, accepted, (), most_bytes)
+    for op in ops:
+        if not implements(op, BlockAccess) or op.opview.mode != Mode.VC:
+            continue
+        tdesc = op.opview.tdesc
+        problem, desc = surfaces.problem(tdesc), TensorDesc.of(tdesc)
+        strided = any(stride_problem(tensor_of(view)) for view in surfaces.creations_of(tdesc))
+        if problem and len(desc.shape) > 1 and not desc.in_slm and not strided and not problem.startswith(_UNKNOWN):
+            return op, problem
+    return None
+
+
 def has_messages(func: ir.Operation) -> bool:
     """Whether a kernel has blocks whose accesses are messages as they are written, such as those of XeVM."""
+    if EXACT_SURFACES in func.attributes:
+        return True
     makers = (op for op in walk(func) if op.name == "xegpu.create_nd_tdesc")
     return any(TensorDesc.of(op.results[0]).attr.message for op in makers)
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.matrix_ops import MAX_REPEAT_COUNT
-from xegpu_py.dialects.xegpu.types import is_slm
+from xegpu_py.dialects.xegpu.types import EXACT_SURFACES, is_slm
 from xegpu_py.ir.builtin import bit_width, is_float, rounding_problem
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, emit_error, op_error
 from xegpu_py.ir.module import walk
@@ -149,12 +149,14 @@ class RuleContext(Struct):
         slm_bytes: bytes of shared local memory that preceding ops allocate.
         barriers: named barriers that the kernel allocates; None if their number is not known.
         has_workgroup_barrier: whether the kernel has a barrier of the workgroup, which takes one named barrier.
+        exact_surfaces: whether 2D block messages may break rules of surfaces; see `EXACT_SURFACES`.
     """
 
     target: Target
     slm_bytes: int = 0
     barriers: int | None = 0
     has_workgroup_barrier: bool = False
+    exact_surfaces: bool = False
 
 
 TargetRule = Callable[[RuleContext, ir.Operation], Problem]
@@ -178,7 +180,7 @@ def verify(functions: Iterable[tuple[ir.Operation, Target]]) -> None:
 def problems(func: ir.Operation, target: Target) -> list[Diagnostic]:
     """The errors for the ops of a kernel that a target does not support, one for each op, in order."""
     ops = walk(func)
-    kernel = RuleContext(target)
+    kernel = RuleContext(target, exact_surfaces=EXACT_SURFACES in func.attributes)
     # For a function that kernels call, the number is not known.
     kernel.barriers = _named_barriers(ops) if func.name == "gpu.func" else None
     kernel.has_workgroup_barrier = any(op.name == "gpu.barrier" for op in ops)
@@ -289,7 +291,7 @@ def create_nd_tdesc(kernel: RuleContext, op: ir.Operation) -> Problem:
         return problem, REWRITE_REMEDY
     if kernel.target.block2d is None or len(desc.shape) < 2 or desc.in_slm:
         return None
-    problem = surface_problem(view, kernel.target, tensor=tensor)
+    problem = surface_problem(view, kernel.target, tensor=tensor, exact=kernel.exact_surfaces)
     return element_problem(desc.element) or (None if problem is None else (problem, REWRITE_REMEDY))
 
 

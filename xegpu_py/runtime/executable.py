@@ -34,11 +34,15 @@ ENGINES: tuple[Engine, ...] = get_args(Engine)
 REFERENCE = "reference"
 """The engine that evaluates a kernel without lowering it."""
 
-CHECKS = ("memory", "uninit", "races", "bounds")
+CHECKS = ("memory", "uninit", "races", "bounds", "surfaces")
 """The checks of a running kernel. `memory` finds accesses outside of allocations; both engines always check them.
 `uninit` finds reads of registers that were never written. `races` finds unordered accesses of one byte by two threads.
 `bounds` finds loads and stores of 2D blocks that are not within their surface, whose other elements read as zero.
+`surfaces` finds 2D blocks of XeGPU of which upstream's lowering would make messages that break a rule of the target.
 """
+
+ALL_CHECKS = "all"
+"""A name for all checks."""
 
 
 MOST_THREADS = max(1024, os.cpu_count() or 1)
@@ -73,7 +77,9 @@ class Options(Struct, frozen=True):
         choices: alternatives of rules that no source decides, each as "NAME=ALTERNATIVE" (docs/numerics.md lists them).
             Constants that the lowering has folded follow the default rules.
         check: the checks: `memory`, accesses outside of allocations, is always on; `uninit`, reads of registers that
-            were never written; `races`, unordered accesses of one byte; `bounds`, 2D blocks beyond their surface.
+            were never written; `races`, unordered accesses of one byte; `bounds`, 2D blocks beyond their surface;
+            `surfaces`, blocks of XeGPU kernels of which upstream's lowering would make messages that break rules of the
+            target (docs/message-rules.md); "all", all of them.
         schedules: with the check `races`: in how many other orders of threads the interpreter runs the launch first;
             results that differ are an error.
         strict_grf: whether it is an error if the variables do not fit into the registers.
@@ -162,12 +168,13 @@ class Options(Struct, frozen=True):
             if name not in OPTIONS:
                 raise TypeError(unknown_option(name, OPTIONS))
         checks, rules = ((texts,) if isinstance(texts, str) else tuple(texts) for texts in (check, choices))
+        checks = CHECKS if ALL_CHECKS in checks else checks
         return cls(check=checks, choices=rules, unaligned=tuple(sorted(unaligned or ())), **others)
 
     def key(self) -> str:
         """The options on which the lowered kernel depends."""
         lowering_options = structs.replace(self, large=bool(self.large))
-        return repr([getattr(lowering_options, name) for name in _LOWERING])
+        return repr([*(getattr(lowering_options, name) for name in _LOWERING), "surfaces" in self.check])
 
 
 _LOWERING = (
@@ -211,7 +218,7 @@ def refuse_choices(engine: str, choices: Sequence[str] | Mapping[str, str]) -> N
 def _refuse_unknown_checks(check: Sequence[str]) -> None:
     for name in check:
         if name not in CHECKS:
-            raise ValueError(f"unknown check '{name}'; there are {', '.join(CHECKS)}")
+            raise ValueError(f"unknown check '{name}'; there are {', '.join((*CHECKS, ALL_CHECKS))}")
 
 
 # The parameters of a lowered kernel: which arguments fit them, and what the lowering may assume about them.
@@ -578,6 +585,9 @@ class Executable(Struct, frozen=True):
         places: the position of each argument in the kernel's text.
         is_assembly: whether its parameters are the program's inputs.
         exact_messages: whether its messages are as its author wrote them; see `engines.operands.Layout.exact`.
+        repaired: of kernels that are written in XeGPU, a warning of the first 2D block that other messages move, since
+            a 2D block message, as upstream's lowering makes one, would break a rule of the target; empty if there is
+            none. None for other kernels.
     """
 
     name: str
@@ -597,6 +607,7 @@ class Executable(Struct, frozen=True):
     places: tuple[Position, ...] = ()
     is_assembly: bool = False
     exact_messages: bool = False
+    repaired: str | None = None
 
     @classmethod
     def of_assembly(cls, program: Program, source: Source | None = None) -> Executable:

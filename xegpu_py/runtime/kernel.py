@@ -152,6 +152,7 @@ class Kernel:
         self.observer: Observer | None = None
         self.log: Log | None = None
         self.groups: range | None = None
+        self._has_warned = False
         self.allocation = engine_allocation(program, self.target, options.registers)
         predicates = {p: i for i, p in enumerate(program.predicates)}
         watch, races, bounds = (name in options.check for name in ("uninit", "races", "bounds"))
@@ -287,7 +288,11 @@ class Kernel:
             return self
         executable, options = self.executable, self.options
         arguments = self._packed(arguments, PackedArrays())
-        unaligned = {*options.unaligned, *executable.unaligned(arguments, self.target.block2d)}
+        limits = self.target.block2d
+        unaligned = {
+            *options.unaligned,
+            *(() if executable.exact_messages else executable.unaligned(arguments, limits)),
+        }
         large = options.large is None and beyond(executable.parameters, arguments, grid, executable.limits) is not None
         strided, aliased = executable.strided(arguments), executable.shares_changed(arguments)
         if unaligned == set(options.unaligned) and not large and not strided and not aliased:
@@ -300,7 +305,23 @@ class Kernel:
         }
         version = self._remake(structs.replace(options, **assumptions))
         version.names = self.names
+        self._warn_of_repairs(version, arguments)
         return version
+
+    def _warn_of_repairs(self, version: Kernel, arguments: Sequence[Any]) -> None:
+        """Warn once of a kernel of XeGPU: of the first 2D block that other messages move, as an array breaks a rule."""
+        limits, repaired = self.target.block2d, self.executable.repaired
+        if repaired is None or limits is None or self._has_warned:
+            return
+        misfits = self.executable.unaligned(arguments, limits.executed)
+        problems = (
+            limits.executed.array_problem(arguments[i]) for i in misfits if isinstance(arguments[i], np.ndarray)
+        )
+        moved = [r.position for r in version.remarks if "in place of 2D block messages" in r.message]
+        if misfits and moved:
+            problem = next(filter(None, problems), "breaks a rule with the numbers of this call")
+            self._has_warned = True
+            warnings.warn(repair_warning(str(moved[0]), self.target.name, problem), stacklevel=_callers_level())
 
     def _check_count(self, arguments: Sequence[Any]) -> None:
         parameters = self.executable.parameters
@@ -420,6 +441,9 @@ class Kernel:
         version = self.version_for(arguments, grid)
         if version is not self:
             return version._prepared(arguments, grid, block, packed_arrays)
+        if self.executable.repaired and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(self.executable.repaired, stacklevel=_callers_level())
         unlike = next(filter(None, (p.unlike(arguments) for p in self.executable.products)), None)
         if unlike:
             warnings.warn(unlike, stacklevel=3)
@@ -738,6 +762,14 @@ class Kernel:
                 at = self.allocation.offset(var)
                 initialised[at : at + var.bytes] = True
         return initialised
+
+
+def repair_warning(place: str, target: str, problem: str) -> str:
+    """The warning of a 2D block that other messages move: its place, and why no 2D block message does."""
+    return (
+        f"{place}: upstream's lowering makes a 2D block message of this, which {target} does not take: the tensor "
+        f"{problem}. Other messages move the block here; check='surfaces' makes it an error"
+    )
 
 
 CompiledKernel = Kernel

@@ -19,7 +19,7 @@ class Settings(Struct, frozen=True):
 
     Attributes:
         target: the GPU's name.
-        check: checks of the launch: `memory`, which is always on, `bounds`, `races` and `uninit`.
+        check: checks of the launch: `memory`, which is always on, `bounds`, `races` and `uninit`, or `all`.
         engine: "jit", "interpreter" or "both"; None for the default.
         threads: operating system threads of a launch; None for one for each processor.
         autotune: one of `AUTOTUNE`.

@@ -1,0 +1,159 @@
+"""`check="surfaces"`: blocks of which upstream's lowering makes messages that break a rule of the target."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xegpu_py
+import xegpu_py.language as xl
+from xegpu_py.ir.diagnostics import DiagnosticError
+
+VC = """
+gpu.module @k {{
+  gpu.func @copy(%a: {kind}, %o: memref<8x32xi16>) kernel {{
+    %d = xegpu.create_nd_tdesc %a[0, 0] {{mode = vc}} : {kind} -> !xegpu.tensor_desc<8x32xi16>
+    %v = xegpu.load_nd %d {{mode = vc}} : !xegpu.tensor_desc<8x32xi16> -> vector<8x32xi16>
+    %e = xegpu.create_nd_tdesc %o[0, 0] {{mode = vc}} : memref<8x32xi16> -> !xegpu.tensor_desc<8x32xi16>
+    xegpu.store_nd %v, %e {{mode = vc}} : vector<8x32xi16>, !xegpu.tensor_desc<8x32xi16>
+    gpu.return
+  }}
+}}
+"""
+
+LANES = """
+gpu.module @k {{
+  gpu.func @copy(%a: memref<8x{columns}xf16>, %o: memref<8x32xf16>) kernel {{
+    %da = xegpu.create_nd_tdesc %a : memref<8x{columns}xf16> -> !xegpu.tensor_desc<8x16xf16>
+    %do = xegpu.create_nd_tdesc %o : memref<8x32xf16> -> !xegpu.tensor_desc<8x16xf16>
+    %v = xegpu.load_nd %da[0, 0] : !xegpu.tensor_desc<8x16xf16> -> vector<8xf16>
+    xegpu.store_nd %v, %do[0, 0] : vector<8xf16>, !xegpu.tensor_desc<8x16xf16>
+    gpu.return
+  }}
+}}
+"""
+
+
+def outcome(kernel: Any, *arrays: np.ndarray, **launch: Any) -> tuple[str, list[str]]:
+    """The error of a call, empty if there is none, and its warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            kernel(*arrays, **launch)
+        except DiagnosticError as error:
+            return "\n".join(str(d.message) for f in error.diagnostics for d in f.flat()), [
+                str(w.message) for w in caught
+            ]
+    return "", [str(w.message) for w in caught]
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize(
+    ("columns", "target", "rule"),
+    [
+        (32, "bmg", ""), (26, "bmg", "pitch-least"), (26, "pvcxt", ""), (26, "cri", ""), (36, "bmg", "pitch-multiple"),
+        (33, "pvcxt", "pitch-multiple"), (33, "cri", "pitch-multiple"), (40, "bmg", ""),
+    ],
+)  # fmt: skip
+def test_blocks_of_subgroups(columns: int, target: str, rule: str, dynamic: bool, engine: str) -> None:
+    """An error at the load with the check, and otherwise the right result and one warning that names its line."""
+    text = VC.format(kind="memref<?x?xi16>" if dynamic else f"memref<8x{columns}xi16>")
+    a, o = np.arange(8 * columns, dtype=np.int16).reshape(8, columns), np.zeros((8, 32), np.int16)
+    for check in ((), "surfaces"):
+        o[:] = 0
+        kernel = xegpu_py.compile(text, target=target, engine=engine, cache="off", check=check)
+        error, warned = outcome(kernel, a, o)
+        if check and rule:
+            assert error.startswith("'lsc_load_block2d' accesses a surface whose ")
+            assert f"rule block2d-{rule}: " in error
+            assert not warned
+            continue
+        assert not error
+        want = np.zeros((8, 32), np.int16)
+        want[:, : min(columns, 32)] = a[:, :32]
+        np.testing.assert_array_equal(o, want)
+        assert [w.split(": upstream")[0] for w in warned] == (["<string>:5:10"] if rule else [])
+        assert outcome(kernel, a, o) == ("", [])
+
+
+@pytest.mark.parametrize(("columns", "target"), [(26, "bmg"), (33, "pvcxt"), (32, "bmg")])
+def test_blocks_of_lanes(columns: int, target: str) -> None:
+    a, o = np.arange(8 * columns, dtype=np.float16).reshape(8, columns), np.zeros((8, 32), np.float16)
+    text = LANES.format(columns=columns)
+    error, warned = outcome(xegpu_py.compile(text, target=target, cache="off"), a, o, block=16)
+    assert not error and len(warned) == (columns != 32)
+    np.testing.assert_array_equal(o[:, :16], a[:, :16])
+    error, warned = outcome(xegpu_py.compile(text, target=target, cache="off", check="surfaces"), a, o, block=16)
+    assert bool(error) == (columns != 32) and not warned
+
+
+def test_columns_that_only_a_run_knows() -> None:
+    """An odd column of 16 bits: right without the check."""
+    text = VC.replace("%o: memref", "%x: index, %o: memref").replace("%a[0, 0]", "%a[0, %x]")
+    a, o = np.arange(8 * 64, dtype=np.int16).reshape(8, 64), np.zeros((8, 32), np.int16)
+    for x, check in itertools.product((2, 3), ((), "surfaces")):
+        kernel = xegpu_py.compile(text.format(kind="memref<8x64xi16>"), target="bmg", cache="off", check=check)
+        error, _ = outcome(kernel, a, x, o)
+        assert ("rule block2d-x-multiple: " in error) == bool(error) == bool(check and x == 3)
+        if not error:
+            np.testing.assert_array_equal(o, a[:, x : x + 32])
+
+
+XETILE = """
+gpu.module @k {
+  gpu.func @copy(%a: memref<8x26xi16>, %o: memref<8x26xi16>) kernel {
+    %d = xetile.init_tile %a[0, 0] : memref<8x26xi16> -> !xetile.tile<8x32xi16>
+    %v = xetile.load_tile %d : !xetile.tile<8x32xi16> -> vector<8x32xi16>
+    %e = xetile.init_tile %o[0, 0] : memref<8x26xi16> -> !xetile.tile<8x32xi16>
+    xetile.store_tile %v, %e : vector<8x32xi16>, !xetile.tile<8x32xi16>
+    gpu.return
+  }
+}
+"""
+
+
+def test_xetile_neither_warns_nor_fails() -> None:
+    for check in ((), "surfaces"):
+        a, o = np.arange(8 * 26, dtype=np.int16).reshape(8, 26), np.zeros((8, 26), np.int16)
+        assert outcome(xegpu_py.compile(XETILE, target="bmg", cache="off", check=check), a, o) == ("", [])
+        np.testing.assert_array_equal(o, a)
+
+
+@xegpu_py.jit
+def doubled(a, o, n, B: xl.Constexpr):
+    rows, columns = xl.arange(0, 8), xl.arange(0, B)
+    inside = columns[None, :] < n
+    x = xl.load(a + rows[:, None] * n + columns[None, :], mask=inside, other=0)
+    xl.store(o + rows[:, None] * n + columns[None, :], x + x, mask=inside)
+
+
+def test_the_tile_language_neither_warns_nor_fails() -> None:
+    for n, check in itertools.product((13, 16, 32), ((), "surfaces")):
+        a, o = np.arange(8 * n, dtype=np.int32).reshape(8, n), np.zeros((8, n), np.int32)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            doubled.with_options(target="bmg", check=check)[1](a, o, n, B=32)
+        np.testing.assert_array_equal(o, 2 * a)
+
+
+def test_arguments_that_are_said_to_be_unaligned_are_no_warning() -> None:
+    """Nothing is known of a rule that they break."""
+    a, o = np.ones((8, 32), np.int16), np.zeros((8, 32), np.int16)
+    kernel = xegpu_py.compile(VC.format(kind="memref<?x?xi16>"), target="bmg", unaligned=[0], cache="off")
+    assert outcome(kernel, a, o) == ("", [])
+    np.testing.assert_array_equal(o, a)
+
+
+def test_all_checks_have_a_name() -> None:
+    assert xegpu_py.compile(VC.format(kind="memref<8x32xi16>"), check="all").options.check == (
+        "memory", "uninit", "races", "bounds", "surfaces",
+    )  # fmt: skip
+    with pytest.raises(
+        ValueError, match="unknown check 'surface'; there are memory, uninit, races, bounds, surfaces, all"
+    ):
+        xegpu_py.compile(VC.format(kind="memref<8x32xi16>"), check="surface")
