@@ -43,7 +43,7 @@ from xegpu_py.passes.analysis.tile_layout_inference import (
     use_tile_ops,
     value_classes,
 )
-from xegpu_py.passes.rewriting.rewriter import is_tile
+from xegpu_py.passes.rewriting.tile_conversion import is_tile
 
 
 @register_pass("xetile-infer-layout")

@@ -14,7 +14,7 @@ from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.analysis.ir_queries import arguments_of, block_of, defining_op, target_for, tile_kernels
 from xegpu_py.passes.rewriting.builders import add, clone_with_operands, fold_index, index, loop_carrying, multiply
-from xegpu_py.passes.rewriting.rewriter import is_tile
+from xegpu_py.passes.rewriting.tile_conversion import is_tile
 from xegpu_py.target import FARTHEST_PREFETCH, Target
 from xegpu_py.target.message_rules import Block2DLimits
 

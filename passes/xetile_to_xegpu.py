@@ -39,7 +39,8 @@ from xegpu_py.passes.analysis.target_rules import require_registers
 from xegpu_py.passes.analysis.tile_layout_inference import has_maps, value_classes
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.memory_access import lane_offsets, lanes_in_bounds
-from xegpu_py.passes.rewriting.rewriter import Rule, Rules, TileConversion, is_tile
+from xegpu_py.passes.rewriting.rewriter import Rule, Rules
+from xegpu_py.passes.rewriting.tile_conversion import TileConversion, is_tile
 
 
 @register_pass("xetile-to-xegpu")

@@ -58,8 +58,9 @@ from xegpu_py.passes.analysis.tile_layout_inference import (
     use_tile_ops,
 )
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.rewriter import Results, Rule, Rules, TileConversion, is_tile
+from xegpu_py.passes.rewriting.rewriter import Results, Rule, Rules
 from xegpu_py.passes.rewriting.subgroup_layout_conversion import Subgroup
+from xegpu_py.passes.rewriting.tile_conversion import TileConversion, is_tile
 from xegpu_py.target import Target
 
 

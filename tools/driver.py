@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from xegpu_py import interrupts
@@ -24,12 +23,14 @@ from xegpu_py.ir.diagnostics import SEPARATOR, Diagnostic, DiagnosticError, Line
 from xegpu_py.ir.module import decode
 
 if TYPE_CHECKING:
+    import tempfile
     from importlib import metadata
 
     from xegpu_py import highlighting
 else:
     metadata = deferred("importlib.metadata")
     highlighting = deferred("xegpu_py.highlighting")
+    tempfile = deferred("tempfile")
 
 _SPLIT_MARKER = "--input-split-marker"
 """The argument that holds the marker of `--split-input-file=MARKER`, since a switch of argparse has no value."""
@@ -193,7 +194,7 @@ class Parser(argparse.ArgumentParser):
                 with open(path, "wb") as device:
                     device.write(data)
                 return
-            with NamedTemporaryFile("wb", dir=os.path.dirname(path) or ".", delete=False) as f:
+            with tempfile.NamedTemporaryFile("wb", dir=os.path.dirname(path) or ".", delete=False) as f:
                 f.write(data)
             # A temporary file is readable for its owner only; the output gets the permissions of any new file.
             umask = os.umask(0)

@@ -11,7 +11,6 @@ import hashlib
 import os
 import stat
 import sys
-import tempfile
 import threading
 import warnings
 from collections import OrderedDict
@@ -27,12 +26,14 @@ from msgspec import Struct
 from xegpu_py.deferred import deferred
 
 if TYPE_CHECKING:
+    import tempfile
     from importlib import metadata
 
     import platformdirs
 else:
     metadata = deferred("importlib.metadata")
     platformdirs = deferred("platformdirs")
+    tempfile = deferred("tempfile")
 
 T = TypeVar("T")
 

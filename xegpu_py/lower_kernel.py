@@ -16,7 +16,7 @@ from xegpu_py.argument_types import checked
 from xegpu_py.cache import Cache, digest, folder_of
 from xegpu_py.collector import collector_paused
 from xegpu_py.deferred import deferred
-from xegpu_py.dialects import visa, xetile
+from xegpu_py.dialects import visa
 from xegpu_py.dialects.xegpu.types import EXACT_SURFACES, UNIT_STRIDES
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.module import Module, argument_names, is_program, source_of, walk
@@ -30,13 +30,7 @@ from xegpu_py.passes.analysis.block_surfaces import (
     surfaces_of,
     unaligned_arguments,
 )
-from xegpu_py.passes.analysis.tile_layout_inference import (
-    ALIASED,
-    SHARES,
-    can_be_divided,
-    stored_arguments,
-    suitable_subgroups,
-)
+from xegpu_py.passes.analysis.ir_queries import SHARES, has_tiles
 from xegpu_py.runtime.executable import REFERENCE, SMALL, Executable, Multiple, Options, Sum, Surface, parameters_of
 from xegpu_py.runtime.kernel import Kernel, repair_warning
 from xegpu_py.target import TARGETS
@@ -47,8 +41,12 @@ from xegpu_py.visa.program import digest_of, kernel_index
 from xegpu_py.visa.verify import verify
 
 if TYPE_CHECKING:
+    from xegpu_py.dialects import xetile
+    from xegpu_py.passes.analysis import tile_layout_inference
     from xegpu_py.reference import evaluate
 else:
+    xetile = deferred("xegpu_py.dialects.xetile")
+    tile_layout_inference = deferred("xegpu_py.passes.analysis.tile_layout_inference")
     evaluate = deferred("xegpu_py.reference.evaluate")
 
 # `compile`: kernels of a module.
@@ -264,10 +262,11 @@ def lower(module: Module, name: str, options: Options) -> Executable:
             surfaces |= dict.fromkeys(surfaces_of(func))
             multiples, sums, exact = multiples_of(func), sums_of(func), has_messages(func)
     chosen = subgroups_for(kernel, options)
+    mapped = xetile.subgroups_of(kernel) if has_tiles(kernel) else None
     return structs.replace(
         executable_of(lowered, visa.kernel_named(lowered.outline, name)),
-        subgroups=xetile.subgroups_of_kernel(kernel) or chosen or (1 if SHARES in kernel.attributes else None),
-        changed=() if chosen is None or options.aliased else stored_arguments(kernel),
+        subgroups=mapped or chosen or (1 if SHARES in kernel.attributes else None),
+        changed=() if chosen is None or options.aliased else tile_layout_inference.stored_arguments(kernel),
         remarks=tuple(remarks),
         surfaces=tuple(surfaces),
         multiples=multiples,
@@ -280,9 +279,9 @@ def lower(module: Module, name: str, options: Options) -> Executable:
 
 def subgroups_for(kernel: ir.Operation, options: Options) -> int | None:
     """The number of subgroups among which the tiles of a kernel without maps are divided; None if they are not."""
-    if options.subgroups is None or not can_be_divided(kernel):
+    if options.subgroups is None or not has_tiles(kernel) or not tile_layout_inference.can_be_divided(kernel):
         return None
-    found = options.subgroups or suitable_subgroups(kernel)
+    found = options.subgroups or tile_layout_inference.suitable_subgroups(kernel)
     return found if found > 1 else None
 
 
@@ -323,7 +322,7 @@ def levels_of(
             func = visa.kernel_named(lowered.outline, name)
             func.attributes[xetile.SUBGROUPS] = ir.IntegerAttr.get(i64, count)
             if options.aliased:
-                func.attributes[ALIASED] = ir.UnitAttr.get()
+                func.attributes[tile_layout_inference.ALIASED] = ir.UnitAttr.get()
     # The caller has verified the module, and the kernel verifies the resulting program.
     runner = Runner(verify_each=False, listeners=listeners, remarks=[] if remarks is None else remarks)
     for level, text in zip(names[1:], steps):
@@ -353,7 +352,7 @@ def pipelines(module: Module, name: str, options: Options) -> tuple[str, ...]:
     gpu: dict[str, str | int] = {"target": options.target, "grf": options.registers or 0}
     limits = {f"max_{what}": 0 if options.large else n for what, n in SMALL.items()}
     steps = [step("xegpu-to-visa-pipeline", **gpu, kernel=name, optimize=options.optimize, **limits)]
-    if any(op.name.startswith("xetile.") for op in walk(module.outline)):
+    if has_tiles(module.outline):
         ahead = {"prefetch_distance": options.prefetch, "load_ahead": options.load_ahead}
         steps.insert(0, step("xetile-to-xegpu-pipeline", **gpu, **ahead))
     return tuple(f"{ROOT}({text})" for text in steps)

@@ -9,19 +9,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from mlir import ir
 from msgspec import Struct
 
+from xegpu_py.deferred import deferred
 from xegpu_py.dialects.xegpu.matrix_ops import loaded_shapes, vnni_factor
 from xegpu_py.dialects.xegpu.types import MatrixProduct, Mode, SgMap, TensorDesc
 from xegpu_py.ir.builtin import bit_width, shape_and_element, shape_of
 from xegpu_py.ir.control_flow import UnionFind, carried
 from xegpu_py.ir.element_movement import is_elementwise
 from xegpu_py.ir.module import walk
-from xegpu_py.layout import from_sg_map
+
+if TYPE_CHECKING:
+    from xegpu_py import layout as layouts
+else:
+    layouts = deferred("xegpu_py.layout")
 
 Order = npt.NDArray[np.int64]
 
@@ -50,7 +56,7 @@ class Placement(Struct, frozen=True, eq=False):
 @lru_cache(maxsize=256)
 def coordinates(shape: tuple[int, ...], sg_map: SgMap) -> Order:
     """int64[lanes, *fragment]: the row-major position in a block of each element of each lane (RFC, sg_map)."""
-    layout = from_sg_map(sg_map.wi_layout, sg_map.wi_data, shape)
+    layout = layouts.from_sg_map(sg_map.wi_layout, sg_map.wi_data, shape)
     return layout.fragment(layout.distribute(np.arange(math.prod(shape)).reshape(shape))[0])
 
 

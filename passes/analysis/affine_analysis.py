@@ -9,7 +9,6 @@ import numpy as np
 from mlir import ir
 from msgspec import Struct
 
-from xegpu_py.dialects.xetile import BroadcastOp, TransposeOp
 from xegpu_py.ir.builtin import integer_elements
 from xegpu_py.ir.control_flow import dominates, yielded
 from xegpu_py.ir.element_movement import VIEWS, groups, view_of
@@ -514,17 +513,17 @@ def _constant_vector_form(attr: ir.Attribute, shape: tuple[int, ...]) -> IndexFo
 
 def moves_elements(op: ir.Operation) -> bool:
     """Return whether `movement_form` knows the op."""
-    return op.name in VIEWS or op.name == "vector.shape_cast" or isinstance(op.opview, (BroadcastOp, TransposeOp))
+    return op.name in VIEWS or op.name in ("vector.shape_cast", "xetile.broadcast", "xetile.transpose")
 
 
 def movement_form(op: ir.Operation, form: IndexForm) -> IndexForm | None:
     """The form of the result of an op that moves elements, from that of its operand."""
     shape, view = shape_of(op.results[0]), op.opview
-    if isinstance(view, BroadcastOp):
+    if op.name == "xetile.broadcast":
         if view.broadcast_size is not None:
             return None
         return IndexForm(shape, form.start, tuple(ZERO if d in view.dims else s for d, s in enumerate(form.steps)))
-    if isinstance(view, TransposeOp):
+    if op.name == "xetile.transpose":
         return IndexForm(shape, form.start, tuple(form.steps[d] for d in view.permutation))
     if op.name == "vector.shape_cast":
         return _reshaped_form(form, shape)

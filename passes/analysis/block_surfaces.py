@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlir import ir
 from msgspec import Struct, field, structs
 
+from xegpu_py.deferred import deferred
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.types import (
     EXACT_SURFACES,
@@ -18,7 +19,6 @@ from xegpu_py.dialects.xegpu.types import (
     DescriptorMaker,
     DescriptorUpdate,
 )
-from xegpu_py.dialects.xetile import Tile
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.builtin import Decoded, strides_of
 from xegpu_py.ir.control_flow import UnionFind, carried
@@ -42,6 +42,11 @@ from xegpu_py.passes.analysis.ir_queries import (
 from xegpu_py.runtime.executable import OPERATIONS, Expression, Multiple, Product, Sum, Surface
 from xegpu_py.target import Target
 from xegpu_py.target.message_rules import Block2DLimits
+
+if TYPE_CHECKING:
+    from xegpu_py.dialects import xetile
+else:
+    xetile = deferred("xegpu_py.dialects.xetile")
 
 # The tensors of block descriptors, and the rules of 2D block messages that they must satisfy.
 
@@ -520,7 +525,7 @@ def surfaces_of(func: ir.Operation) -> tuple[Surface, ...]:
         (rows, columns), (pitch, step) = shape[-2:], strides[-2:]
         if constant_of(step) != 1 and constant_of(pitch) == 1:
             rows, columns, pitch = columns, rows, step
-        size = (Tile if op.name == "xetile.init_tile" else TensorDesc).of(op.results[0]).bits // 8
+        size = (xetile.Tile if op.name == "xetile.init_tile" else TensorDesc).of(op.results[0]).bits // 8
         if size:
             surfaces[Surface(argument, size, *map(expression_of, (columns, rows, pitch)))] = None
     return tuple(surfaces)

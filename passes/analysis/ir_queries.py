@@ -403,6 +403,15 @@ def registers_of(func: ir.Operation, gpu: Target, grf: int) -> int | None:
     return grf or None
 
 
+SHARES = "xetile.shares"
+"""The attribute of a kernel whose subgroups must compute the same values: it has one subgroup if tiles have no maps."""
+
+
+def has_tiles(root: ir.Operation) -> bool:
+    """Return whether any op in `root` is of XeTile."""
+    return any(op.name.startswith("xetile.") for op in walk(root))
+
+
 LOAD_AHEAD = "xetile.load_ahead"
 """The attribute of loops that load ahead regardless of the options."""
 
@@ -521,7 +530,7 @@ def tile_kernels(root: ir.Operation) -> list[ir.Operation]:
     """
     result = []
     for func in functions(root):
-        if any(op.name.startswith("xetile.") for op in walk(func)):
+        if has_tiles(func):
             if len(func.regions[0].blocks) != 1:
                 emit_error(
                     func,

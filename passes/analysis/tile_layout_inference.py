@@ -60,15 +60,12 @@ from xegpu_py.passes.rewriting.builders import (
     shape_cast,
     with_shape,
 )
-from xegpu_py.passes.rewriting.rewriter import is_tile
+from xegpu_py.passes.rewriting.tile_conversion import is_tile
 
 # Inference of the maps of a workgroup's values from the maps in the IR.
 
 ALIASED = "xetile.aliased"
 """The attribute of a kernel whose arguments may share memory, although each subgroup accesses parts of them."""
-
-SHARES = "xetile.shares"
-"""The attribute of a kernel whose subgroups must compute the same values: it has one subgroup if tiles have no maps."""
 
 LEAST_PRODUCT_ROWS = 8
 """The least number of rows of a subgroup's part of a product: those of a dpas."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from msgspec import Struct
 
+from xegpu_py.deferred import deferred
 from xegpu_py.engines.faults import AccessFault, RaceFault, RuntimeFault
 from xegpu_py.engines.operands import (
     ENDED,
@@ -28,7 +29,6 @@ from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import Allocation
-from xegpu_py.visa.assembly import write_statement
 from xegpu_py.visa.dataflow import divergent_lanes, has_calls
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import (
@@ -45,6 +45,11 @@ from xegpu_py.visa.program import (
     first_byte,
 )
 from xegpu_py.visa.spec import LANES, BlockShape, DataShape, OperandSpec
+
+if TYPE_CHECKING:
+    from xegpu_py.visa import assembly
+else:
+    assembly = deferred("xegpu_py.visa.assembly")
 
 # The interpreter: the definition of how a program runs.
 #
@@ -270,9 +275,10 @@ class Interpreter(Struct, dict=True):
 
     def _fault(self, message: str, at: int, notes: list[str]) -> RuntimeFault:
         inst = self.program.instructions[at].written
+        text = assembly.write_statement(inst, self.program.modern)
         return RuntimeFault(
             f"'{inst.name}' {message}",
-            [*notes, f"instruction {at} of kernel '{self.program.name}': {write_statement(inst, self.program.modern)}"],
+            [*notes, f"instruction {at} of kernel '{self.program.name}': {text}"],
             inst.where,
         )
 
@@ -317,7 +323,7 @@ class Interpreter(Struct, dict=True):
                 f"a barrier orders writes of {memory} only behind a fence (lsc_fence.{memory}, xegpu.fence)"
             )
         earlier_text = fault.earlier.written
-        text = f"'{earlier_text.name}' in {other_name}: {write_statement(earlier_text, self.program.modern)}"
+        text = f"'{earlier_text.name}' in {other_name}: {assembly.write_statement(earlier_text, self.program.modern)}"
         error.elsewhere = (text, earlier_text.where)
         return error
 
@@ -328,7 +334,7 @@ class Interpreter(Struct, dict=True):
         for counter in np.unique(batch.pc[stuck]):
             threads, at = stuck[batch.pc[stuck] == counter], int(counter) % self._frame
             others = f" and {len(threads) - 1} more" if len(threads) > 1 else ""
-            text = write_statement(self.program.instructions[at], self.program.modern)
+            text = assembly.write_statement(self.program.instructions[at], self.program.modern)
             notes.append(f"{name_thread(int(threads[0]))}{others} wait{'s' * (not others)} at instruction {at}: {text}")
         ended_count = int(((batch.pc >= ENDED) & np.isin(batch.groups, batch.groups[stuck])).sum())
         if ended_count:

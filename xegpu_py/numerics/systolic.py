@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -168,12 +169,15 @@ _KINDS: tuple[tuple[_Group, tuple[_Order, ...], tuple[_Join, ...]], ...] = (
 
 _ROUNDINGS: tuple[_Rounding, ...] = ("even", "zero")
 
-CANDIDATES = tuple(
-    Systolic(group, order, join, rounding, guard)
-    for rounding in _ROUNDINGS
-    for group, orders, joins in _KINDS
-    for order in orders
-    for join in joins
-    for guard in ((None,) if join == "tree" else (None, 0, 1, 2, 3))
-)
-"""Models that differ in how sums are made, of which a measurement chooses."""
+
+@cache
+def candidates() -> tuple[Systolic, ...]:
+    """Models that differ in how sums are made, of which a measurement chooses."""
+    return tuple(
+        Systolic(group, order, join, rounding, guard)
+        for rounding in _ROUNDINGS
+        for group, orders, joins in _KINDS
+        for order in orders
+        for join in joins
+        for guard in ((None,) if join == "tree" else (None, 0, 1, 2, 3))
+    )

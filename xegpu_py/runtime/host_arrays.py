@@ -8,16 +8,21 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import ml_dtypes
 import numpy as np
 from msgspec import Struct
 
+from xegpu_py.deferred import deferred
 from xegpu_py.numerics.formats import ARRAYS, STORAGE, Array, dtype_named, element_bits, pack_bytes, unpack_bytes
 from xegpu_py.runtime.device_memory import Buffer, DeviceMemory, HostMemory, copy_sparse, zeros_aligned
+
+if TYPE_CHECKING:
+    import ml_dtypes
+else:
+    ml_dtypes = deferred("ml_dtypes")
 
 # Arrays of the host as memory: which addresses they span, and which of them overlap.
 
@@ -142,16 +147,16 @@ _CPU = (1, 3)
 
 _INT, _UINT, _FLOAT, _BFLOAT, _BOOL, _E4M3FN, _E5M2 = 0, 1, 2, 4, 6, 10, 12
 
-_DTYPES: dict[tuple[int, int], Any] = {
-    **{(_INT, bits): np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
-    **{(_UINT, bits): np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
-    **{(_FLOAT, bits): np.dtype(f"float{bits}") for bits in (16, 32, 64)},
-    (_BFLOAT, 16): np.dtype(ml_dtypes.bfloat16),
-    (_BOOL, 8): np.dtype(bool),
-    (_E4M3FN, 8): np.dtype(ml_dtypes.float8_e4m3fn),
-    (_E5M2, 8): np.dtype(ml_dtypes.float8_e5m2),
+_DTYPES = {
+    **{(_INT, bits): f"int{bits}" for bits in (8, 16, 32, 64)},
+    **{(_UINT, bits): f"uint{bits}" for bits in (8, 16, 32, 64)},
+    **{(_FLOAT, bits): f"float{bits}" for bits in (16, 32, 64)},
+    (_BFLOAT, 16): "bfloat16",
+    (_BOOL, 8): "bool",
+    (_E4M3FN, 8): "float8_e4m3fn",
+    (_E5M2, 8): "float8_e5m2",
 }
-"""The numpy types by DLPack's type code and width."""
+"""The names of numpy's types by DLPack's type code and width."""
 
 
 class _Tensor(ctypes.Structure):
@@ -191,11 +196,12 @@ def from_dlpack(exporter: Any) -> np.ndarray[Any, Any]:
     address = ctypes.pythonapi.PyCapsule_GetPointer
     address.restype, address.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     tensor = _Tensor.from_address(address(capsule, b"dltensor"))
-    dtype = _DTYPES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
-    if dtype is None:
+    name = _DTYPES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
+    if name is None:
         raise TypeError(
             f"DLPack's elements of code {tensor.code}, {tensor.bits} bits and {tensor.lanes} lanes have no type"
         )
+    dtype = dtype_named(name)
     shape = tuple(tensor.shape[: tensor.ndim])
     strides = tuple(n * dtype.itemsize for n in tensor.strides[: tensor.ndim]) if tensor.strides else None
     data = (tensor.data or 0) + tensor.byte_offset
@@ -403,7 +409,21 @@ def _share_elements(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
 
 # Kernel arguments written as words, as on a command line.
 
-DTYPES: dict[str, Any] = {name: dtype_named(storage) for name, storage in STORAGE.items()}
+
+class _Dtypes(Mapping[str, Any]):
+    """numpy's types by MLIR's names. Those of ml_dtypes, whose import takes 5 ms, are looked up when asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        return dtype_named(STORAGE[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(STORAGE)
+
+    def __len__(self) -> int:
+        return len(STORAGE)
+
+
+DTYPES = _Dtypes()
 """Element types by MLIR's names."""
 
 _SHAPE = re.compile(r"\d+(?:x\d+)*\Z")

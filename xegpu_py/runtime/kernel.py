@@ -51,7 +51,6 @@ from xegpu_py.runtime.launch import (
     without_waits,
 )
 from xegpu_py.target import target as target_of
-from xegpu_py.visa import assembly
 from xegpu_py.visa.allocate import HEADER_BYTES, engine_allocation
 from xegpu_py.visa.choices import with_choices
 from xegpu_py.visa.dataflow import flow_of, has_calls, polls, referenced_variables
@@ -64,9 +63,10 @@ if TYPE_CHECKING:
     from xegpu_py import highlighting
     from xegpu_py.engines.interpreter import Observer
     from xegpu_py.engines.jit.checks import Log
-    from xegpu_py.visa import finalizer
+    from xegpu_py.visa import assembly, finalizer
 else:
     highlighting = deferred("xegpu_py.highlighting")
+    assembly = deferred("xegpu_py.visa.assembly")
     finalizer = deferred("xegpu_py.visa.finalizer")
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from msgspec import Struct, field, structs
 
+from xegpu_py.deferred import deferred
 from xegpu_py.engines.faults import RuntimeFault
 from xegpu_py.engines.jit.llvm import available
 from xegpu_py.engines.operands import Batch, Layout
@@ -24,7 +25,6 @@ from xegpu_py.runtime.device_memory import DeviceMemory, HostMemory
 from xegpu_py.runtime.executable import Engine, Options
 from xegpu_py.runtime.host_arrays import Staged
 from xegpu_py.visa.allocate import Allocation
-from xegpu_py.visa.assembly import write_statement
 from xegpu_py.visa.dataflow import accesses
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import (
@@ -42,6 +42,9 @@ from xegpu_py.visa.program import (
 
 if TYPE_CHECKING:
     from xegpu_py.engines.interpreter import Observer
+    from xegpu_py.visa import assembly
+else:
+    assembly = deferred("xegpu_py.visa.assembly")
 
 
 THREADS_AT_ONCE = 1024
@@ -330,7 +333,7 @@ class Tracer(Struct):
     def ran(self, index: int, batch: Batch, rows: Array) -> None:
         """See `engines.interpreter.Observer`."""
         for row in self._watched(batch, rows):
-            self.emit(f"{index:5d}: {write_statement(self.program.instructions[index], self.program.modern)}")
+            self.emit(f"{index:5d}: {assembly.write_statement(self.program.instructions[index], self.program.modern)}")
             for line in self._changes(index, batch, row):
                 self.emit(f"         {line}")
             self._regs = batch.regs[row].copy()

@@ -12,7 +12,7 @@ import pytest
 from xegpu_py import hardware_check
 from xegpu_py.extensions.hardware_check import Check, Engine, identify, products, run
 from xegpu_py.ir.diagnostics import Source
-from xegpu_py.numerics.systolic import CANDIDATES, Systolic, read_model
+from xegpu_py.numerics.systolic import Systolic, candidates, read_model
 from xegpu_py.target import TARGETS, target
 from xegpu_py.visa.assembly import read
 from xegpu_py.visa.finalizer import FinalizerMissing, finalize, opencl
@@ -51,18 +51,18 @@ def test_planted_models_are_identified(model: Systolic) -> None:
 
 def test_no_two_candidates_have_the_same_bits() -> None:
     sums = [p for p in products(target("bmg")) if p.what == "sums"]
-    found = {b"".join(p.result(model).tobytes() for p in sums) for model in CANDIDATES}
-    assert len(found) == len(CANDIDATES)
+    found = {b"".join(p.result(model).tobytes() for p in sums) for model in candidates()}
+    assert len(found) == len(candidates())
     assert all(len(products(t)) <= 64 for t in TARGETS.values())
 
 
 def test_the_line_of_the_probe_tells_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = target("bmg")
-    bits = {hardware_check._telling(products(gpu)[0].result(model)) for model in CANDIDATES}
-    assert len(bits) == len(CANDIDATES)
+    bits = {hardware_check._telling(products(gpu)[0].result(model)) for model in candidates()}
+    assert len(bits) == len(candidates())
     planted = Systolic("stage", guard=2)
     line = run(Engine("bmg", engine="interpreter", model=planted), gpu, "dpas").line()
-    number, own = CANDIDATES.index(planted), hardware_check._telling(products(gpu)[0].result(planted))
+    number, own = candidates().index(planted), hardware_check._telling(products(gpu)[0].result(planted))
     assert f"as bmg: dpas model {number} of 82; group stage, " in line and line.endswith(f"; bits {own}")
 
     class Unknown(Engine):

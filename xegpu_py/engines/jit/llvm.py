@@ -7,20 +7,25 @@ import importlib.util
 import os
 import pkgutil
 import re
-import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from xegpu_py.deferred import deferred
 from xegpu_py.engines.jit.native_launch_struct import ENDED_PC, SLICE, Context, Status
 from xegpu_py.engines.operands import BUILTIN_OFFSETS
+
+if TYPE_CHECKING:
+    import tempfile
+else:
+    tempfile = deferred("tempfile")
 
 # LLVM's C API: compiles text of LLVM IR to object code, and loads object code.
 #

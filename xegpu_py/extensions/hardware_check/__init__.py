@@ -4,7 +4,7 @@
     python -m xegpu_py.extensions.hardware_check --target bmg -o b580.json
 
 Each check is a kernel of one instruction. The products among them tell how the GPU's systolic array adds: which of
-`CANDIDATES` has all their bits, which subnormal numbers are zeros to it, and which NaN it gives. The result is one JSON
+`candidates` has all their bits, which subnormal numbers are zeros to it, and which NaN it gives. The result is one JSON
 file, by which `xegpu-run --model FILE` runs the engines.
 """
 
@@ -25,7 +25,7 @@ from msgspec import Struct, field, structs
 
 from xegpu_py.numerics.dpas import NARROW, Model, dpas, ops_per_channel, pack_a, pack_b
 from xegpu_py.numerics.formats import PRECISIONS, TYPES, Array, Format, bits_of
-from xegpu_py.numerics.systolic import CANDIDATES, Systolic
+from xegpu_py.numerics.systolic import Systolic, candidates
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import DEFAULT, TARGETS, Target
 from xegpu_py.visa.finalizer import FINALIZERS, FinalizerError, FinalizerMissing, finalize, opencl
@@ -427,7 +427,7 @@ def _nans(precision: str) -> Product:
 
 
 TELLING = (93, 66, 2, 105, 42, 109, 9, 52, 26, 38, 16, 40, 94)
-"""Elements of the first product, counted through its rows, whose bits tell all of `CANDIDATES` apart."""
+"""Elements of the first product, counted through its rows, whose bits tell all of `candidates` apart."""
 
 
 def _telling(result: Array) -> str:
@@ -454,7 +454,7 @@ def identify(target: Target, found: Mapping[int, Array]) -> list[Systolic]:
         return bool((bits_of(_results(target.name, number, model)) == bits_of(found[number])).all())
 
     sums = [n for n in found if known[n].what == "sums"]
-    models = [model for model in CANDIDATES if all(same(n, model) for n in sums)]
+    models = [model for model in candidates() if all(same(n, model) for n in sums)]
     for number in found:
         name = known[number].what.removeprefix("flushed ")
         if name != known[number].what:
@@ -512,8 +512,8 @@ class Report(Struct):
 
     def line(self) -> str:
         """How the GPU adds: the candidate's number, the model, and the bits that tell candidates apart."""
-        same = [n for n, m in enumerate(CANDIDATES) if _telling(_results(self.target, 0, m)) == self.telling]
-        number = f"model {same[0]} of {len(CANDIDATES)}" if same else "no known model"
+        same = [n for n, m in enumerate(candidates()) if _telling(_results(self.target, 0, m)) == self.telling]
+        number = f"model {same[0]} of {len(candidates())}" if same else "no known model"
         described = "; ".join(_described(model) for model in self.models) or "not all products agree with one"
         errors = [own.error for own in self.checks.values() if own.error]
         told = [f"dpas {number}", described, f"bits {self.telling or 'unknown'}", *errors[:1]]
