@@ -35,10 +35,12 @@ from xegpu_py.visa.program import (
     BUILTINS,
     IMPLICIT_KINDS,
     PREDICATE_SIZES,
+    Address,
     Flag,
     Guard,
     Immediate,
     Instruction,
+    Region,
 )
 from xegpu_py.visa.program import Operand as VisaOperand
 from xegpu_py.visa.spec import LANES, Caches, InstructionSpec, OperandSpec
@@ -69,6 +71,9 @@ class Visa(Dialect, name="visa"):
     An instruction's own syntax is that of vISA assembly with SSA names, the guard beside the execution size, and byte
     offsets in brackets. In generic form each operand has a string attribute of its name and `_access` that says how
     the variable is accessed; `%` stands for the variable, and a constant stands for itself.
+
+    Functions and address variables, which IGC prints of some OpenCL kernels, have no ops. Assembly with them runs, and
+    `xegpu-translate --visaasm-to-mlir` refuses it.
     """
 
 
@@ -247,6 +252,8 @@ def _define(spec: InstructionSpec) -> type[InstructionOp]:
     values: dict[str, Any] = {}
     for slot in spec.slots:
         fields[slot.name] = _operand(slot)
+        if slot.kind == "address":
+            fields[slot.name + BASE] = Operand[Var] | None
     if spec.guard:
         fields[GUARD] = Operand[Pred] | None
     for slot in spec.slots:
@@ -316,6 +323,9 @@ def _slot(slot: OperandSpec) -> str:
 
 ACCESS = "_access"
 """The suffix of the attribute that describes the access of an operand; it follows the operand's name."""
+
+BASE = "_base"
+"""The suffix of the operand that holds the address to which a message's offsets are added."""
 
 GUARD = "guard"
 
@@ -487,6 +497,14 @@ def parsed_of(spec: InstructionSpec, inst: Instruction) -> ParsedOp:
             parsed.operands[slot.name] = [value.var]
             parsed.types[slot.name] = [PRED if isinstance(value, Flag) else VAR]
             parsed.attributes[slot.name + ACCESS] = replace(value, var=HANDLE)
+        if slot.kind == "address":
+            base = value.base if isinstance(value, Address) and isinstance(value.base, Region) else None
+            parsed.operands[slot.name + BASE], parsed.types[slot.name + BASE] = (
+                ([base.var], [VAR]) if base else ([], [])
+            )
+            if base:
+                access = parsed.attributes[slot.name + ACCESS]
+                parsed.attributes[slot.name + ACCESS] = replace(access, base=replace(base, var=HANDLE))
     parsed.attributes |= {name: inst[name] for name in spec.attributes if inst[name] != ""}
     if spec.exec_sizes:
         parsed.attributes |= {"exec_size": inst.exec_size, "mask": inst.mask}
@@ -518,6 +536,13 @@ def instruction_of(
             what = "requires the operand" if var is None else "does not allow the operand"
             raise ValueError(f"'{slot.name}{ACCESS}' {what} '{slot.name}'")
         values[slot.name] = access if var is None else replace(access, var=var)
+        if slot.kind == "address":
+            base, handle = getattr(access, "base", None), operand(slot.name + BASE)
+            if isinstance(base, Region) != (handle is not None):
+                what = "requires the operand" if handle is None else "does not allow the operand"
+                raise ValueError(f"'{slot.name}{ACCESS}' {what} '{slot.name}{BASE}'")
+            if isinstance(base, Region):
+                values[slot.name] = replace(values[slot.name], base=replace(base, var=handle))
     values |= {name: attributes(name) for name in spec.attributes}
     header: dict[str, Any] = {}
     if spec.exec_sizes:

@@ -25,11 +25,11 @@ from xegpu_py.visa.program import (
     DEFAULT_VERSION,
     MAX_ALIASES,
     VERSION_OF,
-    Address,
     Input,
     Instruction,
     Predicate,
     Program,
+    Region,
     Variable,
 )
 from xegpu_py.visa.verify import Issue
@@ -310,10 +310,6 @@ def _check_form(program: Program) -> None:
         if var.kind != "G":
             where = program.declared.get(var.name, program.where)
             raise DiagnosticError([Diagnostic("error", "the visa dialect has no address variables", where)])
-    for inst in program.instructions:
-        if any(isinstance(value, Address) and value.base for value in inst.values.values()):
-            message = f"'{inst.name}' has an address with a base, for which the visa dialect has no form"
-            raise DiagnosticError([Diagnostic("error", message, inst.where)])
 
 
 def module_of(programs: Sequence[Program], target_name: str | None = None, *, context: Context | None = None) -> Module:
@@ -325,7 +321,7 @@ def module_of(programs: Sequence[Program], target_name: str | None = None, *, co
         context: its context; by default the current context or a new one.
 
     Raises:
-        DiagnosticError: if a program has what the dialect cannot express: functions, address variables, bases.
+        DiagnosticError: if a program has what the dialect cannot express: functions or address variables.
     """
     for program in programs:
         _check_form(program)
@@ -389,7 +385,9 @@ def _kernel(program: Program) -> Iterator[str]:
 
 
 def _builtins(program: Program) -> list[Variable]:
-    used = {getattr(value, "var", None) for inst in program.instructions for value in inst.values.values()}
+    values = [value for inst in program.instructions for value in inst.values.values()]
+    used = {getattr(value, "var", None) for value in values}
+    used.update(value.base.var for value in values if isinstance(getattr(value, "base", None), Region))
     used.update(var.alias[0] for var in program.variables if var.alias)
     return [v for v in BUILTINS.values() if v in used]
 

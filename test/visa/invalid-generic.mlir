@@ -18,6 +18,20 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
+  gpu.func @base_without_operand() kernel attributes {visa.target = "cri"} {
+    %X = visa.decl "X", ud x 16, align = GRF
+    %B = visa.decl "B", uq x 1, align = GRF
+    // expected-error @+1 {{'visa.lsc_load' op 'address_access' requires the operand 'address_base'}}
+    "visa.lsc_load"(%X, %X) {address_access = "flat(%)[0x4*%[0]]", address_size = "a32s", data = "d32", dst_access = "%[0]", exec_size = 16 : i64, mask = "M1", operandSegmentSizes = array<i32: 1, 1, 0, 0>, sfid = "ugm"} : (!visa.var, !visa.var) -> ()
+    // expected-error @+1 {{'visa.lsc_load' op 'address_access' does not allow the operand 'address_base'}}
+    "visa.lsc_load"(%X, %X, %B) {address_access = "flat[%[0]]", address_size = "a32", data = "d32", dst_access = "%[0]", exec_size = 16 : i64, mask = "M1", operandSegmentSizes = array<i32: 1, 1, 1, 0>, sfid = "ugm"} : (!visa.var, !visa.var, !visa.var) -> ()
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
   gpu.func @access_of_another_kind() kernel {
     %X = visa.decl "X", f x 16
     %P = visa.decl_pred "P", 16

@@ -14,6 +14,10 @@ gpu.module @kernels {
     %P = visa.decl_pred "P", 16
     // CHECK: visa.lsc_load.ugm (M1, 16) %F[0]:d32 flat[%Q[0]]:a64
     visa.lsc_load.ugm (M1, 16) %F[0]:d32 flat[%Q[0]]:a64
+    // CHECK: visa.lsc_load.ugm (M1, 16, %P) %F[0]:d32 flat(%Q(0,2))[0x4*%U[0]+0x10]:a32s
+    visa.lsc_load.ugm (M1, 16, %P) %F[0]:d32 flat(%Q(0,2))[0x4*%U[0]+0x10]:a32s
+    // CHECK: visa.lsc_load.ugm (M1, 16) %F[0]:d32 flat(0x100000)[0x4*%U[0]]:a32u
+    visa.lsc_load.ugm (M1, 16) %F[0]:d32 flat(0x100000)[0x4*%U[0]]:a32u
     // CHECK: visa.lsc_load.ugm.ca.uc (M1, 16, %P) %F[0]:d32x4 flat[%Q[0]+0x40]:a64
     visa.lsc_load.ugm.ca.uc (M1, 16, %P) %F[0]:d32x4 flat[%Q[0]+0x40]:a64
     // CHECK: visa.lsc_load.ugm.st.uc (M1, 16) %F[64]:d16c32 flat[%Q[128]-0x8]:a64

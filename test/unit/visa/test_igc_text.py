@@ -89,7 +89,6 @@ def test_recorded_texts(gpu: str, text: str) -> None:
 
 
 NO_FORM = {
-    "has an address with a base, for which the visa dialect has no form",
     "the visa dialect has no address variables",
     "the visa dialect has no functions",
     "which the program does not have",
