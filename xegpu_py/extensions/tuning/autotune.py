@@ -49,9 +49,9 @@ class Config(Struct, frozen=True):
     pre_hook: Callable[[dict[str, Any]], Any] | None = None
 
     def __post_init__(self) -> None:
-        for given in (self.values, self.options):
-            if not isinstance(given, Mapping):
-                raise TypeError(f"Config takes dictionaries of arguments and of options by name, but got {given!r}")
+        for names in (self.values, self.options):
+            if not isinstance(names, Mapping):
+                raise TypeError(f"Config takes dictionaries of arguments and of options by name, but got {names!r}")
         check_fields(self)
         try:
             check_hints(self.hints)
@@ -62,7 +62,7 @@ class Config(Struct, frozen=True):
     @property
     def hints(self) -> dict[str, int]:
         """Triton's launch options that are given."""
-        return {name: found for name in LAUNCH_HINTS if (found := getattr(self, name)) is not None}
+        return {name: hint for name in LAUNCH_HINTS if (hint := getattr(self, name)) is not None}
 
     @property
     def kwargs(self) -> Mapping[str, Any]:
@@ -117,14 +117,14 @@ def do_bench(
         raise TypeError(f"'fn' must be a function, but got {fn!r}")
     # The first call compiles the kernel.
     fn()
-    found: list[float] = []
+    times: list[float] = []
     for budget in (warmup, rep):
-        found, begun = [], time.perf_counter()
-        while not found or (time.perf_counter() - begun) * 1e3 < budget:
-            found.append(_seconds(fn) * 1e3)
+        times, begun = [], time.perf_counter()
+        while not times or (time.perf_counter() - begun) * 1e3 < budget:
+            times.append(_seconds(fn) * 1e3)
     if quantiles is not None:
-        return np.quantile(found, quantiles).tolist()
-    return _SUMMARIES[return_mode](found)
+        return np.quantile(times, quantiles).tolist()
+    return _SUMMARIES[return_mode](times)
 
 
 class testing:
@@ -181,14 +181,14 @@ class Candidates:
         """The candidate of a configuration of the search."""
         if self.configs:
             return self.configs[configuration["config"]]
-        own = inspect.signature(self.kernel).parameters
-        options = {name: value for name, value in configuration.items() if name not in own}
-        return Config({name: value for name, value in configuration.items() if name in own}, options)
+        parameters = inspect.signature(self.kernel).parameters
+        options = {name: value for name, value in configuration.items() if name not in parameters}
+        return Config({name: value for name, value in configuration.items() if name in parameters}, options)
 
     def values(self, config: Config) -> dict[str, Any]:
         """The arguments that a candidate gives."""
-        known = inspect.signature(self.kernel).parameters
-        return {**config.values, **{name: n for name, n in config.hints.items() if name in known}}
+        parameters = inspect.signature(self.kernel).parameters
+        return {**config.values, **{name: n for name, n in config.hints.items() if name in parameters}}
 
     def variant(self, config: Config) -> Kernel | Tunable:
         """The kernel with the options of a candidate."""
@@ -203,22 +203,22 @@ class Candidates:
         for hook in (self.before, config.pre_hook):
             if hook is not None:
                 hook(full)
-        found = kernel(grid=self.grid, block=self.block, **full)
+        statistics = kernel(grid=self.grid, block=self.block, **full)
         if self.after is not None:
             self.after(full)
-        return found
+        return statistics
 
     def __call__(self, **configuration: Any) -> Launch:
         config = self.config(configuration)
         kernel: Any = self.variant(config)
         full: dict[str, Any] = {}
-        kept: dict[str, Any] = {}
+        saved: dict[str, Any] = {}
 
         def named(arguments: Sequence[Any]) -> dict[str, Any]:
             if not full:
                 given = {**dict(zip(self.names, arguments)), **self.values(config)}
                 full.update(kernel.chosen((), given, self.grid, self.block)[1])
-                kept.update({name: full[name].copy() for name in self.restored})
+                saved.update({name: full[name].copy() for name in self.restored})
             return full
 
         def counted(grid: Any, block: Any, **full: Any) -> Any:
@@ -226,12 +226,12 @@ class Candidates:
             return version(*passed, grid=grid(values) if callable(grid) else grid, block=block, counted=True)
 
         def run(arguments: Sequence[Any]) -> Any:
-            own = named(arguments)
+            values = named(arguments)
             for name in self.zeroed:
-                own[name][...] = 0
+                values[name][...] = 0
             for name in self.restored:
-                own[name][...] = kept[name]
-            return self.run(counted if self.counted else kernel, config, own)
+                values[name][...] = saved[name]
+            return self.run(counted if self.counted else kernel, config, values)
 
         return Launch(run, lambda arguments: bound(kernel, (), named(arguments), self.grid, self.block), config)
 
@@ -272,16 +272,16 @@ class Autotuner(Tunable):
         self.configs: tuple[Config, ...] = () if isinstance(configs, Space) else tuple(configs)
         if not self.configs and self._space is None:
             raise ValueError("autotune needs a Config")
-        name, known = self.__name__, self.__signature__.parameters
+        name, parameters = self.__name__, self.__signature__.parameters
         for config in self.configs:
             if not isinstance(config, Config):
                 raise TypeError(f"autotune of kernel '{name}' takes Configs, but got {config!r}")
         self._hooks, self._search = dict(hooks or {}), search
         named = ((one, f"Config({config})") for config in self.configs for one in config.values)
         lists = (*key, *self._hooks.get("zeroed", ()), *self._hooks.get("restored", ()))
-        for one, what in (*named, *((n, "autotune") for n in lists)):
-            if one not in known:
-                raise TypeError(f"{what} names '{one}', but kernel '{name}' has no such parameter")
+        for one, option in (*named, *((n, "autotune") for n in lists)):
+            if one not in parameters:
+                raise TypeError(f"{option} names '{one}', but kernel '{name}' has no such parameter")
         if prune and self._space:
             raise TypeError("the space of autotune has constraints instead of a function that prunes")
         self._key, self._objective, self._prune = tuple(key), objective, prune
@@ -293,51 +293,51 @@ class Autotuner(Tunable):
         self, arguments: Sequence[Any], keywords: Mapping[str, Any], grid: Any, block: Any
     ) -> tuple[Candidates, Config, dict[str, Any]]:
         """The function that launches candidates, the best one, and the arguments of a call with its values."""
-        given: dict[str, Any] = self._kernel.bound(*arguments, **keywords)
-        twice = sorted(name for config in self.configs for name in config.values if name in given)
+        bound_arguments: dict[str, Any] = self._kernel.bound(*arguments, **keywords)
+        twice = sorted(name for config in self.configs for name in config.values if name in bound_arguments)
         if twice:
             raise TypeError(f"autotune of kernel '{self.__name__}' chooses '{twice[0]}', which the call gives too")
-        config = self._best(given, grid, block)
-        made = self._candidates((), grid, block)
-        return made, config, {**given, **made.values(config)}
+        config = self._best(bound_arguments, grid, block)
+        candidates = self._candidates((), grid, block)
+        return candidates, config, {**bound_arguments, **candidates.values(config)}
 
     def chosen(
         self, arguments: Sequence[Any], keywords: Mapping[str, Any], grid: Any = 1, block: Any = None
     ) -> tuple[Kernel, dict[str, Any]]:
-        made, config, given = self._configured(arguments, keywords, grid, block)
-        return made.variant(config).chosen((), given, grid, block)
+        candidates, config, bound_arguments = self._configured(arguments, keywords, grid, block)
+        return candidates.variant(config).chosen((), bound_arguments, grid, block)
 
     def _launch(self, method: str, arguments: Sequence[Any], keywords: Mapping[str, Any], grid: Any, block: Any) -> Any:
-        made, config, given = self._configured(arguments, keywords, grid, block)
-        return made.run(getattr(made.variant(config), method), config, given)
+        candidates, config, bound_arguments = self._configured(arguments, keywords, grid, block)
+        return candidates.run(getattr(candidates.variant(config), method), config, bound_arguments)
 
     def _candidates(self, configs: Sequence[Config], grid: Any, block: Any, names: Iterable[str] = ()) -> Candidates:
         return Candidates(
             self._kernel, tuple(configs), tuple(names), grid, block, **self._hooks, variants=self._variants
         )
 
-    def _best(self, given: dict[str, Any], grid: Any, block: Any) -> Config:
-        missing = [name for name in self._key if name not in given]
+    def _best(self, bound_arguments: dict[str, Any], grid: Any, block: Any) -> Config:
+        missing = [name for name in self._key if name not in bound_arguments]
         if missing:
             raise TypeError(f"the key of autotune names {', '.join(missing)}, which the call does not give")
-        kinds = [str(getattr(value, "dtype", "")) for value in given.values()]
-        values = (_hashable(given[name]) for name in self._key)
+        kinds = [str(getattr(value, "dtype", "")) for value in bound_arguments.values()]
+        values = (_hashable(bound_arguments[name]) for name in self._key)
         key = (*values, *(kind for kind in kinds if kind))
         if key not in self.best:
-            configs = self._prune(self.configs, given) if self._prune else self.configs
+            configs = self._prune(self.configs, bound_arguments) if self._prune else self.configs
             if not configs and self._space is None:
                 raise ValueError(f"autotune of kernel '{self.__name__}': no Config is left to be tried")
-            made = self._candidates(configs, grid, block, given)
+            candidates = self._candidates(configs, grid, block, bound_arguments)
             tried = self._tried if self._search is None else self._searched
-            self.best[key], self.costs[key] = tried(made, tuple(given.values()))
+            self.best[key], self.costs[key] = tried(candidates, tuple(bound_arguments.values()))
         return self.best[key]
 
-    def _tried(self, made: Candidates, arguments: tuple[Any, ...]) -> tuple[Config, list[tuple[Config, float]]]:
+    def _tried(self, candidates: Candidates, arguments: tuple[Any, ...]) -> tuple[Config, list[tuple[Config, float]]]:
         """The best candidate and the costs of all, tried in this process."""
-        problem = Trials(made, arguments, made.grid, {"objective": self._objective})
+        problem = Trials(candidates, arguments, candidates.grid, {"objective": self._objective})
         costs: list[tuple[Config, float]] = []
         failures: list[tuple[Config, Exception]] = []
-        for number, config in enumerate(made.configs):
+        for number, config in enumerate(candidates.configs):
             try:
                 costs.append((config, problem.judged(problem.prepared({"config": number})).values[0]))
             except (DiagnosticError, ValueError) as e:
@@ -346,14 +346,18 @@ class Autotuner(Tunable):
             raise self._failed(failures)
         return min(costs, key=lambda pair: pair[1])[0], costs
 
-    def _searched(self, made: Candidates, arguments: tuple[Any, ...]) -> tuple[Config, list[tuple[Config, float]]]:
+    def _searched(
+        self, candidates: Candidates, arguments: tuple[Any, ...]
+    ) -> tuple[Config, list[tuple[Config, float]]]:
         """The best candidate and the costs of all that a search by `tune` has tried."""
-        space, own = self._space, dict(self._search or {})
+        space, search_options = self._space, dict(self._search or {})
         if space is None:
-            space = Space({"config": range(len(made.configs))})
-            own = {"sampler": "grid", "budget": len(made.configs), **own}
-        found = tune(replace(made, variants={}), space, arguments, self._objective, **own)
-        return made.config(found.best.configuration), [(made.config(t.configuration), t.values[0]) for t in found.done]
+            space = Space({"config": range(len(candidates.configs))})
+            search_options = {"sampler": "grid", "budget": len(candidates.configs), **search_options}
+        tuning = tune(replace(candidates, variants={}), space, arguments, self._objective, **search_options)
+        return candidates.config(tuning.best.configuration), [
+            (candidates.config(t.configuration), t.values[0]) for t in tuning.done
+        ]
 
     def _failed(self, failures: Sequence[tuple[Config, Exception]]) -> Exception:
         """The error if all candidates failed: with one its own, with several the reason of each."""
@@ -362,13 +366,15 @@ class Autotuner(Tunable):
         kernel: Any = self
         code = code_of(kernel.__kernel_function__)
         where = code.position(code.node)
-        found = [Diagnostic("error", f"all configurations of kernel '{self.__name__}' failed", where)]
+        diagnostics = [Diagnostic("error", f"all configurations of kernel '{self.__name__}' failed", where)]
         sources: list[Any] = [code.source]
         for config, e in failures:
-            known = e.diagnostics if isinstance(e, DiagnosticError) else [Diagnostic("error", str(e), where)]
-            found += [Diagnostic(d.severity, f"Config({config}): {d.message}", d.position, d.notes) for d in known]
+            causes = e.diagnostics if isinstance(e, DiagnosticError) else [Diagnostic("error", str(e), where)]
+            diagnostics += [
+                Diagnostic(d.severity, f"Config({config}): {d.message}", d.position, d.notes) for d in causes
+            ]
             sources += e.sources if isinstance(e, DiagnosticError) else []
-        return DiagnosticError(found, sources)
+        return DiagnosticError(diagnostics, sources)
 
     def with_options(self, **options: Any) -> Autotuner:
         return Autotuner(self._kernel.with_options(**options), *self._made_of())
@@ -394,12 +400,12 @@ def _by_triton(rules: Mapping[str, Any]) -> Prune:
         raise ValueError(f"'prune_configs_by' has early_config_prune, perf_model and top_k, not {', '.join(unknown)}")
     early, model, most = (rules.get(name) for name in ("early_config_prune", "perf_model", "top_k"))
 
-    def prune(configs: Sequence[Config], given: dict[str, Any]) -> Sequence[Config]:
-        left = list(early(list(configs), given, **given)) if early else list(configs)
-        count = len(left) if most is None else int(len(left) * most) if isinstance(most, float) else most
-        if model is None or count >= len(left):
-            return left
-        return sorted(left, key=lambda config: model(**{**given, **config.all_kwargs()}))[:count]
+    def prune(configs: Sequence[Config], bound_arguments: dict[str, Any]) -> Sequence[Config]:
+        remaining = list(early(list(configs), bound_arguments, **bound_arguments)) if early else list(configs)
+        count = len(remaining) if most is None else int(len(remaining) * most) if isinstance(most, float) else most
+        if model is None or count >= len(remaining):
+            return remaining
+        return sorted(remaining, key=lambda config: model(**{**bound_arguments, **config.all_kwargs()}))[:count]
 
     return prune
 
@@ -453,16 +459,22 @@ def autotune(
         TypeError: if a candidate or a list names a parameter that the kernel does not have, or `tune` has no such
             argument.
     """
-    known = inspect.signature(tune).parameters.keys() - {"make_kernel", "space", "arguments", "objective", "grid"}
-    for name in search.keys() - known:
+    search_options = inspect.signature(tune).parameters.keys() - {
+        "make_kernel",
+        "space",
+        "arguments",
+        "objective",
+        "grid",
+    }
+    for name in search.keys() - search_options:
         raise TypeError(f"autotune() got an unexpected keyword argument '{name}'")
-    chosen = OBJECTIVES.get(objective) if isinstance(objective, str) else objective
-    if chosen is None:
+    objective_function = OBJECTIVES.get(objective) if isinstance(objective, str) else objective
+    if objective_function is None:
         raise ValueError(f"'objective' must be one of {', '.join(OBJECTIVES)}, but got {objective!r}")
     if do_bench is not None or (objective == "time" and (warmup is not None or rep is not None)):
         bench = do_bench or functools.partial(testing.do_bench, warmup=warmup or 25, rep=rep or 100)
 
-        def chosen(run: Run) -> float:
+        def objective_function(run: Run) -> float:
             return float(bench(run.again, quantiles=(0.5, 0.2, 0.8))[0])
 
     prune = prune if prune_configs_by is None else _by_triton(prune_configs_by)
@@ -470,4 +482,4 @@ def autotune(
     hooks: dict[str, Any] = {"before": pre_hook, "after": post_hook, "counted": counted}
     hooks |= {"zeroed": tuple(reset_to_zero or ()), "restored": tuple(restore_value or ())}
     searched = search if search or isinstance(configs, Space) else None
-    return lambda kernel: Autotuner(kernel, configs, key, chosen, prune, hooks, searched)
+    return lambda kernel: Autotuner(kernel, configs, key, objective_function, prune, hooks, searched)

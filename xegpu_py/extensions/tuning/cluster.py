@@ -58,7 +58,7 @@ _PATIENCE = 60.0
 
 
 @contextlib.contextmanager
-def needing(what: str) -> Iterator[None]:
+def needing(purpose: str) -> Iterator[None]:
     """Turn a missing library into a sentence that names the extra which installs it.
 
     Raises:
@@ -67,7 +67,7 @@ def needing(what: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as e:
-        raise MissingExtra(f"{EXTRA.format(what)} (there is no '{e.name}')") from None
+        raise MissingExtra(f"{EXTRA.format(purpose)} (there is no '{e.name}')") from None
 
 
 class Problem(Protocol):
@@ -109,16 +109,16 @@ def packed(problem: Problem) -> bytes:
     return pickle.dumps((sources, file.getvalue()), pickle.HIGHEST_PROTOCOL)
 
 
-def _by_value(found: Any) -> bool:
+def _by_value(function: Any) -> bool:
     """Whether a function or kernel cannot be imported by its name elsewhere."""
     import cloudpickle
 
-    module, name = getattr(found, "__module__", None), getattr(found, "__qualname__", "")
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
     # A decorator may have put another object in its place: the name of an autotuned kernel is the tuner's.
     named: Any = sys.modules.get(str(module))
     for part in name.split("."):
         named = getattr(named, part, None)
-    if module == "__main__" or named is not found:
+    if module == "__main__" or named is not function:
         return True
     return str(module).split(".")[0] in {m.split(".")[0] for m in cloudpickle.list_registry_pickle_by_value()}
 
@@ -156,10 +156,10 @@ class Identity(Struct, frozen=True):
 
         Processors may differ: results do not depend on them.
         """
-        for what in ("package", "python", "llvm"):
-            own, theirs = getattr(self, what), getattr(other, what)
+        for part in ("package", "python", "llvm"):
+            own, theirs = getattr(self, part), getattr(other, part)
             if own != theirs:
-                name = "xegpu-py" if what == "package" else what
+                name = "xegpu-py" if part == "package" else part
                 return f"it has {name} {theirs}, but this process has {own}"
         return None
 
@@ -169,17 +169,17 @@ def identity() -> Identity:
     """This process's identity: that of its files when it was first asked."""
     package = sys.modules["xegpu_py"]
     roots = {*package.__path__, *(p for m in ("dialects", "passes") for p in sys.modules[f"xegpu_py.{m}"].__path__)}
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     names = sorted(
         {(file.relative_to(root).as_posix(), file) for root in map(Path, roots) for file in root.rglob("*.py")}
     )
     for name, file in names:
-        found.update(name.encode() + b"\0" + file.read_bytes())
+        digest.update(name.encode() + b"\0" + file.read_bytes())
     from importlib.metadata import version
 
     python = platform.python_version()
     return Identity(
-        f"{version('xegpu-py')} ({found.hexdigest()[:12]})",
+        f"{version('xegpu-py')} ({digest.hexdigest()[:12]})",
         ".".join(python.split(".")[:2]),
         versions(),
         platform.node(),
@@ -254,9 +254,9 @@ class Child:
             ChildEnded: if it crashed or exceeded a limit.
         """
         if key not in self._problems:
-            read: tuple[str, Any] = self._ask(("problem", key, problem), limits)
-            if read[0] != "done":
-                return "failed", f"the worker cannot read the problem: {read[1]}"
+            answer: tuple[str, Any] = self._ask(("problem", key, problem), limits)
+            if answer[0] != "done":
+                return "failed", f"the worker cannot read the problem: {answer[1]}"
             self._problems.add(key)
         return self._ask(("run", key, argument), limits)
 
@@ -287,9 +287,9 @@ class Child:
         self._own.close()
         if crashed:
             self._log.seek(0)
-            said = self._log.read().decode("utf-8", "replace").strip().splitlines()[-1:]
+            last_lines = self._log.read().decode("utf-8", "replace").strip().splitlines()[-1:]
             why = f"its process ended with {f'signal {-status}' if status < 0 else f'status {status}'}"
-            why += f": {said[0]}" if said else ""
+            why += f": {last_lines[0]}" if last_lines else ""
         self._log.close()
         return ChildEnded(why)
 
@@ -313,15 +313,15 @@ def child_main(pipe: Connection) -> None:
     problems: dict[str, Problem] = {}
     while pipe.poll(_IDLE):
         try:
-            kind, key, given = pipe.recv()
+            kind, key, payload = pipe.recv()
         except EOFError:
             return
         try:
             if kind == "problem":
-                problems[key] = unpacked(given)
+                problems[key] = unpacked(payload)
                 reply: tuple[str, Any] = ("done", None)
             else:
-                reply = ("done", problems[key].run(given))
+                reply = ("done", problems[key].run(payload))
         except Exception as e:
             reply = ("failed", _sentence(e))
         try:
@@ -419,11 +419,13 @@ def _own_cluster(workers: int) -> Any:
     from distributed import Scheduler, SpecCluster, Worker
 
     pages = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
-    own = {"protocol": "inproc://", **pages}
-    worker = {"cls": Worker, "options": {"nthreads": 1, "memory_limit": 0, "silence_logs": 50, **own}}
+    options = {"protocol": "inproc://", **pages}
+    worker = {"cls": Worker, "options": {"nthreads": 1, "memory_limit": 0, "silence_logs": 50, **options}}
     with dask.config.set({"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}):
         return SpecCluster(
-            scheduler={"cls": Scheduler, "options": own}, workers=dict.fromkeys(range(workers), worker), silence_logs=50
+            scheduler={"cls": Scheduler, "options": options},
+            workers=dict.fromkeys(range(workers), worker),
+            silence_logs=50,
         )
 
 
@@ -472,9 +474,9 @@ class Cluster(Struct, dict=True):
             self.client = self.scheduler
         elif self.scheduler is None:
             processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-            made = _own_cluster(self.workers or processors or 1)
-            self._stack.callback(made.close, timeout=5)
-            self.client = self._stack.enter_context(Client(made, set_as_default=False))
+            cluster = _own_cluster(self.workers or processors or 1)
+            self._stack.callback(cluster.close, timeout=5)
+            self.client = self._stack.enter_context(Client(cluster, set_as_default=False))
         elif not isinstance(self.scheduler, str):
             raise TypeError(f"'scheduler' must be the address of a scheduler or a Client, but got {self.scheduler!r}")
         else:
@@ -563,10 +565,10 @@ class Cluster(Struct, dict=True):
 
     def map(self, problem: Problem, arguments: Iterable[Any], limits: Limits) -> Iterator[tuple[int, Report]]:
         """Run a problem for each argument; gives its number and what became of it, as each one ends."""
-        key, left, running = self.load(problem), iter(enumerate(arguments)), 0
+        key, pending, running = self.load(problem), iter(enumerate(arguments)), 0
         while True:
             # As many as run at once wait on the workers, so that none is idle while results travel.
-            for number, argument in itertools.islice(left, max(2 * self.capacity - running, 0)):
+            for number, argument in itertools.islice(pending, max(2 * self.capacity - running, 0)):
                 self.submit(number, key, argument, limits)
                 running += 1
             if not running:
@@ -612,12 +614,12 @@ class Cluster(Struct, dict=True):
 
         future, self_lost = job.future, False
         if future.status == "finished":
-            found: Report = future.result()
-            crashed = found.state == "ended" and "signal 9" in str(found.result)
+            report: Report = future.result()
+            crashed = report.state == "ended" and "signal 9" in str(report.result)
             if not crashed or job.attempts >= 2:
-                return found
+                return report
             # The system, or a user, ended the child: one more attempt shows whether the trial is the reason.
-            return self._retry(job, str(found.result))
+            return self._retry(job, str(report.result))
         if future.status == "error":
             error = future.exception()
             if isinstance(error, KilledWorker):

@@ -89,28 +89,28 @@ class AddressLog:
         first = np.flatnonzero(np.append(True, starts[1:] > reached[:-1])[: len(starts)])
         return starts[first], reached[np.append(first[1:] - 1, len(starts) - 1)[: len(first)]]
 
-    def joined_in(self, own: Array, operation: str) -> tuple[Array, Array]:
+    def joined_in(self, array: Array, operation: str) -> tuple[Array, Array]:
         """Parts of an array of bytes that loads or stores access: disjoint sorted offsets from the first, and sizes."""
-        (starts, ends), first, end = self._joined(operation), *_span(own)
+        (starts, ends), first, end = self._joined(operation), *_span(array)
         inside = (starts < end) & (ends > first)
         starts, ends = np.maximum(starts[inside], first), np.minimum(ends[inside], end)
         return starts - first, ends - starts
 
-    def atomics_in(self, own: Array) -> dict[tuple[str, int], Array]:
+    def atomics_in(self, array: Array) -> dict[tuple[str, int], Array]:
         """Elements of an array of bytes that atomics change: their sorted offsets, by the rule and the size."""
-        found, (first, end) = dict[tuple[str, int], Array](), _span(own)
+        atomics, (first, end) = dict[tuple[str, int], Array](), _span(array)
         for operation in self._found.keys() - {"load", "store"}:
             starts, ends = (np.concatenate(parts) for parts in zip(*self._found[operation]))
             inside = (starts >= first) & (starts < end)
             if inside.any():
                 key = _RULES[operation], int((ends - starts)[inside][0])
-                found[key] = np.union1d(found.get(key, _NONE), starts[inside] - first)
-        return found
+                atomics[key] = np.union1d(atomics.get(key, _NONE), starts[inside] - first)
+        return atomics
 
 
-def _span(own: Array) -> tuple[int, int]:
+def _span(array: Array) -> tuple[int, int]:
     """The address of an array of bytes, and that of its end."""
-    return int(own.ctypes.data), int(own.ctypes.data) + len(own)
+    return int(array.ctypes.data), int(array.ctypes.data) + len(array)
 
 
 def _places(starts: Array, sizes: Array) -> Array:
@@ -120,10 +120,10 @@ def _places(starts: Array, sizes: Array) -> Array:
     return np.repeat(starts - ends + sizes, sizes) + np.arange(total)
 
 
-def _ranges(places: Array) -> tuple[Array, Array]:
+def _ranges(offsets: Array) -> tuple[Array, Array]:
     """The ranges of adjacent offsets among distinct sorted ones: their starts, and their sizes."""
-    first = np.flatnonzero(np.diff(places, prepend=-2) != 1)
-    return places[first], np.diff(first, append=len(places))
+    first = np.flatnonzero(np.diff(offsets, prepend=-2) != 1)
+    return offsets[first], np.diff(first, append=len(offsets))
 
 
 # Messages between processes.
@@ -144,10 +144,10 @@ class Mapped(Struct, frozen=True):
             ValueError: if this machine has no such file.
         """
         try:
-            found: Array = np.memmap(self.path, self.dtype, "c", self.offset, self.shape)
+            copy: Array = np.memmap(self.path, self.dtype, "c", self.offset, self.shape)
         except OSError as e:
             raise ValueError(f"the worker cannot map '{self.path}': {e.strerror}") from None
-        return found
+        return copy
 
 
 class ModuleCall(Struct, dict=True):
@@ -237,37 +237,37 @@ class Chunks(Struct):
             log = AddressLog(*kernel.prepared(before.passed, before.grid, block), groups)
             kernel.groups = groups
             with contextlib.redirect_stdout(out):
-                done = kernel(*call.passed, grid=call.grid, block=block)
+                statistics = kernel(*call.passed, grid=call.grid, block=block)
         except DiagnosticError as e:
             return Done(errors=(e.diagnostics, e.sources))
         finally:
             kernel.groups = None
-        found = Done(done, out.getvalue())
-        for i, (old, new) in enumerate(zip(*(map(_bytes_of, b.given) for b in (before, call)))):
+        result = Done(statistics, out.getvalue())
+        for i, (before_bytes, new) in enumerate(zip(*(map(_bytes_of, b.given) for b in (before, call)))):
             try:
-                found.written += _written(log, i, old, new) if len(old) else []
+                result.written += _written(log, i, before_bytes, new) if len(before_bytes) else []
             except ValueError as e:
                 text = f"kernel '{kernel.name}' cannot be divided: {e} of argument {i}"
                 return Done(errors=([Diagnostic("error", text, kernel.program.where)], ()))
-            read = log.joined_in(old, "load")
-            if len(read[0]):
-                found.read[i] = read
-        return found
+            loads = log.joined_in(before_bytes, "load")
+            if len(loads[0]):
+                result.read[i] = loads
+        return result
 
 
-def _private(value: Any, known: dict[int, Any]) -> Any:
+def _private(value: Any, copies: dict[int, Any]) -> Any:
     """Copies of arguments that kernels access in place; an array that is passed twice is one copy."""
     if isinstance(value, tuple):
-        return tuple(_private(one, known) for one in value)
+        return tuple(_private(one, copies) for one in value)
     if isinstance(value, Mapped):
-        return known.setdefault(id(value), value.private())
+        return copies.setdefault(id(value), value.private())
     if not isinstance(value, np.ndarray):
         return value
-    if id(value) not in known:
+    if id(value) not in copies:
         memory = aligned(len(_bytes_of(value)))
         memory[:] = _bytes_of(value)
-        known[id(value)] = np.ndarray(value.shape, value.dtype, memory, 0, value.strides)
-    return known[id(value)]
+        copies[id(value)] = np.ndarray(value.shape, value.dtype, memory, 0, value.strides)
+    return copies[id(value)]
 
 
 def _bytes_of(value: Any) -> Array:
@@ -281,21 +281,21 @@ def _written(log: AddressLog, argument: int, before: Array, after: Array) -> lis
     Raises:
         ValueError: if atomics cannot be combined with what else is written.
     """
-    found, seen = [], np.zeros(len(before), bool)
+    writes, covered = [], np.zeros(len(before), bool)
     stored = _places(*log.joined_in(before, "store"))
-    seen[stored] = True
+    covered[stored] = True
     for (rule, size), starts in log.atomics_in(before).items():
-        places = starts[:, None] + np.arange(size)
-        if seen[places].any():
+        offsets = starts[:, None] + np.arange(size)
+        if covered[offsets].any():
             raise ValueError(f"atomic {rule} and other operations write one element")
-        seen[places] = True
-        old, new = (x[places].view(f"u{size}")[:, 0] for x in (before, after))
+        covered[offsets] = True
+        old, new = (x[offsets].view(f"u{size}")[:, 0] for x in (before, after))
         values = {"iadd": new - old, "xor": new ^ old}.get(rule, new)
-        found.append(Written(argument, rule, starts, np.full(len(starts), size), values))
+        writes.append(Written(argument, rule, starts, np.full(len(starts), size), values))
     # Arrays that are not used in place are not in the log: of these the bytes that changed are known.
-    changed = np.flatnonzero((before != after) & ~seen)
+    changed = np.flatnonzero((before != after) & ~covered)
     stored = np.union1d(stored, changed) if len(changed) else stored
-    return [*found, Written(argument, "", *_ranges(stored), after[stored])] if len(stored) else found
+    return [*writes, Written(argument, "", *_ranges(stored), after[stored])] if len(stored) else writes
 
 
 # The client's side.
@@ -327,36 +327,36 @@ class _Merged(Struct):
         target = _bytes_of(array)
         return cls(title, target, np.zeros(len(target), np.uint8), np.zeros(len(target), np.int32))
 
-    def add(self, chunk: int, found: Written) -> tuple[int, int] | None:
+    def add(self, chunk: int, writes: Written) -> tuple[int, int] | None:
         """Add what a chunk has written.
 
         Returns:
             If another chunk has written something else: the offset of the first such byte, and the number of the other
             chunk, -1 if it has atomically changed what this one stores, or the other way round.
         """
-        places, values = found.starts, found.values
-        if not found.operation:
-            places = _places(found.starts, found.sizes)
-            for known in self.atomics.values():
-                if known[places].any():
-                    return int(places[known[places]][0]), -1
-            wrong = (self.owners[places] > 0) & (self.values[places] != values)
+        offsets, values = writes.starts, writes.values
+        if not writes.operation:
+            offsets = _places(writes.starts, writes.sizes)
+            for updated in self.atomics.values():
+                if updated[offsets].any():
+                    return int(offsets[updated[offsets]][0]), -1
+            wrong = (self.owners[offsets] > 0) & (self.values[offsets] != values)
             if wrong.any():
-                at = int(places[wrong][0])
+                at = int(offsets[wrong][0])
                 return at, int(self.owners[at]) - 1
-            self.values[places], self.owners[places] = values, chunk + 1
+            self.values[offsets], self.owners[offsets] = values, chunk + 1
             return None
-        key = (found.operation, values.itemsize)
-        each = places[:, None] + np.arange(values.itemsize)
+        key = (writes.operation, values.itemsize)
+        each = offsets[:, None] + np.arange(values.itemsize)
         stored = (self.owners[each] > 0).any(axis=1)
-        for other, known in self.atomics.items():
-            stored |= known[each].any(axis=1) & (other != key)
+        for other, updated in self.atomics.items():
+            stored |= updated[each].any(axis=1) & (other != key)
         if stored.any():
-            return int(places[stored][0]), -1
-        known = self.atomics.setdefault(key, np.zeros(len(self.target), bool))
+            return int(offsets[stored][0]), -1
+        updated = self.atomics.setdefault(key, np.zeros(len(self.target), bool))
         old = self.values[each].view(values.dtype)[:, 0]
-        new = np.where(known[places], combined(found.operation, old, values), values)
-        known[each], self.values[each] = True, new[:, None].view(np.uint8)
+        new = np.where(updated[offsets], combined(writes.operation, old, values), values)
+        updated[each], self.values[each] = True, new[:, None].view(np.uint8)
         self.owners[each] = np.where(np.isin(self.owners[each], (0, -1 - chunk)), -1 - chunk, self.SEVERAL)
         return None
 
@@ -374,10 +374,10 @@ class _Merged(Struct):
 
     def apply(self) -> None:
         """Write the user's array."""
-        for (operation, size), known in self.atomics.items():
-            places = np.flatnonzero(known).reshape(-1, size)
-            old, new = (x[places].view(f"u{size}")[:, 0] for x in (self.target, self.values))
-            self.target[places] = combined(operation, old, new)[:, None].view(np.uint8)
+        for (operation, size), updated in self.atomics.items():
+            offsets = np.flatnonzero(updated).reshape(-1, size)
+            old, new = (x[offsets].view(f"u{size}")[:, 0] for x in (self.target, self.values))
+            self.target[offsets] = combined(operation, old, new)[:, None].view(np.uint8)
         stored = np.flatnonzero(self.owners > 0)
         self.target[stored] = self.values[stored]
 
@@ -440,14 +440,14 @@ class LargeLaunch(Struct):
     def of(cls, kernel: Any, arguments: Sequence[Any], names: Sequence[str], grid: Any, block: Any) -> LargeLaunch:
         """Prepare a launch; see `launch_on`."""
         call = ModuleCall.of(kernel) if isinstance(kernel, CompiledKernel) else FunctionCall(kernel, tuple(names))
-        made = call.bound(arguments, grid, block)
-        version = made.kernel.version_for(made.passed, made.grid)
+        bound_call = call.bound(arguments, grid, block)
+        version = bound_call.kernel.version_for(bound_call.passed, bound_call.grid)
         refuse(version.program)
-        spans = [span_of(a) for a in {id(a): a for a in made.given if isinstance(a, np.ndarray)}.values()]
+        spans = [span_of(a) for a in {id(a): a for a in bound_call.given if isinstance(a, np.ndarray)}.values()]
         if any(len(group) > 1 for group in overlapping([s for s in spans if s[0] < s[1]])):
             raise ValueError(f"arrays of kernel '{version.name}' share memory, which chunks of workgroups do not see")
         problem = Chunks(call, tuple(_travelling(a) for a in arguments), grid, block)
-        return cls(problem, version, made.given, math.prod(extent(made.grid, "grid")))
+        return cls(problem, version, bound_call.given, math.prod(extent(bound_call.grid, "grid")))
 
     def chunks(self, size: int) -> list[range]:
         """The numbers of the workgroups of each chunk."""
@@ -466,30 +466,30 @@ class LargeLaunch(Struct):
         """
         kernel, merged, done = self.kernel, dict[int, _Merged](), dict[int, Done]()
 
-        def race(chunk: int, what: str, found: tuple[int, int] | None, title: str) -> None:
-            if found:
-                other = "others" if found[1] < 0 else _named(chunks[found[1]])
-                text = f"{_named(chunks[chunk])} {what.format(other)} byte {found[0]} of '{title}'"
+        def race(chunk: int, access: str, conflict: tuple[int, int] | None, title: str) -> None:
+            if conflict:
+                other = "others" if conflict[1] < 0 else _named(chunks[conflict[1]])
+                text = f"{_named(chunks[chunk])} {access.format(other)} byte {conflict[0]} of '{title}'"
                 raise error_at(kernel.program.where, f"a race of kernel '{kernel.name}': {text}")
 
-        for number, found in results:
-            if found.errors:
-                raise DiagnosticError(*found.errors)
-            done[number] = found
-            for one in found.written:
+        for number, result in results:
+            if result.errors:
+                raise DiagnosticError(*result.errors)
+            done[number] = result
+            for one in result.written:
                 if one.argument not in merged:
                     merged[one.argument] = _Merged.of(kernel.memory_name(one.argument), self.given[one.argument])
-                own = merged[one.argument]
-                race(number, "and {} write different values to", own.add(number, one), own.title)
-        for number, found in done.items():
-            for i in found.read.keys() & merged.keys():
-                own = merged[i]
-                race(number, "read, and {} write,", own.read_by(number, *found.read[i]), own.title)
-        for number, own in merged.items():
+                merged_array = merged[one.argument]
+                race(number, "and {} write different values to", merged_array.add(number, one), merged_array.title)
+        for number, result in done.items():
+            for i in result.read.keys() & merged.keys():
+                merged_array = merged[i]
+                race(number, "read, and {} write,", merged_array.read_by(number, *result.read[i]), merged_array.title)
+        for number, merged_array in merged.items():
             if not self.given[number].flags.writeable:
-                raise ValueError(f"'{own.title}' is read-only, but kernel '{kernel.name}' writes to it")
-        for own in merged.values():
-            own.apply()
+                raise ValueError(f"'{merged_array.title}' is read-only, but kernel '{kernel.name}' writes to it")
+        for merged_array in merged.values():
+            merged_array.apply()
         print("".join(done[n].printed for n in sorted(done)), end="")
         return _sum([d.statistics for d in done.values() if d.statistics])
 
@@ -548,9 +548,9 @@ def _named(chunk: range) -> str:
     return f"workgroups {chunk.start} to {chunk.stop - 1}"
 
 
-def _sum(found: Sequence[Statistics]) -> Statistics:
-    total = found[0]
-    for one in found[1:]:
+def _sum(parts: Sequence[Statistics]) -> Statistics:
+    total = parts[0]
+    for one in parts[1:]:
         executed, traffic = total.executed + one.executed, total.traffic + one.traffic
         total = Statistics(total.threads + one.threads, executed, traffic, total.allocation)
     return total

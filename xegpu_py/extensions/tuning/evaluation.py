@@ -62,8 +62,8 @@ def bound(kernel: Any, leading: Sequence[Any], named: Mapping[str, Any], grid: A
     size = 1 if grid is None else grid
     if isinstance(kernel, CompiledKernel):
         return Bound(kernel, leading, size, leading)
-    own, full = kernel.chosen(leading, named, size, block)
-    version, passed, values = own.bind(**full)
+    own_arguments, full = kernel.chosen(leading, named, size, block)
+    version, passed, values = own_arguments.bind(**full)
     if block is not None and "subgroups" not in version.options:
         version = version.undivided
     return Bound(version.compiled, version.converted(passed), size(values) if callable(size) else size, passed)
@@ -91,16 +91,16 @@ def launch_of(make_kernel: Any, configuration: Mapping[str, Any], grid: Any = No
     """
     if not hasattr(make_kernel, "__kernel_function__") or not hasattr(make_kernel, "with_options"):
         return _launch_of_made(make_kernel(**configuration), grid)
-    own = inspect.signature(make_kernel).parameters
-    values = {name: value for name, value in configuration.items() if name in own}
-    options = {name: value for name, value in configuration.items() if name not in own}
+    parameters = inspect.signature(make_kernel).parameters
+    values = {name: value for name, value in configuration.items() if name in parameters}
+    options = {name: value for name, value in configuration.items() if name not in parameters}
     for name in options:
         if name not in OPTIONS:
             raise TypeError(
                 f"kernel '{make_kernel.__name__}' has no parameter '{name}', and it is no option of compile"
             )
     kernel = make_kernel.with_options(**options) if options else make_kernel
-    free = [name for name in own if name not in values]
+    free = [name for name in parameters if name not in values]
 
     def named(arguments: Sequence[Any]) -> dict[str, Any]:
         if len(arguments) > len(free):
@@ -185,35 +185,35 @@ class Run(Struct):
         return counts_of(last.program if fits else kernel.program, self.statistics)
 
 
-def counts_of(program: Program, done: Statistics) -> dict[str, float]:
+def counts_of(program: Program, statistics: Statistics) -> dict[str, float]:
     """The exact counts of a launch.
 
     `instructions` are those that hardware threads executed, `messages` those of them to memory, `lines` the bytes that
     messages to global memory moved in lines of 64, and `dpas` the share of dpas among the instructions.
     """
     instructions = messages = multiplied = 0
-    for inst, times in zip(program.instructions, done.executed):
+    for inst, times in zip(program.instructions, statistics.executed):
         spec = INSTRUCTIONS[inst.name]
         instructions += 0 if spec.is_label else int(times)
         messages += int(times) if spec.category in ("load", "store", "atomic") else 0
         multiplied += int(times) if "SD" in inst.values else 0
-    moved = sum(n for (memory, _), n in done.traffic.items() if memory == "ugm")
+    bytes_moved = sum(n for (memory, _), n in statistics.traffic.items() if memory == "ugm")
     return {
         "instructions": float(instructions),
         "messages": float(messages),
-        "lines": float(-(-moved // LINE)),
+        "lines": float(-(-bytes_moved // LINE)),
         "dpas": multiplied / max(instructions, 1),
     }
 
 
 def _seconds(run: Run) -> float:
     """The seconds of a launch on the engine, the best of `RUNS`; the first launch has compiled it."""
-    found = []
+    times = []
     for _ in range(RUNS):
         begun = time.perf_counter()
         run.again()
-        found.append(time.perf_counter() - begun)
-    return min(found)
+        times.append(time.perf_counter() - begun)
+    return min(times)
 
 
 def _model(run: Run) -> float:
@@ -239,22 +239,22 @@ OBJECTIVES: dict[str, Objective] = {
 ObjectiveName = Literal["model", "jit", "instructions", "messages", "lines", "dpas"]
 
 
-def named_objectives(given: Any) -> dict[str, Objective]:
+def named_objectives(objectives: Any) -> dict[str, Objective]:
     """The objectives by their names.
 
     Raises:
         ValueError: if there is none of a name.
     """
-    found: dict[str, Objective] = {}
-    for one in given if isinstance(given, (list, tuple)) else [given]:
+    by_name: dict[str, Objective] = {}
+    for one in objectives if isinstance(objectives, (list, tuple)) else [objectives]:
         if isinstance(one, str) and one not in OBJECTIVES:
             raise ValueError(f"'objective' must be one of {', '.join(OBJECTIVES)}, or a function, but got {one!r}")
-        found[one if isinstance(one, str) else getattr(one, "__name__", "objective")] = (
+        by_name[one if isinstance(one, str) else getattr(one, "__name__", "objective")] = (
             OBJECTIVES[one] if isinstance(one, str) else one
         )
-    if not found:
+    if not by_name:
         raise ValueError("a search needs an objective")
-    return found
+    return by_name
 
 
 # The work of a worker.
@@ -353,19 +353,19 @@ class Trials(Struct):
         return Outcome("done", values, counted, outputs=outputs if wanted else None)
 
 
-def copied(value: Any, known: dict[int, Any]) -> Any:
+def copied(value: Any, copies: dict[int, Any]) -> Any:
     """A copy of arguments, in which arrays in tuples and tables are copies too, and one that is passed twice is one.
 
     Args:
         known: the copies by the identity of their arrays.
     """
     if isinstance(value, tuple):
-        return tuple(copied(one, known) for one in value)
+        return tuple(copied(one, copies) for one in value)
     if isinstance(value, PointerTable) and value.arrays:
-        return known.setdefault(id(value), PointerTable(copied(value.arrays, known)))
+        return copies.setdefault(id(value), PointerTable(copied(value.arrays, copies)))
     if not isinstance(value, np.ndarray):
         return value
-    return known.setdefault(id(value), copy_of(value))
+    return copies.setdefault(id(value), copy_of(value))
 
 
 def arrays_of(value: Any) -> Iterator[np.ndarray[Any, Any]]:
@@ -380,33 +380,37 @@ def arrays_of(value: Any) -> Iterator[np.ndarray[Any, Any]]:
 
 
 def difference(
-    found: Sequence[Any], wanted: Sequence[Any], tolerance: float | None, title: str = "the first trial"
+    outputs: Sequence[Any], reference: Sequence[Any], tolerance: float | None, title: str = "the first trial"
 ) -> str | None:
     """How results differ from those of another run, whose title is given, as a sentence; None if they do not.
 
     Integers must be equal. Floats may differ by `tolerance` times the greatest absolute value of the array, by default
     twice the format's epsilon times 64, since tiles of another size sum in another order.
     """
-    for i, (own, first) in enumerate(zip(found, wanted)):
-        if own.tobytes() == first.tobytes():
+    for i, (output, first) in enumerate(zip(outputs, reference)):
+        if output.tobytes() == first.tobytes():
             continue
         try:
-            epsilon = float(_finfo(own.dtype).eps)
+            epsilon = float(_finfo(output.dtype).eps)
         except (ValueError, TypeError):
             epsilon = 0.0
         allowed = 128 * epsilon if tolerance is None else tolerance
         if not allowed or not epsilon:
-            at = int(np.flatnonzero(own.ravel().view(f"V{own.itemsize}") != first.ravel().view(f"V{own.itemsize}"))[0])
+            at = int(
+                np.flatnonzero(output.ravel().view(f"V{output.itemsize}") != first.ravel().view(f"V{output.itemsize}"))[
+                    0
+                ]
+            )
         else:
-            a, b = own.astype(np.float64).ravel(), first.astype(np.float64).ravel()
+            a, b = output.astype(np.float64).ravel(), first.astype(np.float64).ravel()
             scale = float(np.nanmax(np.where(np.isfinite(b), np.abs(b), 0), initial=0.0))
             with np.errstate(invalid="ignore"):
                 bad = ~((a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= allowed * scale))
             if not bad.any():
                 continue
             at = int(np.argmax(bad))
-        place = tuple(int(n) for n in np.unravel_index(at, own.shape))
-        return f"array {i} differs from that of {title} at {place}: {own[place]} instead of {first[place]}"
+        index = tuple(int(n) for n in np.unravel_index(at, output.shape))
+        return f"array {i} differs from that of {title} at {index}: {output[index]} instead of {first[index]}"
     return None
 
 

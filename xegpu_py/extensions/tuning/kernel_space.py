@@ -36,9 +36,9 @@ class GridExpression(Struct):
     constants: dict[str, Any]
 
     def __call__(self, values: Mapping[str, Any]) -> tuple[int, ...]:
-        known = {**self.constants, **values}
-        found = expression(self.text, known, "grid")[1](known)
-        return tuple(int(n) for n in (found if isinstance(found, tuple) else (found,)))
+        names = {**self.constants, **values}
+        grid = expression(self.text, names, "grid")[1](names)
+        return tuple(int(n) for n in (grid if isinstance(grid, tuple) else (grid,)))
 
 
 class ModuleKernel(Struct):
@@ -78,8 +78,10 @@ class Subject(Struct):
         if not callable(self.arguments):
             return set()
         kernel = self.make_kernel
-        known = OPTIONS if isinstance(kernel, ModuleKernel) else OPTIONS | inspect.signature(kernel).parameters.keys()
-        return inspect.signature(self.arguments).parameters.keys() - known
+        parameters = (
+            OPTIONS if isinstance(kernel, ModuleKernel) else OPTIONS | inspect.signature(kernel).parameters.keys()
+        )
+        return inspect.signature(self.arguments).parameters.keys() - parameters
 
     def arguments_of(self, configuration: Configuration) -> tuple[Any, ...]:
         """The arguments of a launch of a configuration."""
@@ -112,20 +114,20 @@ def subject_of(path: Path, space: Space, kernel: str | None, arguments: Sequence
             expression(grid, parameters, "grid")
         return Subject(ModuleKernel(source.text, kernel, size or 1), tuple(arguments))
     names = _run(path)
-    kernels = {name: found for name, found in names.items() if hasattr(found, "__kernel_function__")}
-    kernels = {name: found for name, found in kernels.items() if hasattr(found, "with_options")}
+    kernels = {name: member for name, member in names.items() if hasattr(member, "__kernel_function__")}
+    kernels = {name: member for name, member in kernels.items() if hasattr(member, "with_options")}
     if kernel is None and len(kernels) != 1:
         listed = f"has several kernels: {', '.join(kernels)}" if kernels else "has no kernel of the tile language"
         raise ValueError(f"'{path}' {listed}; --kernel NAME chooses one, or a function that makes launches")
-    chosen = next(iter(kernels.values())) if kernel is None else names.get(kernel)
-    if not callable(chosen):
+    kernel_function = next(iter(kernels.values())) if kernel is None else names.get(kernel)
+    if not callable(kernel_function):
         raise ValueError(f"'{path}' defines no kernel or function '{kernel}'")
     if grid:
-        expression(grid, [*parameters, *inspect.signature(chosen).parameters], "grid")
-    given: Any = tuple(arguments) or names.get("arguments")
-    if given is None:
+        expression(grid, [*parameters, *inspect.signature(kernel_function).parameters], "grid")
+    launch_arguments: Any = tuple(arguments) or names.get("arguments")
+    if launch_arguments is None:
         raise ValueError(f"'{path}' defines no 'arguments', and there is no ARG")
-    return Subject(chosen, given, size or names.get("grid"))
+    return Subject(kernel_function, launch_arguments, size or names.get("grid"))
 
 
 def _run(path: Path) -> dict[str, Any]:
@@ -165,13 +167,13 @@ def with_options(text: str, options: Mapping[str, Any]) -> str:
     return re.sub(r"^module( @[\w$.]+)?( attributes \{)?", lambda m: _head(m, options), text, count=1, flags=re.M)
 
 
-def _head(found: re.Match[str], options: Mapping[str, Any]) -> str:
-    written = ", ".join(
+def _head(match: re.Match[str], options: Mapping[str, Any]) -> str:
+    option_text = ", ".join(
         f"{name} = {json.dumps(value) if isinstance(value, (str, bool)) else f'{value} : i64'}"
         for name, value in options.items()
     )
-    own = f"xegpu.options = {{{written}}}"
-    return f"module{found[1] or ''} attributes {{{own}{', ' if found[2] else '}'}"
+    attribute = f"xegpu.options = {{{option_text}}}"
+    return f"module{match[1] or ''} attributes {{{attribute}{', ' if match[2] else '}'}"
 
 
 def write_launch(path: Path, launch: Launch, arguments: Sequence[Any], head: Sequence[str]) -> None:

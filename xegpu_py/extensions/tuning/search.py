@@ -130,11 +130,11 @@ class Journal:
     def _adopt(self) -> None:
         """End the trials of searches of this machine that were killed."""
         states = self._optuna.trial.TrialState
-        for found in self._study.get_trials(deepcopy=False, states=(states.RUNNING,)):
-            host, _, pid = str(found.user_attrs.get(_OWNER, "")).rpartition(":")
+        for trial in self._study.get_trials(deepcopy=False, states=(states.RUNNING,)):
+            host, _, pid = str(trial.user_attrs.get(_OWNER, "")).rpartition(":")
             if host == platform.node() and not _alive(int(pid)):
                 with contextlib.suppress(*self._errors, ValueError):
-                    self._study.tell(found.number, state=states.FAIL)
+                    self._study.tell(trial.number, state=states.FAIL)
 
     def trials(self) -> list[Trial]:
         """All trials that ended, also those of other searches; of repeated ones the first."""
@@ -144,15 +144,15 @@ class Journal:
     def look(self) -> None:
         """Read what other searches have added to the file, and which of their trials run."""
         self._looked = time.monotonic()
-        for found in self._study.get_trials(deepcopy=False):
-            record = found.user_attrs.get(_RECORD)
-            number = found.number + self._offset
+        for trial in self._study.get_trials(deepcopy=False):
+            record = trial.user_attrs.get(_RECORD)
+            number = trial.number + self._offset
             if number in self._known:
                 continue
-            if record is not None and found.state.is_finished():
-                self._note(_trial_of(number, self._space.read(found.params), record))
-            elif not found.state.is_finished() and len(found.params) == len(self._space.parameters):
-                self.taken.setdefault(_key(self._space.read(found.params)), None)
+            if record is not None and trial.state.is_finished():
+                self._note(_trial_of(number, self._space.read(trial.params), record))
+            elif not trial.state.is_finished() and len(trial.params) == len(self._space.parameters):
+                self.taken.setdefault(_key(self._space.read(trial.params)), None)
 
     def _note(self, trial: Trial) -> None:
         """Remember a trial that ended. A journal of thousands of trials is not read again for each."""
@@ -193,12 +193,12 @@ class Journal:
             state = states.COMPLETE
         if state == states.PRUNED and len(self._directions) > 1:
             state = states.FAIL  # Optuna prunes only where there is one objective.
-        own = self._kept.pop(number, None)
+        optuna_trial = self._kept.pop(number, None)
         try:
-            if own is None:
+            if optuna_trial is None:
                 raise KeyError(number)
-            own.set_user_attr(_RECORD, _record_of(trial))
-            self._study.tell(own, list(trial.values) if state == states.COMPLETE else None, state=state)
+            optuna_trial.set_user_attr(_RECORD, _record_of(trial))
+            self._study.tell(optuna_trial, list(trial.values) if state == states.COMPLETE else None, state=state)
         except KeyError:
             self._add(trial, state)
         except self._errors as e:
@@ -229,10 +229,10 @@ class Journal:
             "trials are in its result only",
             stacklevel=3,
         )
-        self.path, kept = None, list(self._known.values())
+        self.path, trials = None, list(self._known.values())
         self._study = self._opened(None)
         states = self._optuna.trial.TrialState
-        for trial in kept:
+        for trial in trials:
             self._add(trial, {"done": states.COMPLETE}.get(trial.state, states.FAIL))
         self._kept.clear()
         self._offset = max(self._last, *self._known, 0) + 1
@@ -260,8 +260,8 @@ def _record_of(trial: Trial) -> str:
 
 
 def _trial_of(number: int, configuration: Configuration, record: str) -> Trial:
-    found = json.loads(record)
-    return Trial(number, configuration, **{**found, "values": tuple(found["values"])})
+    fields = json.loads(record)
+    return Trial(number, configuration, **{**fields, "values": tuple(fields["values"])})
 
 
 def _key(configuration: Mapping[str, Any]) -> str:
@@ -382,10 +382,10 @@ def _sampler(kind: str, seed: int, objectives: int) -> Any:
 
 
 @contextlib.contextmanager
-def _bar(wanted: bool, total: int) -> Iterator[Any]:
+def _bar(is_shown: bool, total: int) -> Iterator[Any]:
     from tqdm import tqdm
 
-    shown = wanted and sys.stderr is not None and sys.stderr.isatty()
+    shown = is_shown and sys.stderr is not None and sys.stderr.isatty()
     with tqdm(total=total, desc="tune", unit=" trials", disable=not shown, dynamic_ncols=True) as bar:
         yield bar
 
@@ -434,9 +434,9 @@ class _Search(Struct, dict=True):
         key = self.cluster.load(self.problem)
         if first is not None:
             self.cluster.submit(-1, key, (first.configuration, True), self.limits)
-            while not (found := list(self.cluster.finished())):
+            while not (finished := list(self.cluster.finished())):
                 pass
-            outcome = found[0][1].result
+            outcome = finished[0][1].result
             if not isinstance(outcome, Outcome) or outcome.state != "done":
                 raise ValueError(
                     f"the first trial of the journal cannot be repeated: {getattr(outcome, 'message', outcome)}"
@@ -453,7 +453,7 @@ class _Search(Struct, dict=True):
                     if isinstance(report.result, Outcome) and report.result.outputs:
                         self.problem = structs.replace(self.problem, reference=report.result.outputs)
 
-    def _begin(self, key: str, wanted: bool = False) -> bool:
+    def _begin(self, key: str, with_output: bool = False) -> bool:
         """Begin a trial; False if all configurations are tried."""
         taken = self.journal.taken
         for _ in range(_FRUITLESS if self.kind != "grid" else 0):
@@ -461,7 +461,7 @@ class _Search(Struct, dict=True):
             why = self.space.refusal(configuration)
             before = taken.get(_key(configuration))
             if why is None and _key(configuration) not in taken:
-                self._submit(number, configuration, key, wanted)
+                self._submit(number, configuration, key, with_output)
                 return True
             if before is not None and before.state == "done":
                 # The sampler learns it again; the table has it once.
@@ -474,7 +474,7 @@ class _Search(Struct, dict=True):
             self.listed = self._all()
         for configuration in self.listed:
             if _key(configuration) not in taken:
-                self._submit(*self.journal.ask(configuration), key, wanted)
+                self._submit(*self.journal.ask(configuration), key, with_output)
                 return True
         return False
 
@@ -488,10 +488,10 @@ class _Search(Struct, dict=True):
         random.Random(self.seed).shuffle(drawn)
         return reversed(drawn)
 
-    def _submit(self, number: int, configuration: Configuration, key: str, wanted: bool) -> None:
+    def _submit(self, number: int, configuration: Configuration, key: str, with_output: bool) -> None:
         self.running[number] = configuration
         self.journal.taken.setdefault(_key(configuration), None)
-        self.cluster.submit(number, key, (configuration, wanted), self.limits)
+        self.cluster.submit(number, key, (configuration, with_output), self.limits)
 
     def _end(self, number: int, report: Report) -> None:
         configuration = self.running.pop(number)

@@ -96,29 +96,29 @@ class Parameter(Struct, frozen=True):
     log: bool = False
 
     @classmethod
-    def declared(cls, name: str, given: Any) -> Parameter:
+    def declared(cls, name: str, declaration: Any) -> Parameter:
         """A parameter of a declaration: a list of values, a Python range, one value, or a table of `low` and `high`.
 
         Raises:
             ValueError: if the declaration is not legal.
         """
-        if not isinstance(given, Mapping):
-            several = isinstance(given, Sequence) and not isinstance(given, str)
-            choices = tuple(tuple(v) if isinstance(v, list) else v for v in (given if several else [given]))
+        if not isinstance(declaration, Mapping):
+            several = isinstance(declaration, Sequence) and not isinstance(declaration, str)
+            choices = tuple(tuple(v) if isinstance(v, list) else v for v in (declaration if several else [declaration]))
             if not choices:
                 raise ValueError(f"parameter '{name}' has no values")
             if len(set(map(repr, choices))) < len(choices):
                 raise ValueError(f"parameter '{name}' has a value twice: {list(choices)}")
             return cls(name, choices)
-        unknown = sorted(given.keys() - {"low", "high", "step", "log"})
-        if unknown or not {"low", "high"} <= given.keys():
+        unknown = sorted(declaration.keys() - {"low", "high", "step", "log"})
+        if unknown or not {"low", "high"} <= declaration.keys():
             more = f", but got {', '.join(unknown)}" if unknown else ""
             raise ValueError(f"the range of parameter '{name}' must have low and high, and may have step and log{more}")
-        low, high, log = given["low"], given["high"], bool(given.get("log", False))
+        low, high, log = declaration["low"], declaration["high"], bool(declaration.get("log", False))
         whole = isinstance(low, int) and isinstance(high, int)
-        step = given.get("step", 1 if whole and not log else None)
+        step = declaration.get("step", 1 if whole and not log else None)
         if low > high or (log and low <= 0) or (step is not None and (step <= 0 or log)):
-            raise ValueError(f"the range of parameter '{name}' is not legal: {dict(given)}")
+            raise ValueError(f"the range of parameter '{name}' is not legal: {dict(declaration)}")
         if whole and log:
             return cls(name, tuple(itertools.takewhile(lambda n: n <= high, (low << i for i in itertools.count()))))
         if step is not None:
@@ -137,9 +137,9 @@ class Parameter(Struct, frozen=True):
         """A value as a journal holds it."""
         return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
 
-    def of(self, kept: Any) -> Any:
+    def of(self, stored: Any) -> Any:
         """The value that a journal holds."""
-        return next((v for v in self.choices if self.kept(v) == kept and type(self.kept(v)) is type(kept)), kept)
+        return next((v for v in self.choices if self.kept(v) == stored and type(self.kept(v)) is type(stored)), stored)
 
 
 class Constraint(Struct, frozen=True):
@@ -189,8 +189,8 @@ def expression(
         try:
             return eval(code, {**functions, **values})
         except (TypeError, ValueError) as e:
-            used = {name: value for name, value in values.items() if name in names}
-            raise ValueError(f"{what} '{text}' has no value for {used}: {e}") from None
+            arguments = {name: value for name, value in values.items() if name in names}
+            raise ValueError(f"{what} '{text}' has no value for {arguments}: {e}") from None
 
     return frozenset(n for n in names if n in known), value
 
@@ -249,23 +249,23 @@ class Space:
         """
         if not parameters:
             raise ValueError("a space needs a parameter")
-        self.parameters = tuple(Parameter.declared(name, given) for name, given in parameters.items())
+        self.parameters = tuple(Parameter.declared(name, declaration) for name, declaration in parameters.items())
         self.constants = dict(constants or {})
-        known = {**self.constants, **parameters}
+        names = {**self.constants, **parameters}
         self.constraints = tuple(
-            _expression(rule, known) if isinstance(rule, str) else _function(rule, known) for rule in constraints
+            _expression(rule, names) if isinstance(rule, str) else _function(rule, names) for rule in constraints
         )
 
     @classmethod
-    def of(cls, given: Space | Mapping[str, Any] | str | Path) -> Space:
+    def of(cls, declaration: Space | Mapping[str, Any] | str | Path) -> Space:
         """A space, a mapping of parameters, or the path of a space file.
 
         Raises:
             ValueError, OSError, DiagnosticError: if it is not legal, or cannot be read.
         """
-        if isinstance(given, Space):
-            return given
-        return cls(given) if isinstance(given, Mapping) else cls.from_file(given)
+        if isinstance(declaration, Space):
+            return declaration
+        return cls(declaration) if isinstance(declaration, Mapping) else cls.from_file(declaration)
 
     @classmethod
     def from_file(cls, path: str | Path) -> Space:
@@ -335,9 +335,9 @@ class Space:
         """A configuration as a journal holds it."""
         return {name: Parameter.kept(value) for name, value in configuration.items()}
 
-    def read(self, kept: Mapping[str, Any]) -> Configuration:
+    def read(self, stored: Mapping[str, Any]) -> Configuration:
         """The configuration that a journal holds."""
-        return {p.name: p.of(kept[p.name]) for p in self.parameters}
+        return {p.name: p.of(stored[p.name]) for p in self.parameters}
 
     def key(self) -> str:
         """A digest of its declarations, by which journals know it."""

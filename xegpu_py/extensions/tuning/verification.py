@@ -50,15 +50,15 @@ class Verification(Struct):
     def run(self, configuration: Configuration) -> Verdict:
         """The verdict on a configuration; one that is wrong is made smaller."""
         state, message = self._judged(configuration)
-        found, smaller = Verdict(configuration, state, message, configuration), state == "wrong"
+        verdict, smaller = Verdict(configuration, state, message, configuration), state == "wrong"
         while smaller:
             smaller = False
-            for candidate in self._smaller(found.smallest):
+            for candidate in self._smaller(verdict.smallest):
                 state, message = self._judged(candidate)
                 if state == "wrong":
-                    found.smallest, found.message, smaller = candidate, message, True
+                    verdict.smallest, verdict.message, smaller = candidate, message, True
                     break
-        return found
+        return verdict
 
     def _smaller(self, configuration: Configuration) -> Iterator[Configuration]:
         """The configurations in which one parameter has an earlier value."""
@@ -75,9 +75,9 @@ class Verification(Struct):
         Raises:
             DiagnosticError, ValueError, TypeError, OverflowError: if there is none.
         """
-        own = self.subject.own
-        given = {name: value for name, value in configuration.items() if name not in own}
-        launch = launch_of(self.subject.make_kernel, {**given, "engine": engine}, self.subject.grid)
+        options = self.subject.own
+        arguments = {name: value for name, value in configuration.items() if name not in options}
+        launch = launch_of(self.subject.make_kernel, {**arguments, "engine": engine}, self.subject.grid)
         return launch, copied(self.subject.arguments_of(configuration), {})
 
     def _judged(self, configuration: Configuration) -> tuple[str, str]:
@@ -132,15 +132,19 @@ def verify(
         ValueError: if no configuration fulfils the constraints.
         MissingExtra: if the extra `tune` is not installed.
     """
-    chosen = list(space)
-    if not chosen:
+    configurations = list(space)
+    if not configurations:
         raise ValueError("no configuration of the space fulfils the constraints")
-    if budget is not None and budget < len(chosen):
-        chosen = random.Random(seed).sample(chosen, budget)
+    if budget is not None and budget < len(configurations):
+        configurations = random.Random(seed).sample(configurations, budget)
     with Cluster(scheduler, workers) as cluster:
-        for number, report in cluster.map(Verification(subject, space), chosen, Limits(limit, memory)):
-            own = chosen[number]
-            yield report.result if report.state == "done" else Verdict(own, report.state, str(report.result), own)
+        for number, report in cluster.map(Verification(subject, space), configurations, Limits(limit, memory)):
+            configuration = configurations[number]
+            yield (
+                report.result
+                if report.state == "done"
+                else Verdict(configuration, report.state, str(report.result), configuration)
+            )
 
 
 def write_failure(folder: Path, verification: Verification, verdict: Verdict) -> Path:
