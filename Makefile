@@ -59,6 +59,7 @@ bench: $(VENV)/.bench
 
 docs: $(VENV)/.installed
 	$(BIN)/python -m xegpu_py.ir.reference_pages docs/dialects
+	$(BIN)/python -m xegpu_py.ir.type_stubs
 	$(BIN)/python docs/site/pictures.py docs
 	$(BIN)/python docs/site/map.py docs
 	$(BIN)/python docs/site/triton_names.py docs

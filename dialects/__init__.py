@@ -1,1 +1,1 @@
-"""The dialects, one file each."""
+"""The dialects, a package each."""

@@ -41,9 +41,12 @@ from xegpu_py.visa.program import digest_of, kernel_index
 from xegpu_py.visa.verify import verify
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from xegpu_py.dialects import xetile
     from xegpu_py.passes.analysis import tile_layout_inference
     from xegpu_py.reference import evaluate
+    from xegpu_py.runtime.executable import CompileKeywords
 else:
     xetile = deferred("xegpu_py.dialects.xetile")
     tile_layout_inference = deferred("xegpu_py.passes.analysis.tile_layout_inference")
@@ -162,7 +165,9 @@ def compile(
 
 
 @overload
-def compile(module: Module | ModuleSource | str | Path, kernel: str | None = None, **options: Any) -> Kernel: ...
+def compile(
+    module: Module | ModuleSource | str | Path, kernel: str | None = None, **options: Unpack[CompileKeywords]
+) -> Kernel: ...
 
 
 @checked

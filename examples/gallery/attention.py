@@ -7,7 +7,7 @@ import xegpu_py.language as xl
 
 
 @xegpu_py.jit
-def attention(Q, K, V, OUT, scale: xl.float32):
+def attention(Q, K, V, OUT, scale: float):
     m = xl.program_id(0) * 16
     q = Q.tile((16, 64), at=(m, 0)).load()
     top, total, out = xl.full((16, 1), -1e30), xl.zeros((16, 1)), xl.zeros((16, 64))

@@ -7,7 +7,7 @@ import xegpu_py.language as xl
 
 
 @xegpu_py.jit
-def layer_norm(X, WEIGHT, BIAS, Y, eps: xl.float32):
+def layer_norm(X, WEIGHT, BIAS, Y, eps: float):
     row = xl.program_id(0) * 8
     x = X.tile((8, 128), at=(row, 0)).load()
     centred = x - x.sum(axis=1, keep_dims=True) / 128

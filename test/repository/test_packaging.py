@@ -55,6 +55,7 @@ def test_the_wheel_has_all_modules(distributions):
         found = {n for n in archive.namelist() if ".dist-info/" not in n}
     assert {n for n in found if n.endswith(".py")} == modules
     others = {p for pattern in ("py.typed", "*.ll", "report.*s") for p in (ROOT / "xegpu_py").rglob(pattern)}
+    others |= {ROOT / "xegpu_py" / p.relative_to(ROOT) for p in (ROOT / "dialects").rglob("*.pyi")}
     assert found - modules == {str(p.relative_to(ROOT)) for p in others}
 
 

@@ -31,7 +31,7 @@ from xegpu_py.ir.diagnostics import (
     op_error,
     position_of,
 )
-from xegpu_py.ir.operation import MIXED, SEGMENTS, STATIC, Operation, ValueField, VerifyError, group_sizes
+from xegpu_py.ir.operation import MIXED, SEGMENTS, STATIC, Broken, Operation, ValueField, group_sizes
 from xegpu_py.ir.printer import Printer
 from xegpu_py.ir.reader import Reader, Rewritten, with_cast, without_flags
 
@@ -596,9 +596,6 @@ def _values(body: _Body, field: ValueField) -> list[str]:
 
 # Semantic verification: what MLIR and IRDL cannot check of our ops.
 
-Broken = tuple[str, tuple[str, ...]] | None
-"""A broken rule: the message and its notes."""
-
 
 def walk(root: ir.Operation) -> list[ir.Operation]:
     """All ops in `root`, outer before inner, itself first.
@@ -700,20 +697,12 @@ def _broken_type(view: Operation, types: tuple[ir.Type, ...], valid: set[Any]) -
     for ir_type in dict.fromkeys(types):
         if (view.dialect_class, ir_type) in valid:
             continue
-        declared = _declared(view, ir_type)
+        declared = view.declared_type(ir_type)
         problem = declared.problem() if declared else None
         if problem:
             return problem, ()
         valid.add((view.dialect_class, ir_type))
     return None
-
-
-def _declared(view: Operation, ir_type: ir.Type) -> Type | None:
-    """A type that the op's dialect declares."""
-    text = str(ir_type)
-    owner, _, name = text.partition("<")[0].partition(".")
-    cls = view.dialect_class.types.get(name) if owner == f"!{view.dialect_class.name}" else None
-    return cls.decode(text) if cls else None
 
 
 def _broken_rule(view: Operation, valid: set[Any]) -> Broken:
@@ -741,18 +730,7 @@ def _broken_rule(view: Operation, valid: set[Any]) -> Broken:
                         f"'{STATIC}{group.name}' has {dynamic_count} dynamic entries, but there are {size} operands",
                         (),
                     )
-    if view.same_type:
-        (name, field_type), (other_name, expected_type) = (
-            (field, getattr(view, field).type) for field in view.same_type
-        )
-        if field_type != expected_type:
-            field_type, expected_type = (_declared(view, t) or t for t in (field_type, expected_type))
-            return f"{name} must have the {other_name}'s type {expected_type}, but got {field_type}", ()
-    try:
-        view.verify_op()
-    except VerifyError as e:
-        return e.message, e.notes
-    return None
+    return view.broken_rule()
 
 
 # Functions whose bodies are kept below the IR, in a form of their dialect's own, until somebody needs their ops.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from types import UnionType
@@ -17,11 +18,16 @@ from xegpu_py.ir.bindings import register_operation
 from xegpu_py.ir.builtin import Decoded, Index, TypeConstraint, alternatives
 from xegpu_py.ir.codecs import AttributeCodec, Cursor, Scope, codec_of
 from xegpu_py.ir.definition import Attribute, Default, IndexList, Interface, Operand, Region, Result, parse_type
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of
 
 # Operation classes: the view with named accessors, the builder, and what a syntax of their text must do.
 
 _PLAIN_VECTOR = re.compile(r"vector<(?:\d+x)+(?:index|i\d+|b?f\d+)>\Z")
 """Vectors whose text means the same in dialect syntax and in MLIR's own."""
+
+
+Broken = tuple[str, tuple[str, ...]] | None
+"""The message and the notes of a broken rule."""
 
 
 class VerifyError(Exception):
@@ -36,6 +42,10 @@ class VerifyError(Exception):
         self.message = message
         self.notes = notes
         super().__init__(message)
+
+
+class BuildError(DiagnosticError, TypeError):
+    """A builder is called with operands, types or attributes that break a rule of the op."""
 
 
 ReadOperand = Callable[[str], str]
@@ -130,6 +140,29 @@ class Operation(ir.OpView):  # type: ignore[misc]
         Raises:
             VerifyError: if one is broken.
         """
+
+    @classmethod
+    def declared_type(cls, ir_type: ir.Type) -> d.Type | None:
+        """A type that the op's dialect declares; None for another one."""
+        text = str(ir_type)
+        owner, _, name = text.partition("<")[0].partition(".")
+        declared = cls.dialect_class.types.get(name) if owner == f"!{cls.dialect_class.name}" else None
+        return declared.decode(text) if declared else None
+
+    def broken_rule(self) -> Broken:
+        """The message and notes of a rule of `same_type` or `verify_op` that the op breaks; None if it breaks none."""
+        if self.same_type:
+            (name, field_type), (other_name, expected_type) = (
+                (field, getattr(self, field).type) for field in self.same_type
+            )
+            if field_type != expected_type:
+                field_type, expected_type = (self.declared_type(t) or t for t in (field_type, expected_type))
+                return f"{name} must have the {other_name}'s type {expected_type}, but got {field_type}", ()
+        try:
+            self.verify_op()
+        except VerifyError as e:
+            return e.message, e.notes
+        return None
 
     @classmethod
     def infer(cls, parsed: ParsedOp) -> dict[str, str]:
@@ -335,23 +368,80 @@ def _make_init(cls: type[Operation], signature: _Signature) -> Callable[..., Non
             # This raises the exception that Python would raise.
             inspect.Signature(parameters).bind(*args, **kwargs)
         d.load_dialects_in(cls.OPERATION_NAME)
-        operands, attributes = _operands_and_attributes(cls, arguments)
-        results = _result_types(cls, arguments, operands, attributes)
+        operands, values = _operands_and_attributes(cls, arguments)
+        results = _result_types(cls, arguments, operands, values)
+        attributes = {name: spec.attributes[name].codec.to_ir(value) for name, value in values.items()}
         ir.OpView.__init__(
             arguments["self"],
             cls.OPERATION_NAME,
             cls._ODS_REGIONS,
             cls._ODS_OPERAND_SEGMENTS,
             cls._ODS_RESULT_SEGMENTS,
-            attributes={name: spec.attributes[name].codec.to_ir(value) for name, value in attributes.items()},
+            attributes=attributes,
             results=_grouped(cls._ODS_RESULT_SEGMENTS, spec.results, results),
             operands=_grouped(cls._ODS_OPERAND_SEGMENTS, spec.operands, operands),
             loc=arguments["loc"],
             ip=arguments["ip"],
         )
+        broken = _BROKEN_RULES.of(arguments["self"], operands, results, attributes)
+        if broken:
+            raise _build_error(arguments["self"], *broken)
 
     __init__.__doc__ = f"Build `{cls.OPERATION_NAME}`."
     return __init__
+
+
+class _BrokenRules(dict[Any, Broken]):
+    """The rule that an op with certain types and attributes breaks. Kept for one context at a time, as by `Decoded`."""
+
+    _context: Any = None
+
+    def of(
+        self,
+        op: Operation,
+        operands: Mapping[str, list[ir.Value]],
+        results: Mapping[str, list[ir.Type]],
+        attributes: Mapping[str, ir.Attribute],
+    ) -> Broken:
+        """The message and notes of the broken rule; None if the op breaks none."""
+        types = [tuple([v.type for v in values]) for values in operands.values()]
+        key = (op.OPERATION_NAME, *types, *map(tuple, results.values()), *attributes.items())
+        try:
+            return self[key]
+        except KeyError:
+            if op.context != self._context:
+                self.clear()
+                self._context = op.context
+            broken = self[key] = _broken_rule(op, operands)
+            return broken
+
+
+_BROKEN_RULES = _BrokenRules()
+
+
+def _broken_rule(op: Operation, operands: Mapping[str, list[ir.Value]]) -> Broken:
+    for group in op.spec.operands:
+        for value in operands[group.name]:
+            if not group.accepts(str(value.type)):
+                return f"{group.name} must be {group.summary}, but got {value.type}", ()
+    return op.broken_rule()
+
+
+def _build_error(op: Operation, message: str, notes: Sequence[str]) -> BuildError:
+    """The error of an op that breaks a rule, and is erased, at its location or at the line that builds it."""
+    where = position_of(op.location)
+    if not where.line:
+        frame = sys._getframe(2)
+        while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == __name__.partition(".")[0]:
+            frame = frame.f_back
+        where = Position(frame.f_code.co_filename, frame.f_lineno)
+    name = op.OPERATION_NAME
+    parameters = [p for p in inspect.signature(type(op)).parameters.values() if p.name not in ("loc", "ip")]
+    call = f"the builder is {name}{inspect.Signature(parameters)}"
+    text = f"the op is printed as: {name} {op.assembly_format}"
+    diagnostics = tuple(Diagnostic("note", note, where) for note in (*notes, call, text))
+    op.operation.erase()
+    return BuildError([Diagnostic("error", f"'{name}' op {message}", where, diagnostics)])
 
 
 def _is_required(spec: OpSpec, name: str) -> bool:

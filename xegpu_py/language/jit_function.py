@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FunctionType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 import numpy as np
 from mlir import ir as mlir
@@ -56,6 +56,13 @@ from xegpu_py.tiles.tile_values import Value
 from xegpu_py.tiles.value_base import BUILDING
 from xegpu_py.visa.finalizer import GPUS, available, finalize
 from xegpu_py.visa.program import extent
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from xegpu_py.runtime.executable import JitKeywords
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 VARIABLE = "XEGPU_PY_INTERPRET"
 """The environment variable that selects the eager engine for all kernels."""
@@ -364,7 +371,9 @@ class Listings(Mapping[str, str]):
         return f"<listings of kernel {self._kernel.name}: {', '.join(self)}>"
 
 
-def tile_kernel(*arguments: tuple[Any, Sequence[int | None]], **options: Any) -> Callable[[FunctionType], TileKernel]:
+def tile_kernel(
+    *arguments: tuple[Any, Sequence[int | None]], **options: Any
+) -> Callable[[Callable[..., Any]], TileKernel]:
     """Make a kernel of a function of arrays whose types are known.
 
         @build.tile_kernel((bfloat16, (None, None)), (np.float32, (None, None)))
@@ -379,12 +388,12 @@ def tile_kernel(*arguments: tuple[Any, Sequence[int | None]], **options: Any) ->
         DiagnosticError: if the function cannot be compiled.
     """
 
-    def make(function: FunctionType) -> TileKernel:
+    def make(function: Callable[..., Any]) -> TileKernel:
         array_types = [ArrayType(dtype_of(dtype), tuple(shape)) for dtype, shape in arguments]
         names = list(inspect.signature(function).parameters)
         if len(names) != len(array_types):
             raise TypeError(f"{function.__name__} takes {len(names)} arrays, but {len(array_types)} are typed")
-        tile_kernel_ = TileKernel(function, dict(zip(names, array_types)), options)
+        tile_kernel_ = TileKernel(cast(FunctionType, function), dict(zip(names, array_types)), options)
         if not is_eager(options.get("engine")):
             tile_kernel_.module.verify()
         return tile_kernel_
@@ -480,26 +489,29 @@ class Kernel:
 
     __name__: str
     __qualname__: str
+    _function: FunctionType
+    _options: dict[str, Any]
+    _unspecialized: frozenset[str]
 
-    def __init__(self, function: FunctionType, **options: Any) -> None:
+    def __init__(self, function: Any, **options: Any) -> None:
         if isinstance(function, Kernel):
-            unspecialized = {"do_not_specialize": sorted(function._unspecialized)}
-            function, options = function._function, {**function._options, **unspecialized, **options}
-        function = getattr(function, "__func__", function)
-        if not isinstance(function, FunctionType):
+            own_options = {**function._options, "do_not_specialize": sorted(function._unspecialized)}
+            function, options = function._function, {**own_options, **options}
+        plain_function: Any = getattr(function, "__func__", function)
+        if not isinstance(plain_function, FunctionType):
             raise TypeError(f"jit makes kernels of Python functions, not of {function!r}")
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, plain_function)
         self._options = {name: value for name, value in options.items() if name not in _JIT_HINTS}
-        self._function, unspecialized = function, self._options.get("do_not_specialize") or ()
+        self._function, unspecialized = plain_function, self._options.get("do_not_specialize") or ()
         for name in self._options:
             if name != "do_not_specialize" and name not in OPTIONS:
                 raise TypeError(f"jit() {unknown_option(name, (*OPTIONS, 'do_not_specialize'))}")
         self.versions: dict[tuple[Any, ...], TileKernel] = {}
         self._variants: dict[tuple[tuple[str, Any], ...], Kernel] = {}
         try:
-            self._signature = inspect.signature(function, eval_str=True)
+            self._signature = inspect.signature(plain_function, eval_str=True)
         except (NameError, TypeError):
-            self._signature = inspect.signature(function)
+            self._signature = inspect.signature(plain_function)
         for parameter in self._signature.parameters.values():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 raise TypeError(
@@ -575,7 +587,7 @@ class Kernel:
         """The kernel that a call runs, and its arguments by name: as of what chooses a kernel's arguments."""
         return self, self.bound(*arguments, **keywords)
 
-    def with_options(self, **options: Any) -> Kernel:
+    def with_options(self, **options: Unpack[JitKeywords]) -> Kernel:
         """The same kernel with other options of `xegpu_py.compile`."""
         own_options = {**self._options, "do_not_specialize": sorted(self._unspecialized)}
         return Kernel(self._function, **{**own_options, **options})
@@ -717,7 +729,15 @@ class Kernel:
         return f"<kernel {self.__name__}{self._signature}, {count} version{'s' * (count != 1)}>"
 
 
-def jit(function: FunctionType | None = None, **options: Any) -> Any:
+@overload
+def jit(function: Callable[..., Any], **options: Unpack[JitKeywords]) -> Kernel: ...
+
+
+@overload
+def jit(function: None = None, **options: Unpack[JitKeywords]) -> Callable[[Callable[..., Any]], Kernel]: ...
+
+
+def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Make a kernel of a Python function, compiled for the arguments that it is called with; see `Kernel`.
 
     Args:
@@ -730,7 +750,7 @@ def jit(function: FunctionType | None = None, **options: Any) -> Any:
     return Kernel(function, **options)
 
 
-def function(function: FunctionType) -> FunctionType:
+def function(function: Function) -> Function:
     """Mark a Python function that kernels call, for readers. It is compiled with each kernel that calls it."""
     if not isinstance(function, FunctionType):
         raise TypeError(f"'function' must be a Python function, but got {function!r}")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mlir import ir as mlir
@@ -417,6 +417,10 @@ class Loop:
         self.step, self.unrolled, self.ahead = 1 if step is None else step, unrolled, load_ahead
         if isinstance(step, int) and step == 0:
             raise ValueError("range() arg 3 must not be zero")
+
+    if TYPE_CHECKING:
+
+        def __iter__(self) -> Iterator[Any]: ...
 
 
 _HINTS = ("loop_unroll_factor", "disallow_acc_multi_buffer", "flatten", "warp_specialize", "disable_licm")

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from mlir import ir as mlir
@@ -182,6 +182,47 @@ _LOWERING = (
     "aliased",
 )  # fmt: skip
 """The options that decide how a kernel is lowered."""
+
+if TYPE_CHECKING:
+    # Type checkers take the keywords of a function from no other class than a TypedDict.
+    from typing_extensions import TypedDict
+
+    class _Keywords(TypedDict, total=False):
+        target: str
+        registers: int | None
+        optimize: bool
+        prefetch: int
+        load_ahead: bool
+        subgroups: int | None
+        unaligned: Sequence[int] | None
+        large: bool | None
+        model: Model
+        dpas_denormals: Literal["keep", "flush"]
+        choices: str | Sequence[str]
+        check: str | Sequence[str]
+        schedules: int
+        strict_grf: bool
+        threads: int | None
+        cache: str | PathLike[str] | None
+        progress: bool
+
+    class CompileKeywords(_Keywords, total=False):
+        """The keywords of `compile`."""
+
+        engine: Engine | None
+
+    class JitKeywords(_Keywords, total=False):
+        """The keywords of `jit`, of which the last have no effect."""
+
+        engine: Engine | Literal["reference", "eager"] | None
+        do_not_specialize: Sequence[str | int]
+        do_not_specialize_on_alignment: Sequence[str | int]
+        noinline: bool
+        debug: bool | None
+        version: Any
+        repr: Any
+        launch_metadata: Any
+
 
 DENORMALS = CHOICES["dpas-denormals"].values
 """The values of `dpas_denormals`."""

@@ -7,7 +7,7 @@ import inspect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeGuard
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeGuard, get_args, get_origin
 
 import ml_dtypes
 import numpy as np
@@ -41,7 +41,8 @@ class DType:
     kind: Kind
     bits: int
     digits: int = 0
-    dtype: np.dtype[Any] | None = None
+    # None is hidden from type checkers, which otherwise refuse `array.astype(bfloat16)`.
+    dtype: np.dtype[Any] = None  # type: ignore[assignment]
 
     @property
     def is_float(self) -> bool:
@@ -318,14 +319,19 @@ def of_scalar(number: Any) -> DType:
 # Arguments of kernels, and their types, for which a kernel is compiled.
 
 
-class Constexpr:
-    """Annotates a parameter of a kernel that is known at compile time: `BLOCK: Constexpr`.
+if TYPE_CHECKING:
+    # For a type checker such a parameter has any type: `arange(0, BLOCK)` takes it, and it may have a default.
+    Constexpr: TypeAlias = Any
+else:
 
-    `Constexpr(3)` is 3, for Triton's global variables: `BLOCK = constexpr(64)`.
-    """
+    class Constexpr:
+        """Annotates a parameter of a kernel that is known at compile time: `BLOCK: Constexpr`.
 
-    def __new__(cls, value: Any) -> Any:
-        return value
+        `Constexpr(3)` is 3, for Triton's global variables: `BLOCK = constexpr(64)`.
+        """
+
+        def __new__(cls, value: Any) -> Any:
+            return value
 
 
 @dataclass(frozen=True)
@@ -486,6 +492,9 @@ def argument_type(
         OverflowError: if it does not fit the type with which the parameter is annotated.
     """
     annotation, name = parameter.annotation, name or parameter.name
+    if get_origin(annotation) is Annotated:
+        # `Annotated[float, float16]` is a type for type checkers, which `float16` is not.
+        annotation = get_args(annotation)[1]
     if annotation is Constexpr or isinstance(argument, (bool, str, tuple, type(None), DType)):
         constant = Known(argument)
         try:

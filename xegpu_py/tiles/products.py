@@ -346,11 +346,12 @@ def _by_bdpas(
         operand_dtypes = [sixteen or (element_types.float8_e4m3fn if f == "e2m1" else _SCALED[f]) for f in forms]
         names = [t.mlir for t in operand_dtypes]
         factors = [v.numbers(t).ir for v, t in zip((a, b), operand_dtypes)]
+    lhs, rhs = factors
     powers = [None if s is None else arith.bitcast(_matrix(s.shape, SCALE), s.ir) for s in (lhs_scales, rhs_scales)]
     shape = (a.shape[0], b.shape[1])
 
     def multiplied(c: Value | None, dtype: DType) -> Value:
-        tile_product = xetile.tile_mma(*factors, None if c is None else c.ir, *powers, d=dtype.vector(shape))
+        tile_product = xetile.tile_mma(lhs, rhs, None if c is None else c.ir, *powers, d=dtype.vector(shape))
         return Value(tile_product, dtype, shape)
 
     return _accumulated(

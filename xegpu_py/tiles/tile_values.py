@@ -13,6 +13,7 @@ from mlir import ir as mlir
 from xegpu_py.dialects import xetile
 from xegpu_py.dialects.xegpu.matrix_ops import accumulators
 from xegpu_py.dialects.xetile import WgMap
+from xegpu_py.ir.builtin import CombiningKind
 from xegpu_py.numerics.formats import FLOATS
 from xegpu_py.tiles import element_types
 from xegpu_py.tiles.element_types import DType
@@ -124,7 +125,11 @@ class ReductionMethods(ConversionMethods):
         covers_dim = size == lines.shape[at]
         result_shape = tuple(n // size if d == at else n for d, n in enumerate(lines.shape))
         reduction = xetile.reduction(
-            kind, lines.ir, (at,), result=self._type(result_shape), reduction_size=None if covers_dim else size
+            CombiningKind(kind),
+            lines.ir,
+            (at,),
+            result=self._type(result_shape),
+            reduction_size=None if covers_dim else size,
         )
         return self._made(reduction, shape=result_shape).reshape(shape)
 

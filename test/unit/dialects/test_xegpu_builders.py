@@ -21,6 +21,8 @@ from xegpu_py.dialects.xegpu import (
     TdescAttr,
     TensorDesc,
 )
+from xegpu_py.ir.diagnostics import Position
+from xegpu_py.ir.operation import BuildError
 
 SG_MAP = "#xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>"
 ARGUMENTS = {
@@ -260,8 +262,55 @@ def test_refuses(build: Callable[[Any], Any], error: type[Exception], message: s
         built(build)
 
 
+def stored(v: Any) -> None:
+    xegpu.store_nd(v.acc, v.block, mode="vc")
+
+
+def test_rules_are_checked_when_an_op_is_built() -> None:
+    """The error is at the line that calls the builder, and the op is not left in the module."""
+    with pytest.raises(TypeError, match="'value' must be vector<8x16xf16>, but got vector<8x16xf32>") as caught:
+        built(stored)
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.position == Position(__file__, stored.__code__.co_firstlineno + 1)
+
+    def refused(v: Any) -> None:
+        with pytest.raises(TypeError):
+            stored(v)
+
+    assert built(refused).ops(xegpu.StoreNdOp) == []
+
+
+def test_operands_in_the_printed_order() -> None:
+    """`dpas` is printed with the accumulator first, and its builder takes it last."""
+    with pytest.raises(DiagnosticError) as caught:
+        built(lambda v: xegpu.dpas(v.acc, v.a, v.b, mode="vc"))
+    (error,) = caught.value.diagnostics
+    assert error.message == "'xegpu.dpas' op cannot multiply f32 by f16"
+    notes = [note.message for note in error.notes]
+    assert "the builder is xegpu.dpas(lhs, rhs, acc=None, *, result=None, mode=None)" in notes
+    assert any(note.startswith("the op is printed as: xegpu.dpas ($acc^ `,`)? $lhs `,` $rhs") for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda v: xegpu.load_nd(v.acc, value="vector<8x16xf32>"), "tdesc must be !xegpu.tensor_desc, but got vector"),
+        (lambda v: xegpu.dpas(v.a, v.i, v.acc, mode="vc"), "rhs must be .*vector.*, but got index"),
+        (lambda v: xegpu.update_nd_offset(v.block, [0, v.mask]), "offsets must be index, but got vector<16xi1>"),
+        (lambda v: xegpu.update_nd_offset(v.block, [0, 1], result=v.lanes.type), "must have the tdesc's type"),
+    ],
+)
+def test_types_of_operands(build: Callable[[Any], Any], message: str) -> None:
+    with pytest.raises(BuildError, match=message):
+        built(build)
+
+
 def test_rules_are_checked_by_verify() -> None:
-    module = built(lambda v: xegpu.store_nd(v.acc, v.block, mode="vc"))
+    def changed(v: Any) -> None:
+        store = xegpu.store_nd(v.value, v.block, mode="vc")
+        store.operation.operands[0] = v.acc
+
+    module = built(changed)
     with pytest.raises(DiagnosticError, match="'value' must be vector<8x16xf16>, but got vector<8x16xf32>"):
         module.verify()
 

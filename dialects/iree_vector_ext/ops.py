@@ -17,9 +17,6 @@ class IreeVectorExt(Dialect, name="iree_vector_ext"):
     """
 
 
-DIALECT = IreeVectorExt
-
-
 @dataclass(frozen=True)
 class NestedLayoutAttr(Attr, dialect=IreeVectorExt, name="nested_layout"):
     """Maps the elements of a vector to subgroups, lanes and registers, by five levels of tiles.
@@ -154,6 +151,3 @@ class ToSimtOp(_Boundary, dialect=IreeVectorExt, name="to_simt"):
 
     effects = frozenset()
     assembly_format = "$input attr-dict `:` type($input) `->` type($output)"
-
-
-__getattr__ = IreeVectorExt.function

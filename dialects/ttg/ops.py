@@ -12,8 +12,6 @@ class Ttg(Dialect, name="ttg"):
     """TritonGPU's IR, of which TTIR has just the barrier. Layouts of threads are not read."""
 
 
-DIALECT = Ttg
-
 SPACES = {"local": 1, "global_read": 2, "global_write": 4, "tensor_read": 8, "tensor_write": 16}
 NONE, ALL = 0, 31
 
@@ -56,6 +54,3 @@ class BarrierOp(Operation, dialect=Ttg, name="barrier"):
 
     effects = frozenset(["sync", "read", "write"])
     assembly_format = "$addrSpace attr-dict"
-
-
-__getattr__ = Ttg.function
