@@ -7,16 +7,17 @@ cannot see those that `Dialect.function` makes.
 from __future__ import annotations
 
 import ast
-import importlib
 import inspect
 import keyword
+import sys
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from pathlib import Path
+from types import ModuleType
 
 from xegpu_py.ir.codecs import AttributeCodec, BoolCodec, IntArrayCodec, IntCodec, StringCodec, WordCodec
 from xegpu_py.ir.definition import AttrCodec, Dialect, EnumCodec
-from xegpu_py.ir.module import DIALECTS
+from xegpu_py.ir.module import dialects
 from xegpu_py.ir.operation import Operation, ValueField
 
 _LINE = 120
@@ -37,11 +38,9 @@ _ResultType: TypeAlias = ir.Type | _Type | str
 """
 
 
-def stub(package: str) -> str:
+def stub(dialect: type[Dialect]) -> str:
     """The text of the `__init__.pyi` of a dialect's package."""
-    module = importlib.import_module(package)
-    dialect: type[Dialect] = module.DIALECT
-    imports, names = _exports(package)
+    imports, names = _exports(_package(dialect))
     used: set[type] = {dialect}
     functions = [
         _function(name, op, used)
@@ -54,12 +53,19 @@ def stub(package: str) -> str:
     return _HEAD + "".join(sorted(imports)) + _ALIASES + "".join(sorted(aliases)) + assignment + "\n".join(functions)
 
 
-def _exports(package: str) -> tuple[list[str], set[str]]:
+def _package(dialect: type[Dialect]) -> ModuleType:
+    return sys.modules[dialect.__module__.rpartition(".")[0]]
+
+
+def _exports(package: ModuleType) -> tuple[list[str], set[str]]:
     """The imports of a package's `__init__.py`, each of which it exports, and their names."""
     imports, names = [], set[str]()
-    source = inspect.getsource(importlib.import_module(package))
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(package.partition(".")[0]):
+    for node in ast.walk(ast.parse(inspect.getsource(package))):
+        if (
+            isinstance(node, ast.ImportFrom)
+            and node.module
+            and node.module.startswith(package.__name__.partition(".")[0])
+        ):
             for imported in node.names:
                 imports.append(f"from {node.module} import {imported.name} as {imported.name}\n")
                 names.add(imported.name)
@@ -135,11 +141,8 @@ def _returned(results: Sequence[ValueField]) -> str:
 
 def files() -> Iterator[tuple[Path, str]]:
     """The path and the text of each stub of our dialects."""
-    for name in DIALECTS:
-        package = f"xegpu_py.dialects.{name}"
-        origin = importlib.import_module(package).__file__
-        assert origin
-        yield Path(origin).with_suffix(".pyi"), stub(package)
+    for dialect in dialects():
+        yield Path(inspect.getfile(_package(dialect))).with_suffix(".pyi"), stub(dialect)
 
 
 def main() -> None:
