@@ -19,7 +19,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from xegpu_py import interrupts
 from xegpu_py.deferred import deferred
-from xegpu_py.ir.diagnostics import SEPARATOR, Diagnostic, DiagnosticError, Lines, Source, mismatches, watch_steps
+from xegpu_py.ir.diagnostics import (
+    SEPARATOR,
+    Diagnostic,
+    DiagnosticError,
+    Lines,
+    Position,
+    Source,
+    mismatches,
+    watch_steps,
+)
 from xegpu_py.ir.module import decode
 
 if TYPE_CHECKING:
@@ -27,10 +36,12 @@ if TYPE_CHECKING:
     from importlib import metadata
 
     from xegpu_py import highlighting
+    from xegpu_py.ir import diagnostic_formats
 else:
     metadata = deferred("importlib.metadata")
     highlighting = deferred("xegpu_py.highlighting")
     tempfile = deferred("tempfile")
+    diagnostic_formats = deferred("xegpu_py.ir.diagnostic_formats")
 
 _SPLIT_MARKER = "--input-split-marker"
 """The argument that holds the marker of `--split-input-file=MARKER`, since a switch of argparse has no value."""
@@ -41,6 +52,15 @@ _BOOLEAN = re.compile(r"(--[\w-]+)=(?:(true|1)|false|0)\Z", re.IGNORECASE)
 
 _COLOR: ContextVar[str] = ContextVar("color", default="auto")
 """The value of `--color`, also for output before and after a tool's run."""
+
+_FORMAT: ContextVar[str] = ContextVar("format", default="text")
+"""The value of `--diagnostics-format`."""
+
+_SARIF: list[dict[str, Any]] = []
+"""The results of the document that is printed when the tool ends."""
+
+BAD_USAGE = 2
+"""The exit status for options, arguments and files that a tool cannot take. It is 1 for input that is wrong."""
 
 Output = str | bytes
 """The output of a tool: text, or a binary file."""
@@ -68,7 +88,7 @@ def dimensions(text: str) -> tuple[int, ...]:
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser with the options that every tool has. Every error exits with status 1, as in MLIR's tools.
+    """An argument parser with the options that every tool has.
 
     Args:
         prog: the tool's name.
@@ -95,6 +115,10 @@ class Parser(argparse.ArgumentParser):
         _COLOR.set("auto")
         when = "when to colour diagnostics, IR and assembly (default auto: at a terminal, unless NO_COLOR is set)"
         self.add_argument("--color", action=_Color, choices=("auto", "always", "never"), default="auto", help=when)
+        _FORMAT.set("text")
+        form = "form of diagnostics on standard error: text, json (one object a line), or sarif (one document)"
+        formats = ("text", "json", "sarif")
+        self.add_argument("--diagnostics-format", action=_Format, choices=formats, default="text", help=form)
 
     def add_text_arguments(self) -> None:
         """Add the arguments of tools that translate text to text."""
@@ -116,7 +140,7 @@ class Parser(argparse.ArgumentParser):
         return super().format_help()
 
     def error(self, message: str) -> NoReturn:
-        self.exit(1, f"{self.prog}: error: {message}\n")
+        self.exit(BAD_USAGE, f"{self.prog}: error: {message}\n")
 
     def normalized(self, argv: Sequence[str]) -> list[str]:
         """Arguments in LLVM's spelling (one dash, switches with `=true` or `=0`) as argparse reads them.
@@ -228,7 +252,25 @@ def print_diagnostics(diagnostics: Sequence[Diagnostic], sources: Sequence[Lines
         sys.stdout.flush()
     finally:
         for d in diagnostics:
-            print(d.render(sources, in_color(sys.stderr)), file=sys.stderr)
+            if _FORMAT.get() == "sarif":
+                _SARIF.append(diagnostic_formats.sarif_result(d))
+            else:
+                is_text = _FORMAT.get() == "text"
+                text = d.render(sources, in_color(sys.stderr)) if is_text else diagnostic_formats.json_line(d)
+                print(text, file=sys.stderr)
+
+
+def _show_warning(message: Warning | str, *_: Any) -> None:
+    """Print a warning that is at no position."""
+    if _FORMAT.get() == "text":
+        print(f"warning: {message}", file=sys.stderr)
+    else:
+        print_diagnostics([Diagnostic("warning", str(message), Position(""))], ())
+
+
+def _end_diagnostics() -> None:
+    if _FORMAT.get() == "sarif":
+        print(diagnostic_formats.sarif_log(os.path.basename(sys.argv[0]), _SARIF), end="", file=sys.stderr)
 
 
 class _Color(argparse.Action):
@@ -236,6 +278,14 @@ class _Color(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: Any, *_: object) -> None:
         _COLOR.set(value)
+        setattr(namespace, self.dest, value)
+
+
+class _Format(argparse.Action):
+    """Store the value of `--diagnostics-format`."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: Any, *_: object) -> None:
+        _FORMAT.set(value)
         setattr(namespace, self.dest, value)
 
 
@@ -348,8 +398,9 @@ def main(run: Callable[[Sequence[str]], int]) -> None:
     _continue_in_child()
     for word in sys.argv[1:]:
         if word != os.fsencode(word).decode(errors="replace"):
-            sys.exit(f"error: argument {word!a} is not valid UTF-8")
-    warnings.showwarning = lambda message, *_: print(f"warning: {message}", file=sys.stderr)
+            print(f"error: argument {word!a} is not valid UTF-8", file=sys.stderr)
+            sys.exit(BAD_USAGE)
+    warnings.showwarning = _show_warning
     try:
         try:
             interrupts.raise_at_interrupt()
@@ -358,6 +409,7 @@ def main(run: Callable[[Sequence[str]], int]) -> None:
         except DiagnosticError as e:
             print_diagnostics(e.diagnostics, e.sources)
             status = 1
+        _end_diagnostics()
     except OSError as e:
         # A reader that closes the pipe, as `head` does, needs no more output.
         if not isinstance(e, BrokenPipeError):

@@ -355,7 +355,7 @@ def test_bytes_that_are_no_text(data: bytes, position: str, message: str) -> Non
 def test_files_that_cannot_be_read(path: str, tmp_path: Path) -> None:
     tool = Path(sys.executable).with_name("xegpu-opt")
     done = subprocess.run([tool, path], capture_output=True, text=True, cwd=tmp_path, timeout=60)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.startswith(f"xegpu-opt: error: cannot open input file '{path}'")
     assert done.stderr.count("\n") == 1

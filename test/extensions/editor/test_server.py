@@ -289,7 +289,7 @@ async def test_assembly_diagnostics(client):
 def test_without_pygls_it_says_what_to_install():
     code = "import sys; sys.modules['pygls'] = None; from xegpu_py.tools.xegpu_lsp import run; run([])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert ran.returncode == 1 and "install xegpu-py with the extra 'lsp'" in ran.stderr
+    assert ran.returncode == 2 and "install xegpu-py with the extra 'lsp'" in ran.stderr
     assert "Traceback" not in ran.stderr
 
 

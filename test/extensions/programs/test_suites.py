@@ -57,6 +57,9 @@ def test_reports(suite, capsys):
     assert found["refused"]["artifactLocation"]["uri"] == "suite/refused.mlir"
     assert found["refused"]["region"]["startLine"] in (2, 3)
     assert found["wrong"]["artifactLocation"]["uri"] == "suite/wrong.mlir"
+    assert found["wrong"]["region"]["startLine"] == FILES["wrong.mlir"].splitlines().index("// CHECK: 8") + 1
+    (message,) = [r["message"]["text"] for r in log["results"] if r["ruleId"] == "wrong"]
+    assert message.endswith("Couldn't match \"8\".; the program printed: '7'")
     assert found.keys() <= {rule["id"] for rule in log["tool"]["driver"]["rules"]}
 
 
@@ -84,7 +87,7 @@ def test_mistakes(suite, words, message, capsys):
     (suite / "empty").mkdir()
     with pytest.raises(SystemExit) as e:
         xegpu_test.run(words)
-    assert e.value.code == 1
+    assert e.value.code == 2
     assert message in capsys.readouterr().err
 
 

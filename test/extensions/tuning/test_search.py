@@ -267,7 +267,7 @@ def test_mistakes_of_the_command_line(words, message, tmp_path, monkeypatch, cap
     (tmp_path / "two.py").write_text(f"import xegpu_py\n\n\n{kernels}")
     with pytest.raises(SystemExit) as ended:
         xegpu_tune.run([*words, "--space", "s.toml"])
-    assert ended.value.code == 1 and message in capsys.readouterr().err
+    assert ended.value.code == 2 and message in capsys.readouterr().err
     (tmp_path / "broken.py").write_text("x = 1\ny = x + nothing\n")
     with pytest.raises(DiagnosticError, match=r"broken\.py:2:1: error: NameError: name 'nothing' is not defined"):
         xegpu_tune.run(["broken.py", "--space", "s.toml"])

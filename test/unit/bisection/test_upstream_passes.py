@@ -178,7 +178,7 @@ def test_tools(made, tmp_path, capsys):
     ):
         with pytest.raises(SystemExit) as e:
             xegpu_bisect.run(wrong)
-        assert e.value.code == 1
+        assert e.value.code == 2
         assert message in capsys.readouterr().err
     with pytest.raises(SystemExit):
         fuzz_upstream.run(["--level", "thread"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -10,14 +9,15 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatch
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 from xml.etree import ElementTree
 
 from msgspec import Struct, structs
 
 from xegpu_py.child_process import module_command
+from xegpu_py.ir.diagnostic_formats import sarif_log, sarif_result
+from xegpu_py.ir.diagnostics import Diagnostic, Position
 
 Outcome = Literal["passed", "ran", "lowered", "known", "wrong", "failed", "refused", "slow", "fixed"]
 """Outcome of a file:
@@ -35,7 +35,12 @@ Outcome = Literal["passed", "ran", "lowered", "known", "wrong", "failed", "refus
 
 GOOD: tuple[Outcome, ...] = ("passed", "ran", "lowered", "known")
 
-_PLACE = re.compile(r"^(.*?):(\d+):(\d+): error: (.*)$", re.MULTILINE)
+_PLACE = re.compile(r"^(.*?):(\d+):(?:(\d+):)? error: (.*)$", re.MULTILINE)
+
+_PRINTED = "\nthe program printed:\n"
+
+_SHOWN = 200
+"""The characters of a program's output that SARIF has in a message."""
 
 _TOOL = "xegpu_py.tools"
 """The package of the tools, which run as processes of their own: a program can end its process."""
@@ -127,7 +132,7 @@ def _result(file: Path, options: list[str], seconds: float) -> Result:
     command = module_command("filecheck", str(file), f"--check-prefix={prefixes[0]}")
     checked = subprocess.run(command, input=done.stdout, capture_output=True, text=True, check=False)
     if checked.returncode:
-        return _error(file, "wrong", f"{checked.stderr}{checked.stdout}\nthe program printed:\n{done.stdout}")
+        return _error(file, "wrong", f"{checked.stderr}{checked.stdout}{_PRINTED}{done.stdout}")
     return Result(file, "passed")
 
 
@@ -151,7 +156,7 @@ def _error(file: Path, outcome: Outcome, said: str) -> Result:
     first = next((line for line in lines if re.search(r"\berror\b", line)), lines[-1])[:240]
     if place is None:
         return Result(file, outcome, first, output=said)
-    return Result(file, outcome, place[4], 0, place[1], int(place[2]), int(place[3]), said)
+    return Result(file, outcome, place[4], 0, place[1], int(place[2]), int(place[3] or 0), said)
 
 
 # Reports for CI: JUnit's XML, and SARIF 2.1.0, whose results CI systems show at the lines of a change.
@@ -204,38 +209,16 @@ def _plain(text: str) -> str:
 
 def sarif(results: Sequence[Result]) -> str:
     """The bad results as SARIF, each at the place that its error names, or at the start of its file."""
-    found: list[dict[str, Any]] = []
+    found = []
     for result in results:
-        if result.outcome in GOOD:
-            continue
-        region = {"startLine": max(result.line, 1), "startColumn": max(result.column, 1)}
-        place = {"artifactLocation": {"uri": _uri(result.file_of_error or str(result.file))}, "region": region}
-        message = {"text": result.message or _RULES[result.outcome]}
-        found.append(
-            {
-                "ruleId": result.outcome,
-                "level": "error",
-                "message": message,
-                "locations": [{"physicalLocation": place}],
-            }
-        )
-    rules = [{"id": name, "shortDescription": {"text": text}} for name, text in _RULES.items()]
-    driver = {"name": "xegpu-test", "version": version("xegpu-py"), "rules": rules}
-    log = {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": found}],
-    }
-    return json.dumps(log, indent=2) + "\n"
-
-
-def _uri(file: str) -> str:
-    """The path relative to the working directory if it is below it, as CI systems expect."""
-    path = Path(file).resolve()
-    try:
-        return path.relative_to(Path.cwd()).as_posix()
-    except ValueError:
-        return path.as_uri()
+        if result.outcome not in GOOD:
+            file = result.file_of_error or str(result.file)
+            where = Position(file, max(result.line, 1), max(result.column, 1))
+            _, label, printed = result.output.partition(_PRINTED)
+            shown = f"; {label.strip()} {printed[:_SHOWN]!r}" if label else ""
+            error = Diagnostic("error", (result.message or _RULES[result.outcome]) + shown, where)
+            found.append(sarif_result(error, result.outcome))
+    return sarif_log("xegpu-test", found, _RULES)
 
 
 REPORTS = {".xml": junit, ".sarif": sarif}
