@@ -260,7 +260,7 @@ def print_diagnostics(diagnostics: Sequence[Diagnostic], sources: Sequence[Lines
                 print(text, file=sys.stderr)
 
 
-def _show_warning(message: Warning | str, *_: Any) -> None:
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """Print a warning that is at no position."""
     if _FORMAT.get() == "text":
         print(f"warning: {message}", file=sys.stderr)

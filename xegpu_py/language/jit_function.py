@@ -489,7 +489,7 @@ class Kernel:
 
     __name__: str
     __qualname__: str
-    _function: FunctionType
+    _function: Any
     _options: dict[str, Any]
     _unspecialized: frozenset[str]
 
