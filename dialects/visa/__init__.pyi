@@ -2028,6 +2028,22 @@ def oword_ld_unaligned(
 ) -> ir.OpView:
     """Loads `owords` times 16 bytes at `offset`, a multiple of 4 bytes, into `dst`, whatever the execution mask."""
 
+def fence_local(
+    flushed: Literal['EISCRL1', 'EISCR', 'EISCL1', 'EISC', 'EISRL1', 'EISR', 'EISL1', 'EIS', 'EICRL1', 'EICR', 'EICL1', 'EIC', 'EIRL1', 'EIR', 'EIL1', 'EI', 'ESCRL1', 'ESCR', 'ESCL1', 'ESC', 'ESRL1', 'ESR', 'ESL1', 'ES', 'ECRL1', 'ECR', 'ECL1', 'EC', 'ERL1', 'ER', 'EL1', 'E', 'ISCRL1', 'ISCR', 'ISCL1', 'ISC', 'ISRL1', 'ISR', 'ISL1', 'IS', 'ICRL1', 'ICR', 'ICL1', 'IC', 'IRL1', 'IR', 'IL1', 'I', 'SCRL1', 'SCR', 'SCL1', 'SC', 'SRL1', 'SR', 'SL1', 'S', 'CRL1', 'CR', 'CL1', 'C', 'RL1', 'R', 'L1'] | None = None,
+    *,
+    loc: ir.Location | None = None,
+    ip: ir.InsertionPoint | None = None,
+) -> ir.OpView:
+    """Orders the thread's accesses to shared local memory before it and after it."""
+
+def fence_global(
+    flushed: Literal['EISCRL1', 'EISCR', 'EISCL1', 'EISC', 'EISRL1', 'EISR', 'EISL1', 'EIS', 'EICRL1', 'EICR', 'EICL1', 'EIC', 'EIRL1', 'EIR', 'EIL1', 'EI', 'ESCRL1', 'ESCR', 'ESCL1', 'ESC', 'ESRL1', 'ESR', 'ESL1', 'ES', 'ECRL1', 'ECR', 'ECL1', 'EC', 'ERL1', 'ER', 'EL1', 'E', 'ISCRL1', 'ISCR', 'ISCL1', 'ISC', 'ISRL1', 'ISR', 'ISL1', 'IS', 'ICRL1', 'ICR', 'ICL1', 'IC', 'IRL1', 'IR', 'IL1', 'I', 'SCRL1', 'SCR', 'SCL1', 'SC', 'SRL1', 'SR', 'SL1', 'S', 'CRL1', 'CR', 'CL1', 'C', 'RL1', 'R', 'L1'] | None = None,
+    *,
+    loc: ir.Location | None = None,
+    ip: ir.InsertionPoint | None = None,
+) -> ir.OpView:
+    """Orders the thread's accesses to global memory before it and after it."""
+
 def switchjmp(
     src0_access: Any,
     labels: Any,
