@@ -165,7 +165,8 @@ def argument_parser() -> KernelParser:
     add("--print", dest="shown", metavar="NAME", action="append", default=[], help="print an argument's array")
     add("--remarks", action="store_true", help="print remarks on ops for which the lowering generates slow code")
     add("--stats", action="store_true", help="print the executed instructions, bytes moved and register pressure")
-    add("--json", action="store_true", help="with --stats: print them as one line of JSON for each launch")
+    forms = "with --stats: print them as one line of JSON for each launch; with --fidelity: print its report so"
+    add("--json", action="store_true", help=forms)
     add(
         "--dpas-denormals",
         choices=DENORMALS,
@@ -187,6 +188,14 @@ def argument_parser() -> KernelParser:
         metavar="FILE",
         type=_profile,
         help="count what each instruction does, and write the profile to FILE.html (a report) or FILE.json",
+    )
+    add(
+        "--fidelity",
+        metavar="CHOICES",
+        nargs="?",
+        const="",
+        help="run the kernel, and again with each alternative of the chosen rules that it exercises (of CHOICES, names "
+        "with commas between, if given), and print whether its outputs depend on them",
     )
     add(
         "--trace",
@@ -224,6 +233,7 @@ class _Job(Struct):
 
     Attributes:
         own: the names of the arguments in the kernel's text, where there is no lowered kernel that knows them.
+        fidelity: runs it for the fidelity report, with the alternatives of some choices.
     """
 
     kernel: Kernel | None
@@ -231,6 +241,7 @@ class _Job(Struct):
     launch: Callable[[], Statistics | None]
     profile: Callable[[], Any] | None = None
     own: Sequence[str] = ()
+    fidelity: Callable[[Sequence[str]], Any] | None = None
 
 
 def _job(source: Source, args: argparse.Namespace, arguments: Sequence[Any]) -> _Job:
@@ -254,7 +265,9 @@ def _job(source: Source, args: argparse.Namespace, arguments: Sequence[Any]) -> 
     if not args.block:
         args.block = (LANES,) if args.via and kernel.block == (1,) else kernel.block
     size = {"grid": args.grid if args.has_grid else NO_GRID, "block": args.block}
-    return _Job(kernel, names, lambda: kernel(*arguments, **size), lambda: kernel.profile(*arguments, **size))
+    job = _Job(kernel, names, lambda: kernel(*arguments, **size), lambda: kernel.profile(*arguments, **size))
+    job.fidelity = lambda only: kernel.fidelity(*arguments, **size, only=only)
+    return job
 
 
 def _compiler(args: argparse.Namespace) -> dict[str, str]:
@@ -308,7 +321,9 @@ def _opencl_job(parser: KernelParser, args: argparse.Namespace, arguments: Seque
     launch = kernel[args.items, args.local]
     args.grid, args.block = launch.groups, launch.block
     ready = launch.ready(arguments)
-    return _Job(ready.version, kernel.names, lambda: launch.run(ready), lambda: launch.profile(*arguments))
+    job = _Job(ready.version, kernel.names, lambda: launch.run(ready), lambda: launch.profile(*arguments))
+    job.fidelity = lambda only: launch.fidelity(*arguments, only=only)
+    return job
 
 
 def _argument(parser: KernelParser, word: str) -> Any:
@@ -340,6 +355,7 @@ def _run_program(parser: KernelParser, source: Source, args: argparse.Namespace)
         "-o": args.outputs,
         "--print": args.shown,
         "--profile": args.profile,
+        "--fidelity": None if args.fidelity is None else [args.fidelity],
     }
     for name, value in given.items():
         if value:
@@ -397,8 +413,10 @@ def run(argv: Sequence[str]) -> int:
         parser.error("--profile counts what a lowered kernel does, without --check and --trace")
     if args.engine == REFERENCE and (args.stats or {*CHECKS, ALL_CHECKS} - {"memory"} & set(args.check)):
         parser.error(f"--{'stats' if args.stats else 'check'} needs a lowered kernel; --engine=reference lowers none")
-    if args.json and not args.stats:
-        parser.error("--json is the form of --stats, which is not given")
+    if args.fidelity is not None and (args.engine == REFERENCE or args.trace or args.check or args.profile):
+        parser.error("--fidelity compares runs of a lowered kernel, without --check, --trace and --profile")
+    if args.json and not args.stats and args.fidelity is None:
+        parser.error("--json is the form of --stats and --fidelity, which are not given")
     if args.schedules and "races" not in args.check:
         parser.error("--schedules runs other orders of threads for --check=races, which is not given")
     is_opencl = not args.file.endswith(_TEXTS) and plugin("opencl").is_path(args.file)
@@ -442,6 +460,10 @@ def run(argv: Sequence[str]) -> int:
             except MissingExtra as missing:
                 parser.error(str(missing))
             done = kernel.stats if kernel else None
+        elif args.fidelity is not None and job.fidelity:
+            report = job.fidelity([name for name in args.fidelity.split(",") if name])
+            print(report.json() if args.json else report)
+            done = report.stats
         else:
             done = job.launch()
         seconds = time.perf_counter() - start

@@ -12,6 +12,7 @@ _SELECTED = {
     "model": "`model`, `--model`",
     "dpas_denormals": "`dpas_denormals`, `--dpas-denormals`",
     "choices": "`choices`, `--choice`",
+    "order": "the [fidelity report](fidelity.md) only",
     "": "",
 }
 

@@ -26,6 +26,7 @@ README = (ROOT / "README.md").read_text()
         ("docs/tutorial/finding-a-race.md", 3),
         ("docs/tutorial/reading-the-assembly.md", 3),
         ("docs/numerics.md", 1),
+        ("docs/fidelity.md", 1),
         ("docs/model.md", 1),
         pytest.param("docs/opencl.md", 5, marks=pytest.mark.needs("ocloc")),
         ("docs/jit.md", 1),

@@ -172,8 +172,9 @@ def is_eager(engine: Any) -> bool:
     return engine == EAGER or os.environ.get(VARIABLE, "0") not in ("", "0")
 
 
-_PROFILED = "profiled launch"
-"""A keyword of calls by `profile`, which no argument can have. A function between would be in the tracebacks."""
+_MEASURED = "measured launch"
+"""A keyword of calls by `profile` and `fidelity`, which no argument can have. A function between would be in the
+tracebacks."""
 
 
 @dataclass
@@ -271,21 +272,21 @@ class TileKernel:
         grid: int | Sequence[int] = NO_GRID,
         block: int | Sequence[int] | None = None,
         counted: bool = False,
-        profiled: bool = False,
+        measure: Callable[..., Any] | None = None,
     ) -> Any:
         """Run the kernel; see `CompiledKernel`. `block` follows from the kernel's maps.
 
         Args:
             counted: whether a kernel that Python runs is compiled after all, since its instructions are counted.
-            profiled: whether to return the profile of the launch; see `CompiledKernel.profile`.
+            measure: the method of `CompiledKernel` that runs the launch and gives the result, such as `profile`.
         """
         passed_types = _passed(self.arguments)
         arguments = tuple(self.converted(arguments))
         if "subgroups" not in self.options and block is not None:
             undivided_kernel = self.undivided
-            return undivided_kernel(*arguments, grid=grid, block=block, counted=counted, profiled=profiled)
-        if profiled:
-            return self.compiled.profile(*arguments, grid=grid, block=block)
+            return undivided_kernel(*arguments, grid=grid, block=block, counted=counted, measure=measure)
+        if measure:
+            return measure(self.compiled, *arguments, grid=grid, block=block)
         runs = self.compiled if counted or not is_eager(self.options.get("engine")) else None
         if _is_empty(grid):
             # As in Triton, a grid without workgroups launches nothing.
@@ -467,6 +468,10 @@ class OnGrid(functools.partial[Any]):
         """Run the kernel on the grid, and count what it does; see `CompiledKernel.profile`."""
         return self.func.profile(*arguments, **{**self.keywords, **keywords})  # type: ignore[attr-defined]
 
+    def fidelity(self, *arguments: Any, **keywords: Any) -> Any:
+        """Run the kernel on the grid, and tell which chosen rules it depends on; see `CompiledKernel.fidelity`."""
+        return self.func.fidelity(*arguments, **{**self.keywords, **keywords})  # type: ignore[attr-defined]
+
 
 class Kernel:
     """A kernel that is compiled for the arguments that it is called with.
@@ -644,7 +649,7 @@ class Kernel:
 
         Triton's `LAUNCH_HINTS` may be given too.
         """
-        profiled = keywords.pop(_PROFILED, False)
+        measure = keywords.pop(_MEASURED, None)
         parameters = self._signature.parameters
         hints = {name: keywords.pop(name) for name in LAUNCH_HINTS if name in keywords and name not in parameters}
         try:
@@ -658,7 +663,7 @@ class Kernel:
             except ValueError as e:
                 raise e.with_traceback(None) from None
             with self._copied(arguments, keywords) as (copies, named_copies):
-                return variant(*copies, grid=grid, block=block, **named_copies, **{_PROFILED: profiled})
+                return variant(*copies, grid=grid, block=block, **named_copies, **{_MEASURED: measure})
         except (TypeError, ValueError, OverflowError) as e:
             # The caller's line is the place of the mistake.
             raise e.with_traceback(None) from None
@@ -672,16 +677,30 @@ class Kernel:
         except (TypeError, ValueError) as e:
             raise e.with_traceback(None) from None
         if is_eager(self._options.get("engine")):
-            return version(*passed_arguments, grid=size, block=block, profiled=profiled)
+            return version(*passed_arguments, grid=size, block=block, measure=measure)
         try:
-            return version(*passed_arguments, grid=size, block=block, profiled=profiled)
+            return version(*passed_arguments, grid=size, block=block, measure=measure)
         except (DiagnosticError, TypeError, ValueError, OverflowError) as e:
             # A diagnostic has the place of the mistake in the kernel; the place of the others is the caller's line.
             raise e.with_traceback(None) from None
 
     def profile(self, *arguments: Any, grid: Any = 1, block: int | Sequence[int] | None = None, **keywords: Any) -> Any:
         """Run the kernel, and count what it does; see `CompiledKernel.profile`. The arguments are those of a call."""
-        return self(*arguments, grid=grid, block=block, **keywords, **{_PROFILED: True})
+        return self(*arguments, grid=grid, block=block, **keywords, **{_MEASURED: CompiledKernel.profile})
+
+    def fidelity(
+        self,
+        *arguments: Any,
+        grid: Any = 1,
+        block: int | Sequence[int] | None = None,
+        only: Sequence[str] = (),
+        **keywords: Any,
+    ) -> Any:
+        """Run the kernel, and tell which chosen rules it depends on; see `CompiledKernel.fidelity`. The arguments are
+        those of a call.
+        """
+        measure = functools.partial(CompiledKernel.fidelity, only=only)
+        return self(*arguments, grid=grid, block=block, **keywords, **{_MEASURED: measure})
 
     def compile(self, *arguments: Any, **keywords: Any) -> CompiledKernel:
         """The kernel compiled for these arguments, which are not changed."""

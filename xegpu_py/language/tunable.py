@@ -62,6 +62,10 @@ class Tunable(ABC):
         """Choose, run the kernel, and count what it does; see `Kernel.profile`."""
         return self._launch("profile", arguments, keywords, grid, block)
 
+    def fidelity(self, *arguments: Any, grid: Any = 1, block: Any = None, **keywords: Any) -> Any:
+        """Choose, run the kernel, and tell which chosen rules it depends on; see `Kernel.fidelity`."""
+        return self._launch("fidelity", arguments, keywords, grid, block)
+
     def compile(self, *arguments: Any, grid: Any = 1, block: Any = None, **keywords: Any) -> CompiledKernel:
         """Choose, and compile the kernel; see `Kernel.compile`."""
         kernel, bound_arguments = self.chosen(arguments, keywords, grid, block)

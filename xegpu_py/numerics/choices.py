@@ -10,8 +10,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-Option = Literal["model", "dpas_denormals", "choices", ""]
-"""The option of a kernel that selects an alternative."""
+Option = Literal["model", "dpas_denormals", "choices", "order", ""]
+"""How an alternative is selected: an option of a kernel; `order`, the order of the workgroups of a launch."""
 
 
 class Choice(Struct, frozen=True):
@@ -23,7 +23,7 @@ class Choice(Struct, frozen=True):
         rule: what it says.
         section: the section of docs/numerics.md, or the page, that has the reason.
         alternatives: other rules that are modelled, by name, and what each of them says.
-        option: the option that selects an alternative; empty if there is none.
+        option: what selects an alternative; empty if there is none.
         is_visible: whether instructions tell where the rule matters. The others are rules of lowering and of host code.
     """
 
@@ -45,7 +45,7 @@ FUNCTIONS = ("inv", "sqrt", "rsqrt", "exp", "log", "sin", "cos", "tanh", "sigm",
 """The instructions whose accuracy no document states, or states as that of an approximation."""
 
 _MATH, _DPAS, _ALU = "numerics.md#arithmetic-of-floats", "numerics.md#dpas", "numerics.md#alu-instructions"
-_DENORMALS = "numerics.md#subnormal-numbers"
+_DENORMALS, _ORDER = "numerics.md#subnormal-numbers", "fidelity.md#order-of-atomic-additions"
 
 NEIGHBOURS = {
     "smaller": "the next number toward zero where the result is not exact",
@@ -148,6 +148,14 @@ _ALL = (
     Choice("saturation", "zero", "saturation of floats gives +0 for NaN and -0", _ALU),
     Choice("integer-types", "values", "integers of several types are computed by their values, without limit", _ALU),
     Choice("atomic-minimum", "number", "lsc_atomic_fmin and lsc_atomic_fmax prefer a number to a NaN", _ALU),
+    Choice(
+        "atomic-order",
+        "first",
+        "atomic additions of floats happen in the order of the workgroups",
+        _ORDER,
+        {"last": "the last workgroup runs first"},
+        "order",
+    ),
     Choice(
         "switchjmp",
         "last",

@@ -400,6 +400,23 @@ class Kernel:
         """
         return plugin("profile")(self, *arguments, grid=grid, block=block)
 
+    def fidelity(
+        self,
+        *arguments: Any,
+        grid: int | Sequence[int] = 1,
+        block: int | Sequence[int] | None = None,
+        only: Sequence[str] = (),
+    ) -> Any:
+        """Run the kernel, and tell which chosen rules it exercised and depends on: the `Fidelity` of the plugin
+        `fidelity`.
+
+        The arguments and errors are those of a call.
+
+        Args:
+            only: the names of the choices of which the alternatives run; all by default.
+        """
+        return plugin("fidelity")(self, *arguments, grid=grid, block=block, only=only)
+
     def _key(self, arguments: Sequence[Any], grid: Dim, block: Dim) -> tuple[object, ...] | None:
         """The key of a prepared call: properties of its arguments, without the contents of arrays; None if it looks at
         contents too.
@@ -416,11 +433,20 @@ class Kernel:
         return tuple(key)
 
     def prepared(
-        self, arguments: Sequence[Any], grid: int | Sequence[int], block: int | Sequence[int] | None
+        self,
+        arguments: Sequence[Any],
+        grid: int | Sequence[int],
+        block: int | Sequence[int] | None,
+        packed_arrays: PackedArrays | None = None,
     ) -> tuple[Kernel, Prepared]:
-        """The version of the kernel that a call runs, and the arguments with which it does; see `__call__`."""
+        """The version of the kernel that a call runs, and the arguments with which it does; see `__call__`.
+
+        Args:
+            packed_arrays: takes the packed copies of arrays, which the caller writes back.
+        """
         self._check_count(arguments)
-        return self._prepared(arguments, grid, block_of(block, self.block, self.subgroups), PackedArrays())
+        packed_arrays = PackedArrays() if packed_arrays is None else packed_arrays
+        return self._prepared(arguments, grid, block_of(block, self.block, self.subgroups), packed_arrays)
 
     def _prepared(
         self,

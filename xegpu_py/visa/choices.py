@@ -84,6 +84,9 @@ _GOVERNS: dict[str, Governs] = {
     "saturation": lambda inst: inst.saturate and _float_result(inst),
     "integer-types": _mixes_signs,
     "atomic-minimum": lambda inst: INSTRUCTIONS[inst.name].atomic in ("fmin", "fmax"),
+    "atomic-order": lambda inst: (
+        INSTRUCTIONS[inst.name].atomic in ("fadd", "fsub") and inst.values.get("sfid", "ugm") == "ugm"
+    ),
     "switchjmp": _function("switchjmp"),
 }
 """Whether a choice governs an instruction, by the choice's name, where the instruction alone tells."""

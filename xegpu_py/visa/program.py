@@ -142,6 +142,10 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Instruction) and self._compared() == other._compared()
 
+    def __ne__(self, other: object) -> bool:
+        # That of a Struct would compare identities.
+        return not self == other
+
     def __hash__(self) -> int:
         return hash((self.name, tuple(self.values.items()), self.exec_size, self.mask, self.guard, self.saturate))
 

@@ -192,6 +192,16 @@ def test_profiles_name_the_lines_of_the_source(program: opencl.Program) -> None:
 
 
 @needs_ocloc
+def test_fidelity_reports_name_the_arguments(program: opencl.Program) -> None:
+    x, y = np.full(256, np.nan, np.float32), np.ones(256, np.float32)
+    found = program.saxpy[256, 64].fidelity(x, y, np.float32(2), only=["nan-bits"])
+    assert np.isnan(y).all() and not np.signbit(y).any()
+    rule = next(rule for rule in found.rules if rule.choice == "nan-bits")
+    assert found.runs == 2 and str(rule.tried[0].outputs[0]) == "y: 256 of 256, NaN bits"
+    assert [(line.file, line.line) for line in rule.lines] == [("<string>", 4)]
+
+
+@needs_ocloc
 def test_a_sample_of_workgroups_predicts_the_time(on_bmg: opencl.Program) -> None:
     x, y = np.ones(1 << 24, np.float32), np.ones(1 << 24, np.float32)
     launch = on_bmg.saxpy[1 << 24, 256]

@@ -114,6 +114,17 @@ def test_profiles_count_each_launch():
     np.testing.assert_array_equal(z, x + y)
 
 
+def test_fidelity_reports_name_the_arguments():
+    x, y, z = vectors()
+    x[3] = np.nan
+    run = lambda: kernels.add[(4,)](*map(xe.wrap, (x, y, z)), 1000, BLOCK=256)  # noqa: E731
+    [found] = xe.fidelity(run, only=["nan-bits"])
+    rule = next(rule for rule in found.rules if rule.choice == "nan-bits")
+    assert found.runs == 2 and [str(e) for e in rule.tried[0].outputs] == ["Z: 1 of 1000, NaN bits"]
+    assert all(line.file.endswith("kernels.py") for line in rule.lines)
+    np.testing.assert_array_equal(z, x + y)
+
+
 def test_numbers_that_overflow_run_the_exact_version():
     found = np.zeros(16, np.int32)
     for n in (3, 1 << 29, -(1 << 29), 3):

@@ -167,6 +167,14 @@ def test_modes_on_which_nothing_depends() -> None:
     assert verify(program, target("pvcxt")) == []
 
 
+def test_paths_whose_modes_differ_only_for_other_types() -> None:
+    """One path keeps subnormal numbers of df too; what follows flushes those of f on both."""
+    text = HEAD + "    (P) goto (M1, 1) L\n    or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x40:ud\nL:\n"
+    text += "    add (M1, 16) X(0,0)<1> X(0,0)<1;1,0> X(0,0)<1;1,0>\n    ret (M1, 1)\n"
+    [program] = read(Source(text, "k.visaasm"))
+    assert verify(program, target("pvcxt")) == []
+
+
 def test_exceptions_and_denormals_do_not_change_rounding() -> None:
     text = HEAD + "    or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud\n"
     text += "    or (M1_NM, 1) %cr0(0,1)<1> %cr0(0,1)<0;1,0> 0x20000000:ud\n    ret (M1, 1)\n"

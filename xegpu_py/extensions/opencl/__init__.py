@@ -1,6 +1,6 @@
 """OpenCL C: programs that Intel's compiler ocloc compiles to vISA, run by the engines.
 
-Imports the extension `profile`.
+Imports the extension `profile`. Imports the extension `fidelity`.
 """
 
 from xegpu_py.extensions.opencl.comparison import Call, Comparison, compare, stated_calls

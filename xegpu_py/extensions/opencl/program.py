@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from xegpu_py.argument_types import Range, checked
+from xegpu_py.extensions.fidelity.report import Fidelity, array_types, measured
 from xegpu_py.extensions.opencl import abi
 from xegpu_py.extensions.opencl.abi import BUFFER_BYTES, FIRST_RECORD, printed
 from xegpu_py.extensions.opencl.compiler import DEFAULT, Compiled, compiled, failed, relocated
@@ -382,6 +383,13 @@ class Launch(Struct, frozen=True):
         found = self.counted(arguments)
         self(*arguments)
         return profile_of(found)
+
+    def fidelity(self, *arguments: Any, only: Sequence[str] = ()) -> Fidelity:
+        """Run the kernel, and tell which chosen rules it depends on, as `xegpu_py.Kernel.fidelity`."""
+        ready = self.ready(arguments)
+        types = array_types({p.name: argument for p, argument in zip(self.kernel.parameters, arguments)})
+        run = lambda own: self.run(structs.replace(ready, version=own))  # noqa: E731
+        return measured(ready.version, ready.prepared, types, run, only)
 
     def counted(self, arguments: Sequence[Any], groups: Groups = None, trace_limit: int = 1 << 22) -> Launched:
         """Count what workgroups do; `profile.time_model.predicted` takes the counts of a "sample". The arrays do not

@@ -1,11 +1,12 @@
-"""The kernels of this package behind those of Triton: their IR at each level, and their profiles."""
+"""The kernels of this package behind those of Triton: their IR at each level, profiles and fidelity reports."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from xegpu_py.extensions.triton.launches import PROFILES, LoadedKernel
+from xegpu_py.extensions.triton.launches import MEASUREMENT, LoadedKernel
 from xegpu_py.runtime.kernel import Kernel
 
 
@@ -39,10 +40,28 @@ def profile(run: Callable[[], Any]) -> list[Any]:
     Returns:
         A profile for each launch, in order.
     """
+    return _measured(run, Kernel.profile)
+
+
+def fidelity(run: Callable[[], Any], only: Sequence[str] = ()) -> list[Any]:
+    """Tell which chosen rules the Triton kernels depend on that a function launches; see `Kernel.fidelity`.
+
+    Args:
+        run: launches kernels. Each launch runs once as usual, and once for each alternative.
+        only: the names of the choices of which the alternatives run; all by default.
+
+    Returns:
+        A report for each launch, in order.
+    """
+    return _measured(run, functools.partial(Kernel.fidelity, only=only))
+
+
+def _measured(run: Callable[[], Any], measure: Callable[..., Any]) -> list[Any]:
+    """What a method of kernels gives for each launch of a function."""
     found: list[Any] = []
-    token = PROFILES.set(found)
+    token = MEASUREMENT.set((measure, found))
     try:
         run()
     finally:
-        PROFILES.reset(token)
+        MEASUREMENT.reset(token)
     return found

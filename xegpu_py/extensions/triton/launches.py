@@ -29,8 +29,8 @@ from xegpu_py.target import target as target_of
 SECONDS: ContextVar[list[float] | None] = ContextVar("seconds", default=None)
 """Takes the model's time of each launch, which then does not run; None if none is wanted."""
 
-PROFILES: ContextVar[list[Any] | None] = ContextVar("profiles", default=None)
-"""Takes the profile of each launch; None if none is wanted."""
+MEASUREMENT: ContextVar[tuple[Callable[..., Any], list[Any]] | None] = ContextVar("measurement", default=None)
+"""The method of `Kernel` that runs each launch, such as `Kernel.profile`, and takes its result; None for a call."""
 
 FEWER_SUBGROUPS = (0, 4, 2, None)
 """The numbers of subgroups with which a kernel is tried that does not fit shared memory: fewer exchange less. 0 is the
@@ -159,11 +159,12 @@ class LoadedKernel:
             self._parameters = parameters_of(signature)
         settings = current()
         given = [arguments[p.path[0]] if len(p.path) == 1 else at_path(arguments, p.path) for p in self._parameters]
-        profiles, seconds = PROFILES.get(), SECONDS.get()
-        if (profiles is not None or seconds is not None) and 0 not in grid:
+        measurement, seconds = MEASUREMENT.get(), SECONDS.get()
+        if (measurement is not None or seconds is not None) and 0 not in grid:
             self.last, flat = self._version(settings, grid, given)
-            if profiles is not None:
-                profiles.append(self.last.profile(*flat, grid=grid))
+            if measurement is not None:
+                measure, results = measurement
+                results.append(measure(self.last, *flat, grid=grid))
             if seconds is not None:
                 seconds.append(predicted(launched(self.last, flat, grid)).seconds)
             return

@@ -1,0 +1,383 @@
+"""The fidelity report: which rules a run exercises, what depends on them, and how often it runs."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from ml_dtypes import bfloat16, float8_e5m2, int4
+
+import xegpu_py
+from xegpu_py import language as xl
+from xegpu_py import numerics
+from xegpu_py.extensions.fidelity.report import Fidelity, Rule, Tried
+from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.numerics.choices import CHOICES
+from xegpu_py.numerics.differences import unlike
+from xegpu_py.numerics.systolic import VARIANTS
+from xegpu_py.runtime.kernel import Kernel
+
+ROOT = Path(__file__).parents[3]
+GALLERY, PAGE = ROOT / "examples" / "gallery", ROOT / "docs" / "fidelity.md"
+
+
+@pytest.fixture
+def launches(monkeypatch: pytest.MonkeyPatch) -> list[Kernel]:
+    """The kernels that ran, one entry for each launch."""
+    found: list[Kernel] = []
+    run = Kernel.run
+
+    def noted(kernel: Kernel, launch: Any) -> Any:
+        found.append(kernel)
+        return run(kernel, launch)
+
+    monkeypatch.setattr(Kernel, "run", noted)
+    return found
+
+
+def rules(report: Fidelity) -> dict[str, Rule]:
+    return {rule.choice: rule for rule in report.rules}
+
+
+def tried(report: Fidelity) -> Iterator[tuple[str, Tried]]:
+    for rule in report.rules:
+        for one in rule.tried:
+            yield f"{rule.choice}={one.alternative}", one
+
+
+def effects(report: Fidelity) -> dict[str, dict[str, tuple[int, int | None]]]:
+    return {name: {e.output: (e.count, e.ulps) for e in one.outputs} for name, one in tried(report)}
+
+
+def between(usual: np.ndarray, other: np.ndarray) -> dict[str, tuple[int, int | None]]:
+    found = unlike(usual, other)
+    return {"C": (found.count, found.ulps)} if found else {}
+
+
+def check_runs(report: Fidelity, launches: list[Kernel]) -> None:
+    """There is one run for each alternative of an exercised rule, and one more."""
+    alternatives = sum(len(CHOICES[rule.choice].alternatives) for rule in report.rules)
+    assert report.runs == len(launches) == alternatives + 1
+
+
+@xegpu_py.jit(target="cri")
+def gemm(A, B, C):
+    m, n = xl.program_id(0) * 16, xl.program_id(1) * 16
+    c = xl.zeros((16, 16))
+    for k in range(0, A.shape[1], 32):
+        c += A.tile((16, 32), at=(m, k)).load() @ B.tile((32, 16), at=(k, n)).load()
+    C.tile((16, 16), at=(m, n)).store(c)
+
+
+@pytest.mark.parametrize(("dtype", "precision"), [(bfloat16, "bf"), (float8_e5m2, "bf8")])
+def test_gemm(dtype: Any, precision: str, launches: list[Kernel]) -> None:
+    """The differences are those of `numerics.multiply`, which knows nothing of kernels."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((32, 64)).astype(dtype), rng.standard_normal((64, 32)).astype(dtype))
+    before, c = (a.tobytes(), b.tobytes()), np.zeros((32, 32), np.float32)
+    report = gemm[2, 2].fidelity(a, b, c)
+    check_runs(report, launches)
+    types = {"W": precision, "A": precision, "dst_type": "f", "src0_type": "f"}
+    products = {
+        name: numerics.multiply(None, a, b, **types, model=VARIANTS.get(name, name))
+        for name in CHOICES["dpas-sums"].values
+    }
+    assert (a.tobytes(), b.tobytes()) == before
+    np.testing.assert_array_equal(c, products["fma"])
+    found = effects(report)
+    for name in CHOICES["dpas-sums"].alternatives:
+        assert found[f"dpas-sums={name}"] == between(products["fma"], products[name]), name
+    assert found["dpas-sums=stage-zero"] and found["nan-bits=negative"] == {}
+    assert rules(report)["dpas-sums"].depends and not rules(report)["nan-bits"].depends
+    [line] = rules(report)["dpas-sums"].lines
+    assert (Path(line.file).name, line.instructions) == (Path(__file__).name, ("dpas",))
+    assert line.executions == 4 * 2 * 2 * (2 if precision == "bf" else 1)
+    # Kernels for cri keep all subnormal numbers by a bit of %cr0.
+    assert "dpas-denormals" not in rules(report)
+
+
+@pytest.mark.parametrize("name", ["softmax", "attention"])
+def test_gallery(name: str, launches: list[Kernel]) -> None:
+    found = runpy.run_path(str(GALLERY / f"{name}.py"))
+    arguments, launch = found["arguments"], found["launch"]
+    output = next(a for a in reversed(arguments) if isinstance(a, np.ndarray))
+    wanted = output.copy()
+    output[:] = 0
+    launches.clear()
+    report = launch.fidelity(*arguments)
+    np.testing.assert_array_equal(output, wanted)
+    check_runs(report, launches)
+    depends = {rule.choice for rule in report.rules if rule.depends}
+    assert depends == {"exp-accuracy", "division", *(["dpas-sums"] if name == "attention" else [])}
+    assert str(report) in PAGE.read_text(), f"docs/fidelity.md shows another report than\n{report}"
+    assert "math-special" in rules(report) and not rules(report)["math-special"].tried
+    assert all(one.reaches == "-" for _, one in tried(report))
+    # Each alternative is what the option of the same name gives.
+    alternative = found[name].with_options(choices="division=inverse")
+    other = output.copy()
+    alternative[4](*(other if a is output else a for a in arguments))
+    difference = unlike(wanted, other)
+    assert difference
+    [(count, ulps)] = effects(report)["division=inverse"].values()
+    assert (count, ulps) == (difference.count, difference.ulps)
+
+
+def test_subnormal_factors_on_a_gpu_without_a_bit() -> None:
+    """The data decides: the rule is exercised with any factors, and results depend on it with subnormal ones only."""
+    for scale, depends in ((1.0, False), (2.0**-130, True)):
+        a = np.full((16, 32), scale, bfloat16)
+        b, c = np.full((32, 16), 2.0**100, bfloat16), np.zeros((16, 16), np.float32)
+        report = gemm.with_options(target="pvc")[1, 1].fidelity(a, b, c, only=["dpas-denormals"])
+        assert report.runs == 2
+        assert rules(report)["dpas-denormals"].depends == depends
+        assert (effects(report)["dpas-denormals=flush"] == {}) == (not depends)
+        assert (c == 32 * scale * 2.0**100).all()
+    with pytest.raises(ValueError, match="'only' must have names of dpas-sums, .*, but got 'dpas'"):
+        gemm[1, 1].fidelity(a, b, c, only=["dpas"])
+
+
+def test_nan_bits() -> None:
+    @xegpu_py.jit
+    def root(X, Y):
+        Y.tile((16,), at=(0,)).store(xl.sqrt(X.tile((16,), at=(0,)).load()))
+
+    x, y = np.linspace(-3, 12, 16, dtype=np.float32), np.zeros(16, np.float32)
+    report = root[1].fidelity(x, y, only=["nan-bits", "sqrt-accuracy"])
+    assert np.isnan(y).sum() == 3 and not np.signbit(y[:3]).any()
+    assert effects(report)["nan-bits=negative"] == {"Y": (3, None)}
+    assert "Y: 3 of 16, NaN bits" in str(report)
+    for which in ("smaller", "greater"):
+        # Exact roots stay: 0, 1, 4 and 9.
+        assert effects(report)[f"sqrt-accuracy={which}"] == {"Y": (16 - 3 - 4, 1)}
+
+
+GATHER = """
+gpu.module @kernels {
+  gpu.func @gather(%x: memref<16xf32>, %table: memref<64xf32>, %y: memref<16xf32>) kernel {
+    %zero = arith.constant 0 : index
+    %lanes = vector.step : vector<16xindex>
+    %mask = arith.constant dense<true> : vector<16xi1>
+    %rows = xegpu.create_tdesc %x, %lanes {mode = vc}
+      : memref<16xf32>, vector<16xindex> -> !xegpu.tensor_desc<16xf32, #xegpu.scattered>
+    %v = xegpu.load_gather %rows, %mask {mode = vc}
+      : !xegpu.tensor_desc<16xf32, #xegpu.scattered>, vector<16xi1> -> vector<16xf32>
+    %power = math.exp2 %v : vector<16xf32>
+    %scale = arith.constant dense<SCALE> : vector<16xf32>
+    %number = arith.mulf %power, %scale : vector<16xf32>
+    %i = arith.fptosi %number : vector<16xf32> to vector<16xi32>
+    %at = arith.index_cast %i : vector<16xi32> to vector<16xindex>
+    %from = xegpu.create_tdesc %table, %at {mode = vc}
+      : memref<64xf32>, vector<16xindex> -> !xegpu.tensor_desc<16xf32, #xegpu.scattered>
+    %found = xegpu.load_gather %from, %mask {mode = vc}
+      : !xegpu.tensor_desc<16xf32, #xegpu.scattered>, vector<16xi1> -> vector<16xf32>
+    %to = xegpu.create_tdesc %y, %lanes {mode = vc}
+      : memref<16xf32>, vector<16xindex> -> !xegpu.tensor_desc<16xf32, #xegpu.scattered>
+    xegpu.store_scatter %found, %to, %mask {mode = vc}
+      : vector<16xf32>, !xegpu.tensor_desc<16xf32, #xegpu.scattered>, vector<16xi1>
+    gpu.return
+  }
+}
+"""
+
+
+def test_a_value_reaches_an_address() -> None:
+    """2^x times a constant is a whole number by the default rule, and the next one toward zero is below it."""
+    x = np.log2(np.arange(16, 32)).astype(np.float32)
+    power = numerics.exp(x, "f")
+    kernel = xegpu_py.compile(GATHER.replace("SCALE", "1.0"))
+    table, y = np.arange(64, dtype=np.float32), np.zeros(16, np.float32)
+    report = kernel.fidelity(x, table, y, only=["exp-accuracy"])
+    np.testing.assert_array_equal(y, np.trunc(power))
+    one = dict(tried(report))["exp-accuracy=smaller"]
+    exact = x == np.rint(x)
+    smaller = np.where(exact, power, np.nextafter(power, np.float32(0)))
+    changed = int((np.trunc(smaller) != np.trunc(power)).sum())
+    assert changed and [(e.output, e.count) for e in one.outputs] == [("%y", changed)]
+    assert [line.instructions for line in one.addresses] == [("lsc_load",)]
+    assert one.reaches.startswith("address (lsc_load at ") and not one.branches
+    assert rules(report)["nan-bits"].tried == ()
+
+
+def test_an_alternative_fails() -> None:
+    """The greatest number of the table's places, from where the next number away from zero is out of bounds."""
+    x = np.full(16, np.log2(np.float32(2.25)), np.float32)
+    power = numerics.exp(x, "f")[0]
+    # Of the numbers whose product with 2^x is just below 64, one for which the next number's is 64.
+    scale = np.float32(64) / np.nextafter(power, np.float32(np.inf))
+    while power * scale >= 64:
+        scale = np.nextafter(scale, np.float32(0))
+    assert np.nextafter(power, np.float32(np.inf)) * scale >= 64
+    kernel = xegpu_py.compile(GATHER.replace("SCALE", f"0x{scale.view(np.uint32):08X}"))
+    table, y = np.arange(64, dtype=np.float32), np.zeros(16, np.float32)
+    report = kernel.fidelity(x, table, y, only=["exp-accuracy"])
+    assert (y == 63).all()
+    one = dict(tried(report))["exp-accuracy=greater"]
+    assert one.depends and "over the end of '%table'" in one.failure
+    assert one.reaches.startswith("fails: 'lsc_load' reads 4 bytes")
+
+
+def test_a_value_reaches_a_branch() -> None:
+    """The sum of two powers is the limit of a loop, which smaller powers reach one step later."""
+
+    @xegpu_py.jit
+    def steps(X, N, trips, limit: xl.float32):
+        total, n = xl.zeros((1, 16)), 0
+        x = X.tile((1, 16), at=(0, 0)).load()
+        for _ in range(trips):
+            x = x * 0.5
+        while total.max() < limit:
+            total += xl.exp2(x)
+            n += 1
+        N.tile((1, 16), at=(0, 0)).store(xl.full((1, 16), n, dtype=xl.int32))
+
+    x = np.full((1, 16), -1.2, np.float32)
+    limit = 2 * numerics.exp(x[0, :1] / 4, "f")[0]
+    found = np.zeros((1, 16), np.int32)
+    report = steps[1].fidelity(x, found, 2, float(limit), only=["exp-accuracy"])
+    assert (found == 2).all()
+    one = dict(tried(report))["exp-accuracy=smaller"]
+    assert [(e.output, e.count, e.ulps) for e in one.outputs] == [("N", 16, None)]
+    source = Path(__file__).read_text().splitlines()
+    assert {source[line.line - 1].strip() for line in one.branches} == {"while total.max() < limit:"}
+    assert not one.addresses and "branch (" in one.reaches
+
+
+def test_order_of_atomic_additions() -> None:
+    text = """
+gpu.module @kernels {
+  gpu.func @add(%x: memref<64xf32>, %sum: memref<1xf32>) kernel {
+    %c0 = arith.constant 0 : index
+    %i = gpu.block_id x
+    %value = memref.load %x[%i] : memref<64xf32>
+    %old = memref.atomic_rmw addf %value, %sum[%c0] : (f32, memref<1xf32>) -> f32
+    gpu.return
+  }
+}
+"""
+    x = np.random.default_rng(3).standard_normal(64).astype(np.float32)
+    total, kernel = np.zeros(1, np.float32), xegpu_py.compile(text)
+    report = kernel.fidelity(x, total, grid=64, only=["atomic-order"])
+    sums = []
+    for order in (x, x[::-1]):
+        sums.append(np.float32(0))
+        for number in order:
+            sums[-1] = np.float32(sums[-1] + number)
+    assert total[0] == sums[0] != sums[1]
+    found = unlike(*(np.array([s]) for s in sums))
+    assert found and effects(report)["atomic-order=last"] == {"%sum": (1, found.ulps)}
+
+
+def test_options_of_the_kernel_are_the_default() -> None:
+    a, b = np.random.default_rng(1).standard_normal((2, 32, 32)).astype(bfloat16)
+    c = np.zeros((32, 32), np.float32)
+    own = gemm.with_options(model="stage", choices=["nan-bits=negative"])
+    report = own[2, 2].fidelity(a, b, c)
+    assert report.runs == 1 + 4 + 1
+    found = rules(report)
+    assert (found["dpas-sums"].followed, found["nan-bits"].followed) == ("stage", "negative")
+    assert [t.alternative for t in found["dpas-sums"].tried] == ["fma", "exact", "dot", "stage-zero"]
+    assert [t.alternative for t in found["nan-bits"].tried] == ["canonical"]
+    types = {"W": "bf", "A": "bf", "dst_type": "f", "src0_type": "f"}
+    stage, fma = (numerics.multiply(None, a, b, **types, model=m) for m in ("stage", "fma"))
+    np.testing.assert_array_equal(c, stage)
+    assert effects(report)["dpas-sums=fma"] == between(stage, fma)
+    measured = gemm.with_options(model=numerics.Systolic("all", join="tree"))[2, 2].fidelity(
+        a, b, c, only=["dpas-sums"]
+    )
+    assert (rules(measured)["dpas-sums"].followed, measured.runs) == ("", 6)
+
+
+def test_json_and_assembly() -> None:
+    text = xegpu_py.compile(GATHER.replace("SCALE", "1.0")).asm
+    x, table, y = np.zeros(16, np.float32), np.arange(64, dtype=np.float32), np.zeros(16, np.float32)
+    report = Kernel.from_assembly(text).fidelity(x, table, y, only=["exp-accuracy"])
+    found = json.loads(report.json())
+    assert found["kernel"] == "gather" and found["runs"] == 3 == report.runs
+    exp = next(rule for rule in found["rules"] if rule["choice"] == "exp-accuracy")
+    assert [t["alternative"] for t in exp["tried"]] == ["smaller", "greater"]
+    assert exp["lines"][0]["instructions"] == ["exp"]
+    assert set(found["not_visible"]) == {n for n, c in CHOICES.items() if not c.is_visible}
+    assert (y == 1).all()
+
+
+def test_errors_are_those_of_a_call() -> None:
+    kernel = xegpu_py.compile(GATHER.replace("SCALE", "1.0e9"))
+    x, table, y = np.ones(16, np.float32), np.ones(64, np.float32), np.zeros(16, np.float32)
+    with pytest.raises(DiagnosticError, match="'lsc_load' reads 4 bytes at"):
+        kernel.fidelity(x, table, y)
+    with pytest.raises(TypeError, match="takes 3 arguments"):
+        kernel.fidelity(x, table)
+
+
+BARRIERS = """
+.version 4.2
+.kernel "k"
+.decl In v_type=G type=uq num_elts=1 align=qword
+.decl Out v_type=G type=uq num_elts=1 align=qword
+.decl X v_type=G type=f num_elts=16 align=wordx32
+.decl I v_type=G type=d num_elts=16 align=wordx32
+.decl Name v_type=G type=ub num_elts=1 align=dword
+.input In offset=64 size=8
+.input Out offset=72 size=8
+.kernel_attr Target="cm"
+.kernel_attr NBarrierCnt=8
+    or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud
+    lsc_load.ugm (M1_NM, 1) X:d32x16t flat[In]:a64
+    exp (M1_NM, 16) X(0,0)<1> X(0,0)<1;1,0>
+    mov (M1_NM, 16) I(0,0)<1> X(0,0)<1;1,0>
+    mov (M1_NM, 1) Name(0,0)<1> I(0,0)<0;1,0>
+    nbarrier.signal Name(0,0)<0;1,0> 1:ub
+    nbarrier.wait Name(0,0)<0;1,0>
+    lsc_store.ugm (M1_NM, 1) flat[Out]:a64 X:d32x16t
+    ret (M1, 1)
+"""
+
+
+def test_a_value_reaches_a_barrier() -> None:
+    """The number of a barrier is 3, 5, 6 or 7 by the default rule, and one less by the next number toward zero."""
+    near = np.log2(np.array([3, 5, 6, 7])).astype(np.float32)
+    x = near[numerics.exp(near, "f") % 1 == 0][0]
+    y = np.zeros(16, np.float32)
+    report = Kernel.from_assembly(BARRIERS).fidelity(np.full(16, x), y, only=["exp-accuracy"])
+    assert (y == np.rint(2.0**x)).all()
+    found = dict(tried(report))
+    assert [b.instructions for b in found["exp-accuracy=smaller"].barriers] == [("nbarrier.wait",)]
+    assert "barrier (nbarrier.wait at" in found["exp-accuracy=smaller"].reaches
+    assert not found["exp-accuracy=greater"].barriers and found["exp-accuracy=greater"].outputs
+
+
+def test_prints_of_alternatives_are_dropped(capsys: pytest.CaptureFixture[str]) -> None:
+    text = """
+gpu.module @kernels {
+  gpu.func @show(%x: f32) kernel {
+    %y = math.exp2 %x : f32
+    gpu.printf "%f\\n", %y : f32
+    gpu.return
+  }
+}
+"""
+    report = xegpu_py.compile(text).fidelity(np.float32(0.5), only=["exp-accuracy"])
+    assert report.runs == 3 and capsys.readouterr().out == "1.414214\n"
+
+
+def test_elements_of_four_bits_are_written_back() -> None:
+    text = """
+gpu.module @kernels {
+  gpu.func @copy(%a: memref<8x32xi4>, %out: memref<8x32xi4>) kernel {
+    %t = xegpu.create_nd_tdesc %a[0, 0] {mode = vc} : memref<8x32xi4> -> !xegpu.tensor_desc<8x32xi4>
+    %v = xegpu.load_nd %t {mode = vc} : !xegpu.tensor_desc<8x32xi4> -> vector<8x32xi4>
+    %o = xegpu.create_nd_tdesc %out[0, 0] {mode = vc} : memref<8x32xi4> -> !xegpu.tensor_desc<8x32xi4>
+    xegpu.store_nd %v, %o {mode = vc} : vector<8x32xi4>, !xegpu.tensor_desc<8x32xi4>
+    gpu.return
+  }
+}
+"""
+    a, out = (np.arange(256).reshape(8, 32) % 16 - 8).astype(int4), np.zeros((8, 32), int4)
+    report = xegpu_py.compile(text).fidelity(a, out)
+    np.testing.assert_array_equal(out, a)
+    assert report.runs == 1 and not report.rules

@@ -1,0 +1,390 @@
+"""The fidelity report of a launch: it is repeated with each alternative of the chosen rules that it exercised."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from msgspec import Struct, structs, to_builtins
+
+from xegpu_py.argument_types import checked
+from xegpu_py.extensions.fidelity.traces import Trace
+from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.numerics.choices import CHOICES, Choice
+from xegpu_py.numerics.differences import APART, unlike
+from xegpu_py.numerics.formats import Array
+from xegpu_py.numerics.systolic import VARIANTS
+from xegpu_py.runtime.device_memory import DeviceMemory
+from xegpu_py.runtime.executable import Options
+from xegpu_py.runtime.host_arrays import PackedArrays, PointerTable
+from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.runtime.launch import Prepared, Statistics
+from xegpu_py.visa.choices import governed
+from xegpu_py.visa.dataflow import polls
+from xegpu_py.visa.instructions import INSTRUCTIONS
+
+NOT_MODELLED = "no alternative modelled"
+
+_CHUNKS = 256
+"""The number of parts of a grid that run one after the other, the last one first."""
+
+
+class Line(Struct, frozen=True):
+    """A line of the source, or of assembly, with instructions that a choice governs.
+
+    Attributes:
+        file, line: the line; 0 if it is not known.
+        instructions: the names of its instructions.
+        executions: how many hardware threads executed them, in all.
+    """
+
+    file: str
+    line: int
+    instructions: tuple[str, ...]
+    executions: int
+
+
+class Effect(Struct, frozen=True):
+    """How an output differs.
+
+    Attributes:
+        output: the user's name of the argument.
+        count, size: the number of elements that differ, and of all.
+        ulps: the largest distance of floats in units in the last place; None for elements that are no floats, and
+            where only bits of NaNs differ.
+        number_or_nan: whether an element is a NaN in one of the runs only.
+    """
+
+    output: str
+    count: int
+    size: int
+    ulps: int | None
+    number_or_nan: bool
+
+    def __str__(self) -> str:
+        most = "NaN bits" if self.ulps is None else f"{self.ulps} ulp"
+        most = "a number or NaN" if self.number_or_nan else most
+        return f"{self.output}: {self.count} of {self.size}, {most}"
+
+
+class Tried(Struct, frozen=True):
+    """A run with an alternative, compared with the run by the default rules.
+
+    Attributes:
+        alternative: its name.
+        meaning: the rule.
+        outputs: the outputs that differ.
+        addresses, branches, barriers: where a message accesses other addresses or lanes, a jump goes elsewhere, or a
+            barrier is another one: values that depend on the choice reach them.
+        failure: the error with which the run failed; empty if it did not.
+    """
+
+    alternative: str
+    meaning: str
+    outputs: tuple[Effect, ...] = ()
+    addresses: tuple[Line, ...] = ()
+    branches: tuple[Line, ...] = ()
+    barriers: tuple[Line, ...] = ()
+    failure: str = ""
+
+    @property
+    def depends(self) -> bool:
+        """Whether the run depends on the choice."""
+        return bool(self.outputs or self.addresses or self.branches or self.barriers or self.failure)
+
+    @property
+    def reaches(self) -> str:
+        """What values that depend on the choice reach, in words."""
+        parts = (("address", self.addresses), ("branch", self.branches), ("barrier", self.barriers))
+        said = [f"{name} ({'; '.join(_places(lines))})" for name, lines in parts if lines]
+        return "; ".join([*said, *([f"fails: {self.failure}"] if self.failure else [])]) or "-"
+
+
+class Rule(Struct, frozen=True):
+    """A chosen rule that a run exercised.
+
+    Attributes:
+        choice: its name.
+        followed: the name of the rule that the run followed, and what it says.
+        lines: where.
+        tried: the alternatives, of which each is a run.
+        is_modelled: whether there are alternatives, although a caller may not want them, or a kernel may wait for other
+            workgroups.
+    """
+
+    choice: str
+    followed: str
+    rule: str
+    lines: tuple[Line, ...]
+    tried: tuple[Tried, ...]
+    is_modelled: bool
+
+    @property
+    def depends(self) -> bool:
+        """Whether the run depends on it; False also if no alternative is modelled."""
+        return any(t.depends for t in self.tried)
+
+
+class Fidelity(Struct, frozen=True, eq=False):
+    """Which chosen rules a run exercised, and whether it depends on them.
+
+    Attributes:
+        kernel, target: the kernel, and the GPU for which it is lowered.
+        runs: how often it ran.
+        rules: the rules that it exercised.
+        not_visible: the names of chosen rules that no instruction shows.
+        stats: statistics of the run by the kernel's own rules.
+    """
+
+    kernel: str
+    target: str
+    runs: int
+    rules: tuple[Rule, ...]
+    not_visible: tuple[str, ...]
+    stats: Statistics
+
+    def json(self) -> str:
+        """The report as one line of JSON, without the statistics."""
+        return json.dumps({f: to_builtins(getattr(self, f)) for f in self.__struct_fields__ if f != "stats"})
+
+    def __str__(self) -> str:
+        depends = [rule.choice for rule in self.rules if rule.depends]
+        head = (
+            f"fidelity of kernel '{self.kernel}' for {self.target}: {len(self.rules)} chosen rules exercised, "
+            f"{self.runs} runs; depends on {', '.join(depends) or 'none of the alternatives'}"
+        )
+        rows = [("choice", "followed", "alternative", "instructions", "outputs that differ", "reaches")]
+        for rule in self.rules:
+            own = rule.choice, rule.followed
+            where = "; ".join(_places(rule.lines))
+            if not rule.tried:
+                rows.append((*own, "not run" if rule.is_modelled else NOT_MODELLED, where, "", ""))
+            for tried in rule.tried:
+                outputs = "; ".join(map(str, tried.outputs)) or "none"
+                rows.append((*own, tried.alternative, where, outputs, tried.reaches))
+                own, where = ("", ""), ""
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+        text = ["  ".join([*(c.ljust(w) for c, w in zip(row, widths)), row[-1]]).rstrip() for row in rows]
+        return "\n".join([head, *text])
+
+
+def _places(lines: Sequence[Line]) -> Iterator[str]:
+    """Lines with the same instructions in one text, such as `exp, inv at 3-5, 9`."""
+    by_names: dict[tuple[str, ...], list[int]] = {}
+    for line in lines:
+        by_names.setdefault(line.instructions, []).append(line.line)
+    for names, numbers in by_names.items():
+        yield f"{', '.join(names)} at {_ranges(numbers)}" if any(numbers) else ", ".join(names)
+
+
+def _ranges(numbers: Iterable[int]) -> str:
+    """Line numbers in words: `3-5, 9`."""
+    spans: list[list[int]] = []
+    for number in sorted({*numbers}):
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return ", ".join(f"{first}-{last}" if last > first else f"{first}" for first, last in spans)
+
+
+@checked
+def fidelity(
+    kernel: Kernel,
+    *arguments: Any,
+    grid: int | Sequence[int] = 1,
+    block: int | Sequence[int] | None = None,
+    only: Sequence[str] = (),
+) -> Fidelity:
+    """Run a kernel, and again with each alternative of the chosen rules that it exercised.
+
+    Args:
+        kernel: the kernel.
+        arguments: its arguments. The run by the kernel's own rules changes arrays as a call does, the others do not.
+        grid, block: as in a call of the kernel.
+        only: the names of the choices of which the alternatives run; all by default.
+
+    Raises:
+        TypeError, ValueError, DiagnosticError: as a call of the kernel.
+    """
+    packed = PackedArrays()
+    version, prepared = kernel.prepared(arguments, grid, block, packed)
+    types = array_types({version.memory_name(number): argument for number, argument in enumerate(arguments)})
+    for number, parameter in enumerate(version.executable.parameters):
+        if parameter.is_packed:
+            types[version.memory_name(number)] = np.dtype(np.uint8)
+    try:
+        found = measured(version, prepared, types, lambda own: own.run(prepared), only)
+    finally:
+        packed.write_back()
+    return found
+
+
+def array_types(arguments: Mapping[str, Any]) -> dict[str, np.dtype[Any]]:
+    """The types of the elements of arrays by their names; those of pointer tables have an index."""
+    types: dict[str, np.dtype[Any]] = {}
+    for name, argument in arguments.items():
+        if isinstance(argument, PointerTable):
+            types |= {f"{name}[{i}]": array.dtype for i, array in enumerate(argument.arrays)}
+        elif isinstance(argument, np.ndarray) and argument.ndim:
+            types[name] = argument.dtype
+    return types
+
+
+class _Runs(Struct):
+    """Runs of a launch, which begin with the same memory.
+
+    Attributes:
+        version: the version of the kernel.
+        prepared: its arguments.
+        initial: the memory before the first run.
+        count: how many runs there were.
+    """
+
+    version: Kernel
+    prepared: Prepared
+    initial: DeviceMemory
+    count: int = 0
+
+    def traced(self, run: Callable[[Kernel], Statistics], **options: Any) -> Trace:
+        """Run the kernel with other options, and record where it goes."""
+        self.count += 1
+        own = self.version.with_engine("jit", threads=1, **options)
+        own.layout = structs.replace(own.layout, logs=True)
+        trace = Trace(own.runnable)
+        own.log = trace.log
+        trace.stats = run(own)
+        return trace
+
+    def alternative(self, choice: Choice, name: str) -> tuple[Trace, DeviceMemory]:
+        """Run an alternative on a copy of the memory; what it prints is dropped."""
+        memory = self.initial.copy()
+        launch = structs.replace(self.prepared, memory=memory, staged=None)
+        run: Callable[[Kernel], Statistics] = lambda own: own.run(launch)  # noqa: E731
+        options: dict[str, Any] = {}
+        if choice.option == "model":
+            options["model"] = VARIANTS.get(name) or name
+        elif choice.option == "dpas_denormals":
+            options["dpas_denormals"] = name
+        elif choice.option == "choices":
+            others = [c for c in self.version.options.choices if not c.startswith(f"{choice.name}=")]
+            options["choices"] = (*others, f"{choice.name}={name}")
+        else:
+            run = lambda own: _last_first(own, launch)  # noqa: E731
+        with contextlib.redirect_stdout(io.StringIO()):
+            return self.traced(run, **options), memory
+
+
+def _last_first(kernel: Kernel, launch: Prepared) -> Statistics:
+    """Run the workgroups in parts, the last part first."""
+    count = math.prod(launch.size.grid)
+    step = -(-count // min(count, _CHUNKS))
+    parts = []
+    for start in range(count - 1 - (count - 1) % step, -1, -step):
+        kernel.groups = range(start, min(start + step, count))
+        parts.append(kernel.run(launch))
+    return structs.replace(parts[0], executed=sum(part.executed for part in parts))
+
+
+def followed(choice: Choice, options: Options) -> str:
+    """The name of the rule that a kernel with these options follows; empty for a model that has none."""
+    if choice.option == "model":
+        names = [name for name, model in VARIANTS.items() if model == options.model]
+        return str(options.model) if options.model in choice.values else "".join(names)
+    if choice.option == "dpas_denormals":
+        return options.dpas_denormals
+    return dict(c.split("=", 1) for c in options.choices).get(choice.name, choice.default)
+
+
+def measured(
+    version: Kernel,
+    prepared: Prepared,
+    types: Mapping[str, np.dtype[Any]],
+    run: Callable[[Kernel], Statistics],
+    only: Sequence[str] = (),
+) -> Fidelity:
+    """The report of a launch that is ready to run.
+
+    Args:
+        version, prepared: see `Kernel.prepared`.
+        types: the types of the elements of its arrays, by their names in memory.
+        run: launches a version of the kernel on the arguments; it is called once.
+        only: see `fidelity`.
+    """
+    unknown = [name for name in only if name not in CHOICES]
+    if unknown:
+        raise ValueError(f"'only' must have names of {', '.join(CHOICES)}, but got '{unknown[0]}'")
+    runs = _Runs(version, prepared, prepared.memory.copy())
+    usual = runs.traced(run)
+    rules = []
+    for name, ats in governed(version.program, version.target).items():
+        executed = [at for at in ats if usual.executed[at]]
+        if not executed:
+            continue
+        choice = CHOICES[name]
+        own = followed(choice, version.options)
+        others = [value for value in choice.values if value != own] if choice.option else []
+        if (only and name not in only) or (choice.option == "order" and polls(version.program)):
+            others = []
+        tried = tuple(_tried(runs, usual, choice, other, types) for other in others)
+        said = choice.rule if own == choice.default else choice.alternatives.get(own, "as measured")
+        rules.append(Rule(name, own, said, _lines(usual, executed), tried, bool(choice.option)))
+    hidden = tuple(name for name, choice in CHOICES.items() if not choice.is_visible)
+    return Fidelity(version.name, version.options.target, runs.count, tuple(rules), hidden, usual.stats)
+
+
+def _tried(runs: _Runs, usual: Trace, choice: Choice, name: str, types: Mapping[str, np.dtype[Any]]) -> Tried:
+    meaning = choice.alternatives.get(name, choice.rule)
+    try:
+        trace, memory = runs.alternative(choice, name)
+    except DiagnosticError as error:
+        return Tried(name, meaning, failure=error.diagnostics[0].message)
+    reached: dict[bool, list[int]] = {True: [], False: []}
+    for at in usual.addresses(trace):
+        reached[INSTRUCTIONS[usual.program.instructions[at].name].is_message].append(at)
+    effects = tuple(_effects(runs.prepared.memory, memory, types))
+    messages, jumps, waits = (_lines(usual, ats) for ats in (reached[True], usual.branches(trace), reached[False]))
+    return Tried(name, meaning, effects, messages, jumps, waits)
+
+
+def _effects(usual: DeviceMemory, other: DeviceMemory, types: Mapping[str, np.dtype[Any]]) -> Iterator[Effect]:
+    for buffer in usual.buffers:
+        # Arrays that overlap share a buffer, whose name has all of theirs.
+        own = {types[name] for name in buffer.name.split(", ") if name in types}
+        if not own:
+            continue
+        dtype = own.pop() if len(own) == 1 else np.dtype(np.uint8)
+        dtype = np.dtype(np.uint8) if buffer.bytes % dtype.itemsize else dtype
+        before, after = (np.ascontiguousarray(memory.bytes_of(buffer)).view(dtype) for memory in (usual, other))
+        found = unlike(before, after)
+        if found is None:
+            continue
+        both = _is_nan(before) & _is_nan(after)
+        numbers = unlike(np.where(both, dtype.type(0), before), np.where(both, dtype.type(0), after))
+        ulps = numbers.ulps if numbers else None
+        yield Effect(buffer.name, found.count, found.size, None if ulps == APART else ulps, ulps == APART)
+
+
+def _is_nan(values: Array) -> Array:
+    try:
+        return np.isnan(values)
+    except TypeError:
+        return np.zeros(values.shape, bool)
+
+
+def _lines(trace: Trace, ats: Sequence[int]) -> tuple[Line, ...]:
+    """The lines of instructions, in order."""
+    by_place: dict[tuple[str, int], list[int]] = {}
+    for at in ats:
+        where = trace.program.instructions[at].written.where
+        by_place.setdefault((where.file, where.line), []).append(at)
+    lines = []
+    for (file, line), own in sorted(by_place.items()):
+        names = dict.fromkeys(trace.program.instructions[at].name for at in own)
+        lines.append(Line(file, line, tuple(names), int(trace.executed[own].sum())))
+    return tuple(lines)
