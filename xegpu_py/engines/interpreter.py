@@ -27,9 +27,10 @@ from xegpu_py.engines.semantics.alu import Step, register_step
 from xegpu_py.engines.semantics.control import CONTROL, STAY, Next
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import Array
-from xegpu_py.target import Target
+from xegpu_py.target import Target, verdict
+from xegpu_py.target.message_rules import RULES
 from xegpu_py.visa.allocate import Allocation
-from xegpu_py.visa.dataflow import divergent_lanes, has_calls
+from xegpu_py.visa.dataflow import FACTORS, divergent_lanes, factors, has_calls
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import (
     Address,
@@ -300,7 +301,11 @@ class Interpreter(Struct, dict=True):
     ) -> RuntimeFault:
         """The error for a read of an unwritten register by instruction `at` in threads `rows`."""
         message = f"reads byte {fault.byte} of '{fault.var.name}', which was never written"
-        return self._fault(message, at, [f"in {name_thread(int(rows[fault.thread]))}"])
+        notes = [f"in {name_thread(int(rows[fault.thread]))}"]
+        inst, target = self.program.instructions[at], self.layout.target
+        if target.strict_dpas and fault.var in factors(inst):
+            notes.append(verdict(RULES["dpas-uninitialized"], target))
+        return self._fault(message, at, notes)
 
     def _race_fault(self, fault: RaceFault, at: int, batch: Batch) -> RuntimeFault:
         assert batch.races
@@ -497,9 +502,10 @@ def watched_step(step: Step, inst: Instruction, layout: Layout) -> Step:
     Raises:
         UnwrittenFault: when the step runs, if a lane that acts reads unwritten bytes.
     """
-    reads, writes = operand_bytes(inst, "read", layout), operand_bytes(inst, "write", layout)
+    reads, writes = watched_reads(inst, layout), operand_bytes(inst, "write", layout)
     mask = masker(inst, layout)
     indirect_operands = [(indirect, indirect_offsets(indirect, inst.exec_size, layout)) for indirect in inst.indirect]
+    checks_all = not layout.watch_products
 
     def watching(batch: Batch, rows: Rows, active: Array | None) -> None:
         acting = mask(batch, rows, active)
@@ -512,7 +518,7 @@ def watched_step(step: Step, inst: Instruction, layout: Layout) -> Step:
             thread_bytes = np.arange(batch.threads)[rows][thread][:, None], at[thread, lane]
             if indirect is inst["dst"]:
                 batch.written[thread_bytes] = True
-            elif not batch.written[thread_bytes].all():
+            elif checks_all and not batch.written[thread_bytes].all():
                 lane_index, byte = np.argwhere(~batch.written[thread_bytes])[0]
                 base, distance = nearest_base(indirect, int(thread_bytes[1][lane_index, byte]), layout)
                 raise UnwrittenFault(int(thread[lane_index]), distance, base)
@@ -532,7 +538,7 @@ def watched_step(step: Step, inst: Instruction, layout: Layout) -> Step:
 
 def watched_next(decide: Next, inst: Instruction, layout: Layout) -> Next:
     """The `Next` of an instruction, which checks the registers that it reads."""
-    reads, mask = operand_bytes(inst, "read", layout), masker(inst, layout)
+    reads, mask = watched_reads(inst, layout), masker(inst, layout)
 
     def watching(batch: Batch, rows: Array, at: int, active: Array | None) -> Array:
         _look(batch, rows, mask(batch, rows, active), reads, layout)
@@ -553,6 +559,14 @@ def _look(batch: Batch, rows: Rows, acting: Array | None, reads: list[OperandByt
             thread, lane, byte = (int(i) for i in np.argwhere(unwritten)[0])
             register_byte = int(operand.byte_offsets[lane, byte])
             raise UnwrittenFault(thread, register_byte - layout.offset(operand.var), operand.var)
+
+
+def watched_reads(inst: Instruction, layout: Layout) -> list[OperandBytes]:
+    """The bytes of registers that an instruction reads and that must have been written."""
+    if not layout.watch_products:
+        return operand_bytes(inst, "read", layout)
+    slots = [s for s in INSTRUCTIONS[inst.name].slots if factors(inst) and s.name in FACTORS]
+    return [b for b in (_bytes(s, inst, layout) for s in slots) if b and b.byte_offsets.size]
 
 
 def operand_bytes(inst: Instruction, use: str, layout: Layout) -> list[OperandBytes]:

@@ -63,6 +63,7 @@ class Layout(Struct, frozen=True):
         allocation: places of variables.
         predicates: index of each predicate in a batch's flags.
         watch: whether reads of unwritten registers are looked for.
+        watch_products: whether of these only reads of factors of dpas count.
         races: whether races are looked for.
         bounds: whether 2D blocks that are not within their surface are errors.
         exact: whether messages are as the program's author wrote them, and so must keep all rules of the target: also
@@ -81,6 +82,7 @@ class Layout(Struct, frozen=True):
     exact: bool = False
     local_bits: int = (1 << 32) - 1
     logs: bool = False
+    watch_products: bool = False
 
     def offset(self, var: Variable) -> int:
         """Byte offset of a variable in the register file."""

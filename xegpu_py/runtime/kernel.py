@@ -53,7 +53,7 @@ from xegpu_py.runtime.launch import (
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.allocate import HEADER_BYTES, engine_allocation
 from xegpu_py.visa.choices import with_choices
-from xegpu_py.visa.dataflow import flow_of, has_calls, polls, referenced_variables
+from xegpu_py.visa.dataflow import flow_of, has_calls, may_multiply_unwritten, polls, referenced_variables
 from xegpu_py.visa.fp_modes import with_modes
 from xegpu_py.visa.legacy_messages import expand_legacy
 from xegpu_py.visa.program import GROUP_IDS, PRINT_BUFFER, STATE, Dim, Program, extent, kernel_index
@@ -156,15 +156,17 @@ class Kernel:
         self.allocation = engine_allocation(program, self.target, options.registers)
         predicates = {p: i for i, p in enumerate(program.predicates)}
         watch, races, bounds = (name in options.check for name in ("uninit", "races", "bounds"))
+        watch_products = not watch and self.target.strict_dpas and may_multiply_unwritten(program, self.target)
         self.layout = Layout(
             self.target,
             self.allocation,
             predicates,
-            watch,
+            watch or watch_products,
             races,
             bounds,
             executable.exact_messages,
             program.local_bits,
+            watch_products=watch_products,
         )
         # The allocations whose loads native code records, as earlier launches found: see `Shadow`.
         self._recorded: set[int] = set()

@@ -49,6 +49,8 @@ class Target(Struct, frozen=True, eq=False):
         slm_bytes: most bytes of shared local memory of a workgroup.
         named_barriers: named barriers of a workgroup; 0 if it has none.
         threads: most hardware threads of a workgroup.
+        strict_dpas: whether a dpas whose factors are in registers that were never written is an error without a check,
+            since more than its own result is lost (the rule `dpas-uninitialized`).
     """
 
     name: str
@@ -72,6 +74,7 @@ class Target(Struct, frozen=True, eq=False):
     slm_bytes: int = 128 << 10
     named_barriers: int = 32
     threads: int = 64
+    strict_dpas: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         return target, (self.name,)
@@ -135,7 +138,7 @@ TARGETS = {
         ),
         _XE2,
         structs.replace(_XE2, name="lnl", title="Xe2 (Lunar Lake)"),
-        structs.replace(_XE2, name="ptl", title="Xe3 (Panther Lake)", generation=XE3),
+        structs.replace(_XE2, name="ptl", title="Xe3 (Panther Lake)", generation=XE3, strict_dpas=True),
         Target(
             "cri",
             "Xe3P (Crescent Island)",

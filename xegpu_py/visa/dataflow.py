@@ -610,6 +610,22 @@ def _summary(changes: Sequence[_Change], index: Mapping[Root, Mapping[int, int]]
     return summaries
 
 
+FACTORS = ("src1", "src2")
+"""The operands of dpas and bdpas that are matrices, of which the rule `dpas-uninitialized` speaks."""
+
+
+def factors(inst: Instruction) -> list[Variable]:
+    """The variables of the matrices that an instruction multiplies; none if it is no dpas."""
+    return [inst[name].var for name in FACTORS] if INSTRUCTIONS[inst.name].category == "dpas" else []
+
+
+@analysis
+def may_multiply_unwritten(program: Program, target: Target) -> bool:
+    """Whether a dpas may have a factor of which a byte was never written."""
+    roots = {var.root[0] for inst in program.instructions for var in factors(inst)}
+    return bool(roots) and not roots.isdisjoint(liveness_of(program, target).unwritten)
+
+
 @analysis
 def liveness_of(program: Program, target: Target) -> Liveness:
     """The live variables of a program, computed once."""

@@ -156,3 +156,62 @@ def test_places_outside_of_their_variable(
     expected = np.where(data < 32, data // 4, 0)
     expected[0] = 0
     np.testing.assert_array_equal(out, expected)
+
+
+PRODUCT = """\
+.version 3.8
+.kernel "product"
+.decl Out v_type=G type=uq num_elts=1 align=qword
+.decl Skip v_type=G type=ud num_elts=1 align=dword
+.decl Addr v_type=G type=uq num_elts=16 align=GRF
+.decl Acc v_type=G type=f num_elts=16 align=GRF
+.decl B v_type=G type=ud num_elts=128 align=GRF
+.decl A v_type=G type=ud num_elts=8 align=GRF
+.decl Spare v_type=G type=ud num_elts=16 align=GRF
+.decl P v_type=P num_elts=16
+.input Out offset=64 size=8
+.input Skip offset=72 size=4
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+    cmp.ne (M1, 1) P Skip(0,0)<0;1,0> 0:ud
+    (P) jmp (M1, 1) Behind
+{fill}
+Behind:
+    add (M1_NM, 16) Spare(0,0)<1> Spare(0,0)<1;1,0> 1:ud
+    dpas.bf.bf.8.1 (M1, 16) Acc.0 %null.0 B.0 A(0,0)
+    mov (M1_NM, 16) Addr(0,0)<1> Out(0,0)<0;1,0>
+    lsc_store.ugm (M1_NM, 1) flat[Addr]:a64 Acc:d32x16t
+    ret (M1, 1)
+"""
+
+
+def filled(name: str, registers: int) -> str:
+    return "\n".join(f"    mov (M1_NM, 16) {name}({r},0)<1> 0x3f803f80:ud" for r in range(registers))
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+@pytest.mark.parametrize("matrix", ["A", "B"])
+def test_xe3_multiplies_only_what_was_written(matrix: str, engine: str) -> None:
+    """Without a check: more than the product itself is lost there. Other reads, and other targets, are no error."""
+    a, b = "    mov (M1_NM, 8) A(0,0)<1> 0x3f803f80:ud", filled("B", 8)
+    # One register of B is missing, or all of A.
+    fill = b if matrix == "A" else f"{a}\n{filled('B', 7)}"
+    for target in ("ptl", "lnl", "bmg", "pvcxt"):
+        for text in (fill, f"{a}\n{b}"):
+            kernel = Kernel.from_assembly(PRODUCT.format(fill=text), target=target, engine=engine, cache="off")
+            for skip in (0, 1):
+                out = np.zeros(16, np.float32)
+                if target != "ptl" or (text is not fill and not skip):
+                    kernel(out, np.uint32(skip))
+                    assert (out == 16).all() == (text is not fill and not skip)
+                    continue
+                with pytest.raises(DiagnosticError) as caught:
+                    kernel(out, np.uint32(skip))
+                (error,) = caught.value.diagnostics
+                at = 0 if skip or matrix == "A" else 448
+                name = matrix if not skip else "B"
+                assert error.message == f"'dpas' reads byte {at} of '{name}', which was never written"
+                assert error.notes[1].message == (
+                    "rule dpas-uninitialized: src1 and src2 of dpas are in registers that were written; ptl returns "
+                    "undefined data (in other threads too); pvc, pvcxt, dg2, bmg, lnl and cri leave the outcome undefined"
+                )

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from xegpu_py.engines.faults import Memory, RuntimeFault, aligned, granule_bytes
-from xegpu_py.engines.interpreter import OperandBytes, operand_bytes
+from xegpu_py.engines.interpreter import OperandBytes, operand_bytes, watched_reads
 from xegpu_py.engines.jit.ir_text import PTR, Code, Value, vector
 from xegpu_py.engines.jit.native_launch_struct import COPY_CALL, Context
 from xegpu_py.engines.jit.operands import Emitter
@@ -303,7 +303,7 @@ _CHECKED_EXTENT = 256
 def emit_checks(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Emit, before an instruction, checks of the bytes that it reads, and code that marks the bytes that it writes."""
     code = emitter.code
-    reads, writes = (operand_bytes(inst, use, emitter.layout) for use in ("read", "write"))
+    reads, writes = watched_reads(inst, emitter.layout), operand_bytes(inst, "write", emitter.layout)
     if not reads and not writes and not inst.indirect:
         return
     bits = emitter.acting(inst)
@@ -319,6 +319,8 @@ def emit_checks(emitter: Emitter, inst: Instruction, at: int) -> None:
         all_written = code.const(-1, vector(inst.exec_size, f"i{indirect.format.bits}"))
         if indirect is inst["dst"]:
             emitter.write_indirect(indirect, all_written, mask, emitter.frame.written)
+            continue
+        if emitter.layout.watch_products:
             continue
         is_unwritten = code.icmp(
             "ne", emitter.read_indirect(indirect, inst.exec_size, emitter.frame.written), all_written
