@@ -69,6 +69,7 @@ class Layout(Struct, frozen=True):
         exact: whether messages are as the program's author wrote them, and so must keep all rules of the target: also
             those about the columns of 2D blocks, prefetches, and addresses of vectors. The lowering of this project
             assumes of unknown columns and addresses that they are aligned.
+        exact_addresses: whether addresses of vectors and of consecutive elements must keep the rules, too.
         local_bits: the bits of addresses of shared local memory that count; see `Program.local_bits`.
         logs: whether native code records its messages; see `engines.jit.checks.Log`.
     """
@@ -83,6 +84,7 @@ class Layout(Struct, frozen=True):
     local_bits: int = (1 << 32) - 1
     logs: bool = False
     watch_products: bool = False
+    exact_addresses: bool = False
 
     def offset(self, var: Variable) -> int:
         """Byte offset of a variable in the register file."""

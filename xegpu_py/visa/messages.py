@@ -63,10 +63,20 @@ def address_base(inst: Instruction) -> Region | Immediate | None:
     return Region(STATE["%scratchloc"], 0, 0, 0, 1, 0) if address.space in SCRATCH else address.base
 
 
-def alignment(inst: Instruction) -> int:
-    """The bytes of which each lane's address must be a multiple, as far as engines check it."""
-    atomic = inst["data"].memory_bytes if inst.name.startswith("lsc_atomic") else 1
-    return int(inst.values.get("aligned", atomic))
+def alignment(inst: Instruction, exact: bool) -> tuple[int, str]:
+    """The bytes of which each lane's address must be a multiple, and the rule of `target.message_rules` that says so.
+
+    Args:
+        exact: whether the rules of gathers of vectors and of consecutive elements count; see `Layout.exact_addresses`.
+    """
+    if "aligned" in inst.values:
+        return int(inst["aligned"]), ""
+    shape = inst["data"]
+    if inst.name.startswith("lsc_atomic"):
+        return shape.memory_bytes, "atomic-align"
+    if exact and shape.transpose and shape.memory_bytes >= 4:
+        return shape.memory_bytes, "lsc-transposed-align"
+    return (4, "lsc-vector-align") if exact and shape.vector > 1 else (1, "")
 
 
 def _address_bytes(inst: Instruction, target: Target) -> int:

@@ -541,8 +541,9 @@ def test_atomics_are_aligned(sfid: str) -> None:
     mov (M1, 1) Local(0,6)<1> 0x2:ud
     lsc_atomic_iinc.{sfid} (M1_NM, 16) %null.0:d32 {address} %null.0 %null.0
 """
-    message, where, _ = lines(fault(body))
+    message, where, rule, _ = lines(fault(body))
     assert message == "'lsc_atomic_iinc' atomically accesses 4 bytes at an address that is not a multiple of that"
+    assert rule.startswith("rule atomic-align: an atomic's address is a multiple of its element's size; ")
     assert where == "in workgroup (0, 0, 0), subgroup 0, lane 6"
 
 
@@ -686,3 +687,40 @@ def test_traffic_counts_bytes_of_lanes_that_act() -> None:
     done = Kernel.from_assembly(HEAD + body)(np.zeros(64, np.uint8), np.zeros(128, np.uint8), 0, grid=(3,), block=(2,))
     each = {("ugm", "load"): 3 * 8 + 64, ("slm", "store"): 16, ("ugm", "atomic"): 64}
     assert done.traffic == {k: 6 * v for k, v in each.items()}
+
+
+ADDRESSES = {
+    # What messages need of addresses, and the rule that says so.
+    "lsc_load.ugm (M1_NM, 1) Data.0:d32x16t flat[Addr]:a64": (4, "lsc-transposed-align"),
+    "lsc_load.ugm (M1_NM, 1) Data.0:d64x4t flat[Addr]:a64": (8, "lsc-transposed-align"),
+    "lsc_store.ugm (M1_NM, 1) flat[Addr]:a64 Data.0:d64x4t": (8, "lsc-transposed-align"),
+    "lsc_load.slm (M1_NM, 1) Data.0:d32x4t flat[Local]:a32": (4, "lsc-transposed-align"),
+    "lsc_load.ugm (M1_NM, 16) Data.0:d32x2 flat[Addr]:a64": (4, "lsc-vector-align"),
+    "lsc_store.ugm (M1_NM, 16) flat[Addr]:a64 Data.0:d32x2": (4, "lsc-vector-align"),
+    "lsc_load.ugm (M1_NM, 16) Data.0:d32 flat[Addr]:a64": (1, ""),
+    "lsc_load.ugm (M1_NM, 16) Data.0:d16c32 flat[Addr]:a64": (1, ""),
+    "lsc_atomic_iinc.ugm (M1_NM, 16) %null.0:d32 flat[Addr]:a64 %null.0 %null.0": (4, "atomic-align"),
+}
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+@pytest.mark.parametrize("message", ADDRESSES)
+def test_alignment_of_addresses(message: str, engine: str) -> None:
+    """Of assembly: gathers of single elements may be anywhere."""
+    needed, rule = ADDRESSES[message]
+    for step in (1, 2, 4, 8):
+        body = f"""\
+    add (M1_NM, 16) Addr(0,0)<1> B(0,0)<0;1,0> {64 + step}:ud
+    mov (M1_NM, 16) Local(0,0)<1> {64 + step}:ud
+    {message}
+    ret (M1, 1)
+"""
+        kernel = Kernel.from_assembly(HEAD + body, target="bmg", engine=engine, cache="off")
+        try:
+            kernel(np.zeros(64, np.uint8), np.zeros(1 << 12, np.uint8), np.uint32(0))
+        except DiagnosticError as error:
+            found = lines(error)
+            assert step % needed, message
+            assert "at an address that is not a multiple of" in found[0] and found[2].startswith(f"rule {rule}: ")
+        else:
+            assert step % needed == 0, message

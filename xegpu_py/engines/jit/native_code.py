@@ -202,7 +202,15 @@ def native_program(
         )
         return object_code if single_thread else remembered(key, object_code)
 
-    checks = (layout.watch, layout.races, layout.bounds, layout.exact, layout.logs, layout.watch_products)
+    checks = (
+        layout.watch,
+        layout.races,
+        layout.bounds,
+        layout.exact,
+        layout.logs,
+        layout.watch_products,
+        layout.exact_addresses,
+    )
     how = (layout.target.name, layout.allocation.registers, *checks, model, divergent, keep)
     key = "" if single_thread and not cache.folder else digest(digest_of(program), repr(how), *host.key)
     cached_program = None if single_thread else recalled(key)

@@ -28,7 +28,7 @@ from xegpu_py.engines.semantics.alu import Step
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import IEEE, Array, Format, canonical
 from xegpu_py.target import verdict
-from xegpu_py.target.message_rules import LEGALIZED, SURFACE_RULES, broken_rules
+from xegpu_py.target.message_rules import LEGALIZED, RULES, SURFACE_RULES, broken_rules
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.messages import ATOMICS, address_base, alignment
 from xegpu_py.visa.program import Immediate, Instruction, Region
@@ -71,6 +71,7 @@ def _lanes(batch: Batch, rows: Rows, mask: Array | None, count: int) -> tuple[Ar
 
 def _locate(
     inst: Instruction,
+    layout: Layout,
     batch: Batch,
     rows: Rows,
     addresses: Array,
@@ -101,12 +102,13 @@ def _locate(
             data, offsets = batch.memory.data, batch.memory.locate(active_addresses, size, verb, required_bytes)
     except AccessFault as fault:
         raise AccessFault(int(thread[fault.index]) * inst.exec_size + int(lane[fault.index]), fault.reason) from None
-    aligned = alignment(inst)
+    aligned, rule = alignment(inst, layout.exact_addresses)
     if aligned > 1 and (misplaced := active_addresses % np.uint64(aligned) != 0).any():
         i = int(np.argmax(misplaced))
         whose = "that" if size == aligned else str(aligned)
         reason = f"{verb} {size} bytes at an address that is not a multiple of {whose}"
-        raise AccessFault(int(thread[i]) * inst.exec_size + int(lane[i]), reason)
+        notes = [verdict(RULES[rule], layout.target)] if rule else []
+        raise AccessFault(int(thread[i]) * inst.exec_size + int(lane[i]), reason, notes)
     if batch.races:
         batch.races.note(inst, np.arange(batch.threads)[rows][thread], offsets, size, slm, data, values)
     return data, offsets
@@ -147,7 +149,7 @@ def lsc_load(inst: Instruction, layout: Layout, model: Model) -> Step:
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
         lanes = _lanes(batch, rows, mask(batch, rows, active), inst.exec_size)
-        memory, offsets = _locate(inst, batch, rows, read_addresses(batch, rows), lanes, len(columns), "reads")
+        memory, offsets = _locate(inst, layout, batch, rows, read_addresses(batch, rows), lanes, len(columns), "reads")
         byte_offsets = offsets[:, None] + columns
         loaded_bytes = (
             batch.delayed.read(inst["sfid"] == "slm", memory, byte_offsets) if batch.delayed else memory[byte_offsets]
@@ -171,7 +173,9 @@ def lsc_store(inst: Instruction, layout: Layout, model: Model) -> Step:
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
         lanes = _lanes(batch, rows, mask(batch, rows, active), inst.exec_size)
         values = read(batch, rows)[lanes[0][:, None], out_of[lanes[1]]]
-        memory, offsets = _locate(inst, batch, rows, read_addresses(batch, rows), lanes, len(columns), "writes", values)
+        memory, offsets = _locate(
+            inst, layout, batch, rows, read_addresses(batch, rows), lanes, len(columns), "writes", values
+        )
         byte_offsets = offsets[:, None] + columns
         if batch.delayed:
             batch.delayed.add(inst["sfid"] == "slm", memory, byte_offsets.ravel(), values.ravel())
@@ -438,6 +442,7 @@ def lsc_atomic(inst: Instruction, layout: Layout, model: Model) -> Step:
         addresses = read_addresses(batch, rows)
         memory, offsets = _locate(
             inst,
+            layout,
             batch,
             rows,
             addresses,

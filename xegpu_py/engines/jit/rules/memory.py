@@ -97,7 +97,16 @@ def _send(emitter: Emitter, inst: Instruction, at: int, names: Sequence[str], bo
     """
     code, shape, lanes, acting = emitter.code, inst["data"], inst.exec_size, emitter.acting(inst)
     operand_names = [name for name in names if inst[name].var is not None]
-    function = "_".join([inst.name, inst["sfid"], str(lanes), str(shape), f"by{alignment(inst)}", *operand_names])
+    function = "_".join(
+        [
+            inst.name,
+            inst["sfid"],
+            str(lanes),
+            str(shape),
+            f"by{alignment(inst, emitter.layout.exact_addresses)[0]}",
+            *operand_names,
+        ]
+    )
     emitter.helper(function, lambda: _sender(emitter, inst, function, operand_names, body))
     bits = code.const((1 << lanes) - 1, "i32") if acting is None else acting
     pointers = [code.at(emitter.thread, emitter.register_offset(inst[name])) for name in operand_names]
@@ -116,7 +125,7 @@ def _sender(
     lanes, shape = inst.exec_size, inst["data"]
     code = emitter.host.function(name, [PTR, vector(lanes, "i64"), "i32", PTR, *[PTR for _ in operand_names]], "i1")
     ctx, addresses, bits, strides, *pointers = code.arguments
-    size, aligned = shape.memory_bytes * shape.vector, alignment(inst)
+    size, aligned = shape.memory_bytes * shape.vector, alignment(inst, emitter.layout.exact_addresses)[0]
     memory, category = inst["sfid"], INSTRUCTIONS[inst.name].category
     element_offsets = [[int(p) for p in lane] for lane in data_offsets(shape, lanes, emitter.layout.target.grf_bytes)]
     refuse = code.label()
@@ -164,8 +173,11 @@ def _sender(
             )
         do(code.add(code.splat(host, lanes), steps), _pointer(code, host))
         code.begin(lane_label)
-    if lanes == 1 and memory != "slm" and aligned == 1:
+    if lanes == 1 and memory != "slm" and category != "atomic":
         code.return_unless(code.icmp("ne", bits, 0), code.const(1, "i1"))
+        if aligned > 1:
+            odd = code.mask(code.extract(addresses, 0), aligned - 1)
+            code.return_unless(code.icmp("eq", odd, 0), code.const(0, "i1"))
         host = _located_in_last_allocation(emitter, code, strides, code.extract(addresses, 0), size, refuse)
         do(code.splat(host, 1))
     else:
