@@ -213,5 +213,6 @@ def test_xe3_multiplies_only_what_was_written(matrix: str, engine: str) -> None:
                 assert error.message == f"'dpas' reads byte {at} of '{name}', which was never written"
                 assert error.notes[1].message == (
                     "rule dpas-uninitialized: src1 and src2 of dpas are in registers that were written; ptl returns "
-                    "undefined data (in other threads too); pvc, pvcxt, dg2, bmg, lnl and cri leave the outcome undefined"
+                    "undefined data (in other threads too); pvc, pvcxt, dg2, bmg, lnl and cri leave the outcome "
+                    "undefined"
                 )
