@@ -3,9 +3,24 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 
-.PHONY: demo check test test-bare repository sweep lint fuzz mutants bench docs site oracles clean
+.PHONY: help demo check test test-bare repository sweep lint fuzz mutants bench docs site oracles clean
+
+help:
+	@echo "make demo        lower a GEMM step by step, run it and check every bit"
+	@echo "make check       the tests of what the working tree changes (about a minute)"
+	@echo "make test        all tests (minutes); make sweep: with all of their cases"
+	@echo "make test-bare   the tests that need no program of others"
+	@echo "make repository  the tests of documents, packages and the site"
+	@echo "make lint        style, prose and types"
+	@echo "make docs        the generated pages, pictures and stubs"
+	@echo "make site        the documentation site, in build/site"
+	@echo "make bench       the benchmarks"
+	@echo "make fuzz        random programs for SECONDS=600; make mutants: planted mistakes"
+	@echo "make oracles     Intel's compilers, in build/oracles (Debian, x86-64)"
+	@echo "make clean       remove the environment and all that is built"
 
 demo: $(VENV)/.installed
+	@echo "a GEMM, lowered step by step:"
 	$(BIN)/python examples/demo.py
 	cat examples/gemm_xetile.py
 	$(BIN)/python examples/gemm_xetile.py

@@ -36,12 +36,13 @@ if TYPE_CHECKING:
     from importlib import metadata
 
     from xegpu_py import highlighting
-    from xegpu_py.ir import diagnostic_formats
+    from xegpu_py.ir import diagnostic_formats, pass_plugins
 else:
     metadata = deferred("importlib.metadata")
     highlighting = deferred("xegpu_py.highlighting")
     tempfile = deferred("tempfile")
     diagnostic_formats = deferred("xegpu_py.ir.diagnostic_formats")
+    pass_plugins = deferred("xegpu_py.ir.pass_plugins")
 
 _SPLIT_MARKER = "--input-split-marker"
 """The argument that holds the marker of `--split-input-file=MARKER`, since a switch of argparse has no value."""
@@ -130,6 +131,15 @@ class Parser(argparse.ArgumentParser):
         between = f"what is printed between the outputs of the pieces (default '{SEPARATOR}')"
         self.add_argument("--output-split-marker", metavar="MARKER", default=SEPARATOR, help=between)
         self.add_switch("--verify-diagnostics", "compare diagnostics with 'expected-error' and similar comments")
+
+    def add_pass_plugins(self) -> None:
+        """Add the option that loads files with passes."""
+        self.add_argument(
+            "--load-pass-plugin",
+            action=_LoadPassPlugin,
+            metavar="FILE",
+            help="execute a file of Python that registers passes; may be given several times",
+        )
 
     def add_switch(self, name: str, text: str) -> None:
         """Add an option without a value."""
@@ -271,6 +281,13 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 def _end_diagnostics() -> None:
     if _FORMAT.get() == "sarif":
         print(diagnostic_formats.sarif_log(os.path.basename(sys.argv[0]), _SARIF), end="", file=sys.stderr)
+
+
+class _LoadPassPlugin(argparse.Action):
+    """Load a file with passes at once, so that options after it can name them."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, path: Any, *_: object) -> None:
+        pass_plugins.load_pass_plugin(path)
 
 
 class _Color(argparse.Action):

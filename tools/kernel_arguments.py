@@ -47,4 +47,6 @@ class KernelParser(Parser):
         except OSError as e:
             self.error(f"cannot open '{e.filename}': {e.strerror}")
         except ValueError as e:
-            self.error(str(e))
+            number = next((word for word in words if word.isdecimal()), None)
+            hint = f"; a number has its type, i32:{number}, and a grid its commas, --grid 8,4" if number else ""
+            self.error(f"{e}{hint}")

@@ -11,6 +11,7 @@ from xegpu_py.bisection.reduction import reduced, repeated
 from xegpu_py.bisection.upstream_stages import Launch, check, default_passes, tool_named
 from xegpu_py.ir.diagnostics import Source
 from xegpu_py.ir.module import Context
+from xegpu_py.ir.pass_plugins import plugin_errors
 from xegpu_py.runtime.host_arrays import FORMS
 from xegpu_py.tools import driver
 from xegpu_py.tools.kernel_arguments import KernelParser
@@ -39,6 +40,7 @@ def argument_parser() -> KernelParser:
     parser.add_switch("--no-optimize", "omit visa-optimize")
     ulps = "units in the last place by which floating-point results may differ (default 0)"
     add("--ulps", type=int, metavar="N", default=0, help=ulps)
+    parser.add_pass_plugins()
     add("--pass-pipeline", dest="pipeline", metavar="TEXT", help="passes to run instead, such as 'builtin.module(cse)'")
     theirs = (
         "run passes of mlir-opt, in a process of its own, on a kernel in upstream's XeGPU; --block counts work items"
@@ -79,7 +81,11 @@ def _upstream(parser: KernelParser, source: Source, args: argparse.Namespace) ->
 def run(argv: Sequence[str]) -> int:
     """Run the tool with these arguments; its exit status."""
     parser = argument_parser()
-    args = parser.parse_intermixed_args(parser.normalized(argv))
+    with plugin_errors():
+        return _run(parser, parser.parse_intermixed_args(parser.normalized(argv)))
+
+
+def _run(parser: KernelParser, args: argparse.Namespace) -> int:
     source = parser.read(args.file)
     if args.upstream:
         return _upstream(parser, source, args)

@@ -28,7 +28,7 @@ from xegpu_py.ir.module import (
     parse_source,
     print_op,
 )
-from xegpu_py.ir.pass_plugins import load_pass_plugin, plugin_errors
+from xegpu_py.ir.pass_plugins import plugin_errors
 from xegpu_py.ir.passes import (
     ROOT,
     Listener,
@@ -66,12 +66,7 @@ def argument_parser() -> driver.Parser:
     parser.add_text_arguments()
     add, switch = parser.add_argument, parser.add_switch
     add("--pass-pipeline", metavar="TEXT", help="textual pipeline, such as 'builtin.module(cse,xegpu-dce)'")
-    add(
-        "--load-pass-plugin",
-        action=_LoadPassPlugin,
-        metavar="FILE",
-        help="execute a file of Python that registers passes; may be given several times",
-    )
+    parser.add_pass_plugins()
     add("--verify-each", action=argparse.BooleanOptionalAction, default=True, help="verify the IR after each pass")
     add(
         "--xegpu-spelling",
@@ -153,18 +148,12 @@ def _summary(cls: type[Registered]) -> str:
 
 def _passes_help() -> str:
     """The summary of each pass, one line each at a terminal of 80 columns."""
-    width = max(map(len, registered())) + 2
+    classes = registered()
+    width = max(map(len, classes)) + 2
     out = ["passes ('--NAME' or '--NAME=\"OPTION=VALUE ...\"'; --help-pass=NAME explains one):"]
-    out += [f"  {name:{width}}{_summary(cls)}" for name, cls in registered().items()]
+    out += [f"  {name:{width}}{_summary(cls)}" for name, cls in classes.items()]
     out += ["", "Passes of upstream MLIR are flags too, except those for its C++ xegpu dialect."]
     return "\n".join(out)
-
-
-class _LoadPassPlugin(argparse.Action):
-    """Load a file with passes at once, so that options after it can name them."""
-
-    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, path: Any, *_: object) -> None:
-        load_pass_plugin(path)
 
 
 class _HelpPass(argparse.Action):

@@ -70,7 +70,8 @@ def argument_parser() -> KernelParser:
             "xegpu-run saxpy.cl rand:f32:1024 a.npy f32:2 --global 1024 --print y",
         ],
         f"{FORMS}\n  local:BYTES                  local memory, for a __local pointer of OpenCL C\n\n"
-        "NAME is an input of vISA assembly, a parameter of OpenCL C, or the number\nof an argument in MLIR, from 0.\n\n"
+        "NAME is an input of vISA assembly, a parameter of OpenCL C, or in MLIR the name\n"
+        "of an argument, as in messages, or its number from 0.\n\n"
         "With two --ocloc or two --build-options, OpenCL C is compiled and run twice, and\nthe results are compared. "
         "Without --global, the kernels run that comments state:\n// RUN kernel ARG... global=X,Y,Z local=X,Y,Z",
     )
@@ -445,6 +446,8 @@ def run(argv: Sequence[str]) -> int:
         # An argument can also be named as in the kernel's text.
         own = [kernel.memory_name(i) for i in range(len(names))] if kernel else job.own
         given |= {name[1:]: value for name, value in zip(own, arguments) if name.startswith("%")}
+        args.shown = [name.removeprefix("%") for name in args.shown]
+        args.outputs = [(name.removeprefix("%"), path) for name, path in args.outputs]
         for name in [*args.shown, *(name for name, _ in args.outputs)]:
             if name not in {*names, *given} or (name in given and not isinstance(given[name], np.ndarray)):
                 listed = ", ".join(dict.fromkeys([*names, *given]))

@@ -6,6 +6,7 @@ import dataclasses
 import difflib
 import re
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
@@ -166,8 +167,14 @@ def pass_names() -> list[str]:
 
 
 def registered() -> dict[str, type[Registered]]:
-    """Our passes by name, without aliases. All of their modules are imported."""
-    classes = {name: pass_named(name) for name in pass_names()}
+    """Our passes by name, without aliases. All of their modules are imported; one of another distribution that cannot
+    be is left out with a warning."""
+    classes: dict[str, type[Registered] | None] = {}
+    for name in pass_names():
+        try:
+            classes[name] = pass_named(name)
+        except DiagnosticError as e:
+            warnings.warn(f"{e.diagnostics[0].position}: {e.diagnostics[0].message}", stacklevel=2)
     return {name: cls for name, cls in classes.items() if cls is not None and name == cls.name}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import difflib
 import enum
 import functools
 import inspect
@@ -12,7 +13,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import FunctionType, MethodType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, NoReturn
 
 from mlir import ir as mlir
@@ -45,6 +46,8 @@ MOST_SHOWN = 8
 _RECURSION = "calls are nested too deep; functions are inlined, so a recursion must end at compile time"
 
 _Parameter = inspect.Parameter
+
+_LANGUAGE = __name__.rpartition(".")[0]
 
 
 class Flow(enum.Enum):
@@ -448,7 +451,13 @@ class Expressions(ABC):
 
     def _get_Attribute(self, node: ast.Attribute) -> Any:
         owner = self._value(node.value)
-        return getattr(owner, node.attr)
+        try:
+            return getattr(owner, node.attr)
+        except AttributeError as e:
+            similar = difflib.get_close_matches(node.attr, dir(owner), 1)
+            of_language = isinstance(owner, ModuleType) and owner.__name__ == _LANGUAGE
+            message = f"the tile language has no '{node.attr}'" if of_language else str(e)
+            raise AttributeError(f"{message}; did you mean '{similar[0]}'?" if similar else message) from None
 
     def _key(self, node: ast.expr) -> Any:
         if isinstance(node, ast.Slice):
@@ -549,6 +558,11 @@ class Expressions(ABC):
         if callee is print:
             self._fail(
                 "print() shows nothing while a kernel runs", "device_print does, and static_print as it is compiled"
+            )
+        if callee is breakpoint or getattr(callee, "__module__", None) == "pdb":
+            self._fail(
+                "a debugger cannot stop a kernel that runs",
+                "engine='eager' or XEGPU_PY_INTERPRET=1 runs the kernel in Python, where breakpoint() stops",
             )
         if not callable(callee):
             raise TypeError(f"{described(callee)} is not callable")

@@ -483,6 +483,8 @@ class LoopTypeChanged(Exception):
         super().__init__(name)
         self.name, self.now, self.erase = name, now, erase
         rule = "a variable that a loop carries keeps its type" if dynamic(old_value) else "a loop carries values only"
+        if isinstance(old_value, Value) and isinstance(now, Value):
+            rule += f"; before the loop it can be xl.full({now.shape}, ..., xl.{now.dtype})"
         self.why = (
             f"{now.why}, but the loop carries it"
             if isinstance(now, Undefined)

@@ -24,7 +24,7 @@ from xegpu_py.reference.machine import (
     evaluates_in,
     together,
 )
-from xegpu_py.reference.storage import Fault, Unknown
+from xegpu_py.reference.storage import FailedAssertion, Fault, Unknown
 from xegpu_py.reference.vector import combine, identity_of, reduced
 from xegpu_py.visa.program import Dim, place_in
 
@@ -368,7 +368,7 @@ def switch(node: Node, operands: list[Any]) -> Taken:
 def assert_(node: Node, condition: Any) -> None:
     """A fault if the condition does not hold."""
     if not condition:
-        raise Fault(f"does not hold: {node.attribute('msg')}")
+        raise FailedAssertion(node.attribute("msg"))
 
 
 # `func`: calls of functions, and of intrinsics, which are functions without a body.

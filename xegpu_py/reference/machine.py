@@ -15,7 +15,17 @@ from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
 from xegpu_py.ir.operation import STATIC, group_sizes
 from xegpu_py.numerics.dpas import Model
-from xegpu_py.reference.storage import Element, Fault, Kind, Memory, MemRef, Unknown, allocated, kind_of
+from xegpu_py.reference.storage import (
+    Element,
+    FailedAssertion,
+    Fault,
+    Kind,
+    Memory,
+    MemRef,
+    Unknown,
+    allocated,
+    kind_of,
+)
 from xegpu_py.visa.program import Dim
 
 # The machine on which functions are evaluated: workgroups of subgroups of lanes.
@@ -367,7 +377,8 @@ class Subgroup:
             at += f", lane {lane}"
         notes = tuple(Diagnostic("note", n, where) for n in (*fault.notes, at))
         error_class = NotEvaluated if isinstance(fault, Unknown) else DiagnosticError
-        return error_class([Diagnostic("error", f"'{node.name}' op {fault.message}", where, notes)])
+        op = "" if isinstance(fault, FailedAssertion) else f"'{node.name}' op "
+        return error_class([Diagnostic("error", f"{op}{fault.message}", where, notes)])
 
 
 # A function as the evaluator walks it: ops with their rules, operands and results as places in a frame.

@@ -42,6 +42,13 @@ class Fault(Exception):
         super().__init__(message)
 
 
+class FailedAssertion(Fault):
+    """An assertion of the kernel that does not hold. The message stands without the op's name."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"assertion failed: {text}")
+
+
 class Unknown(Fault):
     """An op, or a type of an op, that the evaluator does not support."""
 

@@ -37,7 +37,7 @@ from xegpu_py.reference.machine import (
     evaluates_in,
 )
 from xegpu_py.reference.memref import atomic
-from xegpu_py.reference.storage import Element, Fault, Memory, Unknown, element_of, to_float
+from xegpu_py.reference.storage import Element, FailedAssertion, Fault, Memory, Unknown, element_of, to_float
 from xegpu_py.reference.xegpu_xetile import multiplied, reduced_along
 
 # Conversions and arithmetic. Integers wrap around; addresses have 64 bits.
@@ -593,7 +593,7 @@ def _shown(node: Node, operand: int, element: Element, number: Any) -> str:
 def assert_(node: Node, condition: Array) -> None:
     """A fault if the condition is false anywhere."""
     if not np.all(condition):
-        raise Fault(f"does not hold: {node.field('message')}")
+        raise FailedAssertion(node.field("message"))
 
 
 @evaluates("llvm.intr.assume")

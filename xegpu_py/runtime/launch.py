@@ -261,7 +261,7 @@ class Prints:
         except RuntimeFault as fault:
             for record in self._read(memory):
                 if record.stops and name_of(record.group, record.thread) == fault.thread:
-                    fault.message, fault.notes = f"'cf.assert' op does not hold: {record.text}", fault.notes[:1]
+                    fault.message, fault.notes = f"assertion failed: {record.text}", fault.notes[:1]
                     break
             raise
         else:

@@ -108,12 +108,13 @@ def test_statistics_in_json(tmp_path, capsys):
 def test_arguments_are_called_by_their_number_or_their_name(tmp_path, capsys):
     file, out = tmp_path / "kernel.mlir", tmp_path / "a.npy"
     file.write_text(KERNEL)
-    assert xegpu_run.run([str(file), "zeros:f32:4", "--print", "a", "--print", "0", "-o", f"a={out}"]) == 0
+    assert xegpu_run.run([str(file), "zeros:f32:4", "--print", "%a", "--print", "0", "-o", f"%a={out}"]) == 0
     assert capsys.readouterr().out == "a =\n[1. 0. 0. 0.]\n0 =\n[1. 0. 0. 0.]\n"
     assert np.load(out).tolist() == [1, 0, 0, 0]
     for words, message in (
         (["zeros:f32:4", "--print", "b"], "'b' is not an array among the kernel's arguments 0, a"),
         (["--print", "a"], "takes 1 argument"),
+        (["zeros:f32:4", "--grid", "8", "4"], "a number has its type, i32:4, and a grid its commas, --grid 8,4"),
         (["zeros:f32:4", "zeros:f32:4", "--print", "a"], "takes 1 argument"),
     ):
         with pytest.raises(SystemExit):

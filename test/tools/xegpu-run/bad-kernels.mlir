@@ -116,7 +116,7 @@ gpu.module @kernels {
 
   // An assertion behind branches that does not hold.
   // RUN: not xegpu-run %s --kernel asserting i8:1 zeros:i8:1 2>&1 | FileCheck %s --check-prefix=ASSERTING
-  // ASSERTING: bad-kernels.mlir:129:5: error: 'cf.assert' op does not hold: zero
+  // ASSERTING: bad-kernels.mlir:129:5: error: assertion failed: zero
   gpu.func @asserting(%n: i8, %m: memref<1xi8>) kernel {
     %c0 = arith.constant 0 : index
     %zero = arith.constant 0 : i8

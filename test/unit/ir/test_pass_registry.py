@@ -60,6 +60,21 @@ def test_an_entry_point_whose_module_registers_no_such_pass(monkeypatch) -> None
         passes.pass_named("test-absent")
 
 
+@pytest.mark.parametrize("option", ["--help", "--list-passes"])
+def test_a_broken_distribution_does_not_stop_others(tmp_path, option) -> None:
+    """One line names it, and all other passes are there."""
+    (tmp_path / "broken_plugin.py").write_text("raise RuntimeError('it is broken')\n")
+    metadata = tmp_path / "broken_plugin-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-plugin\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[xegpu_py.passes]\ntest-broken = broken_plugin\n")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [Path(sys.executable).with_name("xegpu-opt"), option]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert ran.stderr == "warning: broken_plugin: pass 'test-broken': RuntimeError: it is broken\n"
+    assert ran.returncode == 0 and "xegpu-dce" in ran.stdout and "test-broken" not in ran.stdout
+
+
 PLUGIN = """
 import dataclasses, xegpu_py
 

@@ -194,6 +194,19 @@ def test_one_kernel_of_several(tmp_path, capsys):
     assert "there are halve, again" in capsys.readouterr().err
 
 
+def test_passes_of_a_file(tmp_path, capsys):
+    (tmp_path / "pass.py").write_text(
+        "import dataclasses, xegpu_py\n\n"
+        "@xegpu_py.register_pass('test-of-file')\n@dataclasses.dataclass\nclass OfFile(xegpu_py.Pass):\n"
+        "    def run(self, op):\n        raise KeyError('no such thing')\n"
+    )
+    (tmp_path / "halve.mlir").write_text(HALVE)
+    plugin = f"--load-pass-plugin={tmp_path / 'pass.py'}"
+    words = [str(tmp_path / "halve.mlir"), "arange:f32:64x64", "i32:1", "--grid", "8", plugin]
+    with pytest.raises(xegpu_py.DiagnosticError, match=r"pass.py:7:9: error: KeyError: 'no such thing'"):
+        xegpu_bisect.run([*words, "--pass-pipeline=builtin.module(test-of-file)"])
+
+
 def test_options_without_a_meaning_here_are_refused():
     for option in ("check", "engine", "no_such"):
         with pytest.raises(TypeError, match=rf"bisect\(\) got an unexpected keyword argument '{option}'"):

@@ -227,7 +227,7 @@ def _narrowed(x: np.ndarray, dtype: np.dtype, rounding: str) -> np.ndarray:
             [np.zeros(4, np.float32)],
             "'tt.load' op reads 4 bytes at .*reaching 4 bytes over the end of '%p'",
         ),
-        ("%n: i1", 'tt.assert %n, "n is set" : i1', [0], "'tt.assert' op does not hold: n is set"),
+        ("%n: i1", 'tt.assert %n, "n is set" : i1', [0], "assertion failed: n is set"),
         ("%n: i1", "llvm.intr.assume %n : i1", [0], "assumes what does not hold"),
         (
             "%n: i32",
