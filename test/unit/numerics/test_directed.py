@@ -43,6 +43,14 @@ def finite(fmt: str) -> st.SearchStrategy[float]:
     return st.one_of(any_bits, near_one, st.sampled_from([0.0, -0.0, least, -least]))
 
 
+def factors_of_tiny_products(fmt: str) -> st.SearchStrategy[tuple[float, float, float]]:
+    """Two numbers whose product is about the least number, above or below, and what may be added to it."""
+    least = float(np.finfo(FORMATS[fmt]).smallest_subnormal)
+    root = float(FORMATS[fmt](2.0 ** (np.log2(least) // 2)))
+    factor = st.builds(lambda m, e: m * root * 2.0**e, st.sampled_from([1.0, -1.0, 1.25, -1.5]), st.integers(-3, 3))
+    return st.tuples(factor, factor, st.sampled_from([0.0, -0.0, least, -least]))
+
+
 def one(value: float, fmt: str) -> Array:
     return np.array([value], FORMATS[fmt])
 
@@ -52,8 +60,13 @@ def one(value: float, fmt: str) -> Array:
 @pytest.mark.parametrize("fmt", FORMATS)
 @given(st.data())
 def test_arithmetic(fmt: str, direction: str, data: st.DataObject) -> None:
-    a, b = (data.draw(finite(fmt)) for _ in range(2))
-    c = data.draw(st.one_of(finite(fmt), st.sampled_from([0.0, -0.0])))
+    tiny = data.draw(st.lists(factors_of_tiny_products(fmt), min_size=8, max_size=8))
+    for a, b, c in (data.draw(st.tuples(*[finite(fmt)] * 3)), *tiny):
+        check_arithmetic(a, b, c, fmt, direction)
+
+
+def check_arithmetic(a: float, b: float, c: float, fmt: str, direction: str) -> None:
+    """Each operation on numbers gives the exact result's neighbour in a direction."""
     x, y, z = map(Fraction, (a, b, c))
     cases = {"add": (x + y, (a, b)), "mul": (x * y, (a, b)), "mad": (x * y + z, (a, b, c))}
     if b:
