@@ -429,6 +429,23 @@ def test_a_load_before_an_atomic_of_another_thread(memory: str, shared: bool, in
     assert interpreted
 
 
+@pytest.mark.parametrize("met", [False, True])
+def test_order_through_atomics_of_a_third_thread_only_is_not_refuted(met: bool) -> None:
+    """A limit that docs/visa.md states: what a thread has acquired is one time, not one for each other thread.
+
+    Threads 0 and 1 have no place in common, so thread 1 loads what nothing orders. Once it has met thread 2, what
+    thread 0 released before counts as acquired.
+    """
+
+    def of_thread(thread: int, kind: str, place: int) -> Access:
+        return Access(kind, "ugm", 4, tuple(place if t == thread else -1 for t in range(THREADS * GROUPS)))
+
+    write = [of_thread(0, "store", 4), FENCES["ugm"].replace("group", "gpu"), of_thread(0, "atomic", 32)]
+    meet = [*([of_thread(2, "atomic", 64)] if met else []), of_thread(1, "atomic", 64)]
+    said = both([*write, *meet, of_thread(1, "load", 4)])
+    assert said == "" if met else "which another thread has written" in said
+
+
 def test_threads_that_are_ahead_at_a_barrier() -> None:
     """Those that ran first complete a second phase, by signals without a wait, before others wait for the first one."""
     store = everyone("store", "slm", -1, 4, -1, 4)
