@@ -9,6 +9,7 @@ import ast
 import importlib
 import inspect
 import re
+from collections import Counter
 from functools import cache
 from html import unescape
 from pathlib import Path
@@ -162,9 +163,9 @@ def _page_of(module: str) -> str:
 
 
 def _module(name: str) -> str:
-    """A module's page: its docstring, and an entry for each public name."""
+    """A module's page: its docstring, a table of its functions and classes, and an entry for each public name."""
     module = importlib.import_module(name)
-    parts = [f"# {name}", inspect.getdoc(module) or ""]
+    parts = [f"# {name}", inspect.getdoc(module) or "", _contents(name, module)]
     first: dict[int, str] = {}
     for public in public_names(module):
         value = getattr(module, public)
@@ -173,6 +174,32 @@ def _module(name: str) -> str:
         heading = f"## {name}.{public} {{ #{name}.{public} data-toc-label={public} }}"
         parts.append(entry if entry.startswith(":::") else f"{heading}\n\n{entry}")
     return "\n\n".join(parts)
+
+
+def _contents(name: str, module: ModuleType) -> str:
+    """A table of a module's functions and classes, those first that pages, examples and tutorials use most."""
+    rows: dict[str, str] = {}
+    for public in public_names(module):
+        value = getattr(module, public)
+        summary = (inspect.getdoc(value) or "").partition("\n\n")[0].replace("\n", " ")
+        if callable(value) and summary:
+            entry = _entry(name, public, value)
+            # mkdocstrings names an entry by the definition's module.
+            link = f"[{entry.split()[1]}]" if entry.startswith(":::") else f"(#{name}.{public})"
+            rows[public] = f"| [`{public}`]{link} | {summary.replace('|', chr(92) + '|')} |"
+    if len(rows) < 2:
+        return ""
+    ordered = sorted(rows, key=lambda public: (-_uses()[public], public))
+    return "\n".join(["| Name | Purpose |", "| --- | --- |", *(rows[public] for public in ordered)])
+
+
+@cache
+def _uses() -> Counter[str]:
+    """How often each word occurs in code of pages and examples."""
+    pages = [path.read_text() for path in sorted((ROOT / "docs").glob("**/*.md")) if "dialects" not in path.parts]
+    examples = [path.read_text() for path in sorted((ROOT / "examples").rglob("*.py"))]
+    code = [span for page in pages for span in re.findall(r"(?ms)^```.*?^```$|`[^`\n]+`", page)]
+    return Counter(word for text in (*code, *examples) for word in re.findall(r"\w+", text))
 
 
 def _entry(module: str, public: str, value: object) -> str:

@@ -73,6 +73,22 @@ def test_every_public_name_has_an_entry(site, name):
     assert entries == set(importlib.import_module(name).__all__)
 
 
+@pytest.mark.parametrize(
+    ("name", "earlier", "later"),
+    [("xegpu_py", "jit", "Bisection"), ("language", "load", "philox"), ("numerics", "dpas", "tanh")],
+)
+def test_pages_of_the_api_begin_with_a_table_of_names(site, name, earlier, later):
+    page = (site / "generated" / "api" / name / "index.html").read_text()
+    start = page.index("<table>")
+    assert start < page.index("<h2 ")
+    linked = re.findall(
+        r'<td><a [^>]*href="#([\w.]+)"[^>]*><code>(\w+)</code>', page[start : page.index("</table>", start)]
+    )
+    names = [name for _, name in linked]
+    assert names.index(earlier) < names.index(later)
+    assert not [anchor for anchor, _ in linked if f'id="{anchor}"' not in page]
+
+
 def test_pictures_open_in_full_size(site):
     page = (site / "dpas-layout" / "index.html").read_text()
     assert page.count('<a href="../visa/dpas-') == page.count('src="../visa/dpas-') == 5

@@ -1,6 +1,8 @@
 """The tour notebook runs, and what it shows are IR, assembly, layouts and errors as notebooks show them."""
 
 import importlib.util
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -45,3 +47,13 @@ def test_representations_are_coloured_and_escaped():
     assert "ret" in kernel._repr_html_()
     done = kernel(np.zeros(4, np.float32))
     assert "<td>1</td>" in done._repr_html_()
+
+
+def test_a_program_is_shown_in_a_process_that_has_imported_no_assembly():
+    code = """if True:
+        import sys
+        from xegpu_py.visa.program import Program
+        assert "xegpu_py.visa.assembly" not in sys.modules
+        print(Program("halve")._repr_html_())"""
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert shown.returncode == 0 and "halve" in shown.stdout, shown.stderr

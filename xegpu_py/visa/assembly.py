@@ -486,9 +486,6 @@ def _body(program: Program, lines: bool) -> Iterator[str]:
         pending_text = origin
 
 
-Program.write = write
-
-
 def _location_text(where: Position) -> str:
     name = "".join(c if c.isprintable() else "?" for c in os.path.basename(where.file))
     return f"{name}:{where.line}"

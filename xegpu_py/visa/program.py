@@ -24,8 +24,10 @@ from xegpu_py.numerics.formats import FLOATS, TYPES, Array, Format
 
 if TYPE_CHECKING:
     from xegpu_py import highlighting
+    from xegpu_py.visa import assembly
 else:
     highlighting = deferred("xegpu_py.highlighting")
+    assembly = deferred("xegpu_py.visa.assembly")
 
 # `Program`: a kernel decoded into plain immutable records, which engines, allocator and writers read.
 
@@ -207,9 +209,6 @@ class Program:
         known: cached results of analyses; see `analysis`.
     """
 
-    write: ClassVar[Callable[[Sequence[Program]], str]]
-    """`assembly.write`, which sets it."""
-
     name: str
     variables: tuple[Variable, ...] = field(default_factory=tuple)
     predicates: tuple[Predicate, ...] = ()
@@ -231,7 +230,7 @@ class Program:
         return {f.name: getattr(self, f.name) for f in fields(self)} | {"known": pickled}
 
     def _repr_html_(self) -> str:
-        return highlighting.html(Program.write([self]))
+        return highlighting.html(assembly.write([self]))
 
     @cached_property
     def labels(self) -> Mapping[str, int]:
