@@ -1,6 +1,8 @@
 """The code of README.md and other pages has the shown output."""
 
+import importlib
 import re
+import shlex
 import subprocess
 import sys
 
@@ -46,6 +48,8 @@ ELSEWHERE = {
     "docs/triton.md": "test/extensions/triton",
     "docs/tutorial/triton-race.md": "test/extensions/triton",
     "docs/recipes": "test/repository/test_contributing.py",
+    # Signatures of builders, which are made from the classes.
+    "docs/dialects": "test/unit/test_docs.py",
 }
 """The tests of other pages' code."""
 
@@ -77,6 +81,23 @@ def test_code_of_every_page_runs():
                 stem = block.file.removesuffix(".py")
                 used = block.file in commands or re.search(rf"(?:import|from) {re.escape(stem)}\b", imported)
                 assert used, f"{page}: nothing runs {block.file}"
+
+
+def shell_commands():
+    """The command lines of our tools in blocks that are not run, since they take long or install something."""
+    for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]:
+        for block in blocks(path.read_text()):
+            for line in block.text.splitlines() if block.language == "sh" else ():
+                if line.startswith("xegpu-"):
+                    yield pytest.param(line, id=f"{path.name}-{line[:40]}")
+
+
+@pytest.mark.parametrize("line", list(shell_commands()))
+def test_commands_that_are_not_run_have_options_that_exist(line):
+    tool, *words = shlex.split(line, comments=True)
+    module = importlib.import_module(f"xegpu_py.tools.{tool.replace('-', '_')}")
+    parser = module.argument_parser()
+    parser.parse_intermixed_args(parser.normalized(words))
 
 
 @pytest.mark.needs("ocloc")
