@@ -261,9 +261,13 @@ class Kernel:
         Raises:
             ValueError: if there is no such level.
         """
+        return self.module(level).text(debuginfo=debuginfo)
+
+    def module(self, level: str) -> Module:
+        """The module at a level, which is not to be changed; see `ir`."""
         if level not in self._levels:
             raise ValueError(f"unknown level '{level}'; there are {', '.join(self._levels)}")
-        return self._levels[level].text(debuginfo=debuginfo)
+        return self._levels[level]
 
     def with_engine(self, engine: Engine, **options: Any) -> Kernel:
         """This version of the kernel on an engine, without checks, and with other options of the engine."""

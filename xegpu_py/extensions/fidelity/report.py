@@ -6,15 +6,19 @@ import contextlib
 import io
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from mlir import ir
 from msgspec import Struct, structs, to_builtins
 
 from xegpu_py.argument_types import checked
 from xegpu_py.extensions.fidelity.traces import Trace
-from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.ir.bindings import is_kernel
+from xegpu_py.ir.diagnostics import DiagnosticError, Position, position_of
+from xegpu_py.ir.module import walk
 from xegpu_py.numerics.choices import CHOICES, Choice
 from xegpu_py.numerics.differences import APART, unlike
 from xegpu_py.numerics.formats import Array
@@ -40,7 +44,7 @@ class Line(Struct, frozen=True):
     Attributes:
         file, line: the line; 0 if it is not known.
         instructions: the names of its instructions.
-        executions: how many hardware threads executed them, in all.
+        executions: how many hardware threads executed them, in all; 0 for ops, whose executions are not counted.
     """
 
     file: str
@@ -137,7 +141,7 @@ class Fidelity(Struct, frozen=True, eq=False):
         kernel, target: the kernel, and the GPU for which it is lowered.
         runs: how often it ran.
         rules: the rules that it exercised.
-        not_visible: the names of chosen rules that no instruction shows.
+        not_visible: the names of other chosen rules, which no instruction shows.
         stats: statistics of the run by the kernel's own rules.
     """
 
@@ -334,7 +338,12 @@ def measured(
         tried = tuple(_tried(runs, usual, choice, other, types) for other in others)
         said = choice.rule if own == choice.default else choice.alternatives.get(own, "as measured")
         rules.append(Rule(name, own, said, _lines(usual, executed), tried, bool(choice.option)))
-    hidden = tuple(name for name, choice in CHOICES.items() if not choice.is_visible)
+    sums = _reductions(version)
+    if sums:
+        choice = CHOICES[_REDUCTIONS]
+        rules.append(Rule(choice.name, choice.default, choice.rule, sums, (), False))
+    found = {rule.choice for rule in rules}
+    hidden = tuple(name for name, choice in CHOICES.items() if not choice.is_visible and name not in found)
     return Fidelity(version.name, version.options.target, runs.count, tuple(rules), hidden, usual.stats)
 
 
@@ -379,12 +388,46 @@ def _is_nan(values: Array) -> Array:
 
 def _lines(trace: Trace, ats: Sequence[int]) -> tuple[Line, ...]:
     """The lines of instructions, in order."""
-    by_place: dict[tuple[str, int], list[int]] = {}
-    for at in ats:
-        where = trace.program.instructions[at].written.where
-        by_place.setdefault((where.file, where.line), []).append(at)
-    lines = []
-    for (file, line), own in sorted(by_place.items()):
-        names = dict.fromkeys(trace.program.instructions[at].name for at in own)
-        lines.append(Line(file, line, tuple(names), int(trace.executed[own].sum())))
-    return tuple(lines)
+    instructions = [trace.program.instructions[at] for at in ats]
+    return _by_line((inst.written.where, inst.name, int(trace.executed[at])) for at, inst in zip(ats, instructions))
+
+
+def _by_line(found: Iterable[tuple[Position, str, int]]) -> tuple[Line, ...]:
+    """The lines of instructions or ops, from their places, names and executions."""
+    by_place: dict[tuple[str, int], list[tuple[str, int]]] = {}
+    for where, name, executions in found:
+        by_place.setdefault((where.file, where.line), []).append((name, executions))
+    return tuple(
+        Line(file, line, tuple(dict.fromkeys(name for name, _ in own)), sum(count for _, count in own))
+        for (file, line), own in sorted(by_place.items())
+    )
+
+
+_REDUCTIONS = "reduction-order"
+
+_REDUCING = {
+    **dict.fromkeys(("xetile.reduction", "vector.reduction", "vector.multi_reduction"), "kind"),
+    **dict.fromkeys(("gpu.subgroup_reduce", "gpu.all_reduce"), "op"),
+}
+"""The attribute that tells what a reduction combines by, by the name of the op."""
+
+
+def _reductions(version: Kernel) -> tuple[Line, ...]:
+    """The lines of a kernel's reductions whose order of sums or products of floats is chosen, at its highest level."""
+    if not version.levels:
+        return ()
+    found = []
+    for op in walk(version.module(version.levels[0]).operation):
+        attribute = _REDUCING.get(op.name, "")
+        if attribute in op.attributes and not _is_of_another_kernel(op, version.name):
+            rounds, kept = re.search(r"\b(add|mul)\b", str(op.attributes[attribute])), op.results[0].type
+            element = ir.ShapedType(kept).element_type if isinstance(kept, ir.ShapedType) else kept
+            if rounds and isinstance(element, ir.FloatType):
+                found.append((position_of(op.location), op.name, 0))
+    return _by_line(found)
+
+
+def _is_of_another_kernel(op: ir.Operation, name: str) -> bool:
+    while op.name not in ("gpu.func", "func.func", "builtin.module"):
+        op = op.parent.operation
+    return op.name == "gpu.func" and is_kernel(op) and ir.StringAttr(op.attributes["sym_name"]).value != name
