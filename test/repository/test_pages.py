@@ -1,6 +1,6 @@
 """The code of README.md and other pages has the shown output."""
 
-import importlib
+import importlib.util
 import re
 import shlex
 import subprocess
@@ -121,6 +121,17 @@ def test_programs_for_a_gpu_say_that_there_is_none(tmp_path, file, message):
 def test_the_page_from_file_to_result_shows_the_example():
     shown = blocks((ROOT / "docs/file-to-result.md").read_text())[0]
     assert shown.text == (ROOT / "examples" / shown.file).read_text()
+
+
+def test_modules_that_pages_run_can_be_run():
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    named = {name for page in pages for name in re.findall(r"python3? -m (xegpu_py[\w.]*\w)", page.read_text())}
+    assert "xegpu_py.extensions.hardware_check" in named
+    for name in named:
+        found = importlib.util.find_spec(name)
+        assert found, name
+        if found.submodule_search_locations is not None:
+            assert importlib.util.find_spec(f"{name}.__main__"), name
 
 
 def test_make_targets_exist():

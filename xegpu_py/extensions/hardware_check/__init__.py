@@ -606,7 +606,3 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     print(report.line() if args.probe else report.table())
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
