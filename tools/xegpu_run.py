@@ -5,7 +5,7 @@ import io
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -79,6 +79,8 @@ def argument_parser() -> KernelParser:
     parser.set_defaults(target=None)
     add = parser.add_argument
     size = "work items of an OpenCL kernel"
+    verdict = "lower and run the kernel for each of these targets, or 'all', and print one table of verdicts"
+    add("--targets", metavar="NAME,...", help=f"{verdict}; with --json as JSON, with --profile FILE.html also there")
     add("--global", dest="items", metavar="X,Y,Z", type=driver.dimensions, help=f"{size}: FILE is .cl, .spv or .bin")
     add(
         "--local",
@@ -166,7 +168,7 @@ def argument_parser() -> KernelParser:
     add("--print", dest="shown", metavar="NAME", action="append", default=[], help="print an argument's array")
     add("--remarks", action="store_true", help="print remarks on ops for which the lowering generates slow code")
     add("--stats", action="store_true", help="print the executed instructions, bytes moved and register pressure")
-    forms = "with --stats: print them as one line of JSON for each launch; with --fidelity: print its report so"
+    forms = "with --stats: print them as one line of JSON for each launch; with --fidelity or --targets: print the report so"
     add("--json", action="store_true", help=forms)
     add(
         "--dpas-denormals",
@@ -245,21 +247,25 @@ class _Job(Struct):
     fidelity: Callable[[Sequence[str]], Any] | None = None
 
 
+def _kernel(source: Source, args: argparse.Namespace, **options: Any) -> Any:
+    """A kernel of MLIR or of assembly."""
+    if _ASSEMBLY.match(source.text):
+        return Kernel.from_assembly(source.text, name=args.kernel, file=source.name, **options)
+    return compile_kernel(read_source(source, args.imported, Context()), args.kernel, **options)
+
+
 def _job(source: Source, args: argparse.Namespace, arguments: Sequence[Any]) -> _Job:
     """The launch of a kernel of MLIR or of assembly; sets the default of the block."""
-    options = _options(args)
-    if args.engine == REFERENCE:
-        evaluated = compile_kernel(read_source(source, args.imported, Context()), args.kernel, **options)
-        args.block = args.block or evaluated.block
-        names = [str(i) for i in range(len(evaluated.types))]
-        launch = lambda: evaluated(*arguments, grid=args.grid, block=args.block)  # noqa: E731
-        return _Job(None, names, launch, own=evaluated.argument_names)
-    if _ASSEMBLY.match(source.text):
-        kernel = Kernel.from_assembly(source.text, name=args.kernel, file=source.name, **options)
-        names = [i.var.name for i in kernel.program.arguments]
+    made = _kernel(source, args, **_options(args))
+    if not isinstance(made, Kernel):
+        args.block = args.block or made.block
+        names = [str(i) for i in range(len(made.types))]
+        launch = lambda: made(*arguments, grid=args.grid, block=args.block)  # noqa: E731
+        return _Job(None, names, launch, own=made.argument_names)
+    if made.executable.is_assembly:
+        kernel, names = made, [i.var.name for i in made.program.arguments]
     else:
-        kernel = compile_kernel(read_source(source, args.imported, Context()), args.kernel, **options)
-        kernel = kernel.version_for(arguments, args.grid)
+        kernel = made.version_for(arguments, args.grid)
         names = [str(i) for i in range(len(kernel.types))]
         if args.remarks:
             driver.print_diagnostics(kernel.remarks, [source])
@@ -269,6 +275,60 @@ def _job(source: Source, args: argparse.Namespace, arguments: Sequence[Any]) -> 
     job = _Job(kernel, names, lambda: kernel(*arguments, **size), lambda: kernel.profile(*arguments, **size))
     job.fidelity = lambda only: kernel.fidelity(*arguments, **size, only=only)
     return job
+
+
+def _opencl_launch(parser: KernelParser, args: argparse.Namespace, **options: Any) -> Any:
+    """A kernel of OpenCL C with its sizes."""
+    try:
+        program = plugin("opencl").compile(Path(args.file), **_compiler(args), **options)
+    except OSError as e:
+        parser.error(f"cannot open input file '{args.file}': {e.strerror}")
+    names = list(program.kernels)
+    if not names:
+        parser.error(f"'{args.file}' has no kernel")
+    return program.kernels[names[kernel_index(names, args.kernel)]][args.items, args.local]
+
+
+def _opencl_job(parser: KernelParser, args: argparse.Namespace, arguments: Sequence[Any]) -> _Job:
+    """The launch of a kernel of OpenCL C; sets grid and block."""
+    launch = _opencl_launch(parser, args, **_options(args))
+    args.grid, args.block = launch.groups, launch.block
+    ready = launch.ready(arguments)
+    job = _Job(ready.version, launch.names, lambda: launch.run(ready), lambda: launch.profile(*arguments))
+    job.fidelity = lambda only: launch.fidelity(*arguments, only=only)
+    return job
+
+
+def _portability(
+    parser: KernelParser, source: Source, args: argparse.Namespace, arguments: Sequence[Any], is_opencl: bool
+) -> int:
+    """Print the verdicts on a kernel for each target; the exit status is 1 if one refuses it, or has other bytes."""
+    options = _options(args)
+
+    def on(target: str) -> Any:
+        own = {**options, "target": target}
+        return _opencl_launch(parser, args, **own) if is_opencl else _kernel(source, args, **own)
+
+    size = {"grid": args.grid if args.has_grid else NO_GRID, "block": args.block or ((LANES,) if args.via else None)}
+    with parser.errors_of(source):
+        found = plugin("portability")(on, *arguments, targets=args.targets, **({} if is_opencl else size))
+        if args.profile:
+            job = _opencl_job(parser, args, arguments) if is_opencl else _job(source, args, arguments)
+            assert job.profile
+            _write_profile(parser, args.profile, job.profile(), found.views)
+    if args.json:
+        print(found.json(), end="")
+    else:
+        print(found.table)
+    driver.print_diagnostics(found.diagnostics, [source, *found.sources])
+    return int(not all(v.accepted and v.equal for v in found.verdicts))
+
+
+def _write_profile(parser: KernelParser, path: str, profile: Any, views: Mapping[str, str]) -> None:
+    try:
+        parser.write(path, profile.text(path, views))
+    except MissingExtra as missing:
+        parser.error(str(missing))
 
 
 def _compiler(args: argparse.Namespace) -> dict[str, str]:
@@ -283,6 +343,8 @@ def _compare_compilers(parser: KernelParser, args: argparse.Namespace) -> int:
         "--trace": args.trace,
         "--profile": args.profile,
         "--stats": args.stats,
+        "--fidelity": args.fidelity is not None,
+        "--targets": args.targets,
         "--print": args.shown,
         "-o": args.outputs,
     }
@@ -307,24 +369,6 @@ def _compare_compilers(parser: KernelParser, args: argparse.Namespace) -> int:
         print(f"{result.kernel}: {result.summary}")
         driver.print_diagnostics(result.diagnostics(), [result.source])
     return int(not all(result.equal for result in found))
-
-
-def _opencl_job(parser: KernelParser, args: argparse.Namespace, arguments: Sequence[Any]) -> _Job:
-    """The launch of a kernel of OpenCL C; sets grid and block."""
-    try:
-        program = plugin("opencl").compile(Path(args.file), **_compiler(args), **_options(args))
-    except OSError as e:
-        parser.error(f"cannot open input file '{args.file}': {e.strerror}")
-    names = list(program.kernels)
-    if not names:
-        parser.error(f"'{args.file}' has no kernel")
-    kernel = program.kernels[names[kernel_index(names, args.kernel)]]
-    launch = kernel[args.items, args.local]
-    args.grid, args.block = launch.groups, launch.block
-    ready = launch.ready(arguments)
-    job = _Job(ready.version, kernel.names, lambda: launch.run(ready), lambda: launch.profile(*arguments))
-    job.fidelity = lambda only: launch.fidelity(*arguments, only=only)
-    return job
 
 
 def _argument(parser: KernelParser, word: str) -> Any:
@@ -373,6 +417,23 @@ def _run_program(parser: KernelParser, source: Source, args: argparse.Namespace)
     return int(results[0]) & 0xFF if results and isinstance(results[0], np.integer) else 0
 
 
+def _check_targets(parser: KernelParser, args: argparse.Namespace) -> None:
+    """Refuse options that --targets does not go with."""
+    given = {
+        "--entry": args.entry,
+        "--engine=reference": args.engine == REFERENCE,
+        "--trace": args.trace,
+        "--stats": args.stats,
+        "--fidelity": args.fidelity is not None,
+        "--print": args.shown,
+        "-o": args.outputs,
+        "a second --ocloc or --build-options": _compares(args),
+        "--profile FILE.json": (args.profile or "").endswith(".json"),
+    }
+    for name in (n for n, value in given.items() if value):
+        parser.error(f"{name} is for one target; --targets judges a kernel on several")
+
+
 def _compares(args: argparse.Namespace) -> bool:
     """Whether two compilations are asked for."""
     return max(len(args.ocloc), len(args.build_options)) > 1
@@ -416,8 +477,10 @@ def run(argv: Sequence[str]) -> int:
         parser.error(f"--{'stats' if args.stats else 'check'} needs a lowered kernel; --engine=reference lowers none")
     if args.fidelity is not None and (args.engine == REFERENCE or args.trace or args.check or args.profile):
         parser.error("--fidelity compares runs of a lowered kernel, without --check, --trace and --profile")
-    if args.json and not args.stats and args.fidelity is None:
-        parser.error("--json is the form of --stats and --fidelity, which are not given")
+    if args.json and not args.stats and args.fidelity is None and not args.targets:
+        parser.error("--json is the form of --stats, --fidelity and --targets, none of which is given")
+    if args.targets:
+        _check_targets(parser, args)
     if args.schedules and "races" not in args.check:
         parser.error("--schedules runs other orders of threads for --check=races, which is not given")
     is_opencl = not args.file.endswith(_TEXTS) and plugin("opencl").is_path(args.file)
@@ -439,6 +502,8 @@ def run(argv: Sequence[str]) -> int:
     if args.engine == REFERENCE and _ASSEMBLY.match(source.text):
         parser.error("--engine=reference evaluates MLIR; vISA assembly is run by --engine=interpreter")
     arguments = [_argument(parser, word) for word in args.args]
+    if args.targets:
+        return _portability(parser, source, args, arguments, is_opencl)
     with parser.errors_of(source):
         job = _opencl_job(parser, args, arguments) if is_opencl else _job(source, args, arguments)
         kernel, names = job.kernel, job.names
@@ -457,11 +522,7 @@ def run(argv: Sequence[str]) -> int:
             kernel.observer = Tracer(kernel.program, kernel.layout, args.trace[0], args.trace[1], print)
         start = time.perf_counter()
         if args.profile and job.profile:
-            found = job.profile()
-            try:
-                parser.write(args.profile, found.text(args.profile))
-            except MissingExtra as missing:
-                parser.error(str(missing))
+            _write_profile(parser, args.profile, job.profile(), {})
             done = kernel.stats if kernel else None
         elif args.fidelity is not None and job.fidelity:
             report = job.fidelity([name for name in args.fidelity.split(",") if name])

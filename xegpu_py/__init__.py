@@ -19,6 +19,7 @@ from xegpu_py.plugins import installed, plugin
 
 if TYPE_CHECKING:
     from xegpu_py.bisection import Bisection, bisect
+    from xegpu_py.extensions.portability.verdicts import portability
     from xegpu_py.extensions.programs.load import Program, load_program
     from xegpu_py.extensions.tuning.autotune import Config, autotune, testing
     from xegpu_py.extensions.tuning.search import tune
@@ -58,6 +59,7 @@ __all__ = [
     "load_program",
     "next_power_of_2",
     "parse",
+    "portability",
     "register_pass",
     "run_pipeline",
     "testing",

@@ -35,10 +35,15 @@ class Unlike(Struct, frozen=True):
     after: Any
 
     @property
+    def mixed(self) -> bool:
+        """Whether an element is a NaN in one of the arrays only."""
+        return self.ulps == APART
+
+    @property
     def extent(self) -> str:
         """How many elements differ, and by how much."""
         said = [f"{self.count} of {self.size} elements differ"]
-        if self.ulps == APART:
+        if self.mixed:
             said.append("some are NaN in one only")
         elif self.ulps:
             said.append(f"by up to {self.ulps} units in the last place")

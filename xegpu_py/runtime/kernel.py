@@ -276,6 +276,27 @@ class Kernel:
         version.names = self.names
         return version
 
+    def for_target(self, target: str) -> Kernel:
+        """The kernel for another GPU: lowered again, or the same assembly, with the rules of that GPU.
+
+        Raises:
+            ValueError: if there is no such target, or the kernel is a version for certain arguments.
+            DiagnosticError: if it cannot be lowered, or breaks a rule of the target.
+        """
+        target_of(target)
+        options = structs.replace(self.options, target=target)
+        if self._remake is not None:
+            made = self._remake(options)
+            own = Kernel(made.executable, options, remake=self._remake, levels=made._modules)
+        elif self.executable.is_assembly:
+            own = Kernel(self.executable, options)
+        else:
+            raise ValueError(
+                f"kernel '{self.name}' is a version for certain arguments, of target {self.options.target}"
+            )
+        own.names = self.names
+        return own
+
     @property
     def block(self) -> tuple[int, ...]:
         """The block of calls that give none: that of known_block_size, or as many subgroups as the maps say, or 1."""

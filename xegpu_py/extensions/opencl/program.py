@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -86,7 +86,8 @@ def compile(
         ValueError: if there is no such target, or it is not supported.
     """
     kept = options_of(target, others)
-    return Program(compiled(source, target, options, ocloc), kept)
+    remake = lambda other: compile(source, other, options, ocloc, **others)  # noqa: E731
+    return Program(compiled(source, target, options, ocloc), kept, remake)
 
 
 @checked
@@ -120,12 +121,25 @@ class Program:
         kernels: the kernels by their names.
     """
 
-    def __init__(self, made: Compiled, options: Options) -> None:
-        self.compiled, self.options = made, options
+    def __init__(self, made: Compiled, options: Options, remake: Callable[[str], Program] | None = None) -> None:
+        self.compiled, self.options, self._remake = made, options, remake
         named = {k.name: k.args_info for k in made.info.kernels_misc_info}
         infos = sorted((k for k in made.info.kernels if k.name != _PLACEHOLDER), key=lambda k: k.name)
         self.kernels = {k.name: Kernel(self, k, self._text(k), named.get(k.name, ())) for k in infos}
         self._memory: dict[str, bytes] | None = None
+
+    def for_target(self, target: str) -> Program:
+        """The program compiled for another GPU.
+
+        Raises:
+            CompileError: as of `compile`.
+            ValueError: if there is no such target, or the program was loaded.
+        """
+        if target == self.compiled.target:
+            return self
+        if self._remake is None:
+            raise ValueError(f"program '{self.compiled.file}' was compiled for {self.compiled.target}, not {target}")
+        return self._remake(target)
 
     def save(self, path: str | Path) -> None:
         """Write what the compiler made to a file, which `load` reads where there is no compiler."""
@@ -366,6 +380,20 @@ class Launch(Struct, frozen=True):
             DiagnosticError: if the kernel cannot run here, or fails.
         """
         return self.run(self.ready(arguments))
+
+    def for_target(self, target: str) -> Launch:
+        """The launch of the kernel of `Program.for_target`."""
+        return structs.replace(self, kernel=self.kernel.owner.for_target(target).kernels[self.kernel.name])
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the kernel's parameters."""
+        return self.kernel.names
+
+    def prepared(self, arguments: Sequence[Any]) -> tuple[Version, Prepared]:
+        """The version that runs, and the arguments with which it does; errors as of a call."""
+        ready = self.ready(arguments)
+        return ready.version, ready.prepared
 
     def run(self, ready: Ready) -> Statistics:
         """Run a launch that is ready, once; errors as of a call."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -62,28 +62,32 @@ class Profile(Struct, dict=True):
         """The counts of each line of the source: its file, its number, and the sums of its instructions' counts."""
         return list(by_line(self.rows))
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, views: Mapping[str, str] = {}) -> None:
         """Write the profile to a file, as JSON or as a report in HTML, by the suffix of its name.
+
+        Args:
+            views: further views of the report, in HTML by their titles: such as `portability(...).views`.
 
         Raises:
             ValueError: if the suffix is neither .json nor .html.
         """
-        Path(path).write_text(self.text(str(path)), encoding="utf-8")
+        Path(path).write_text(self.text(str(path), views), encoding="utf-8")
 
-    def text(self, name: str) -> str:
+    def text(self, name: str, views: Mapping[str, str] = {}) -> str:
         """The contents of a file of this name; see `save`."""
         if name.endswith(".json"):
             found = structs.asdict(self) | {"reuse": self.reuse}
             return msgspec.json.format(msgspec.json.encode(found), indent=1).decode() + "\n"
         if name.endswith(".html"):
-            return self.html()
+            return self.html(views=views)
         raise ValueError(f"a profile is saved as .json or .html, but got '{Path(name).name}'")
 
-    def html(self, on: str | None = None) -> str:
+    def html(self, on: str | None = None, views: Mapping[str, str] = {}) -> str:
         """The report, one page of HTML that needs no network.
 
         Args:
             on: the GPU of its model of the time; by default the usual one of the target.
+            views: see `save`.
 
         Raises:
             MissingExtra: if Bokeh is not installed.
@@ -94,7 +98,7 @@ class Profile(Struct, dict=True):
             raise ValueError("only the process that ran the kernel makes the report of its profile")
         known = self.target in USUAL or self.target in GPUS
         model = gpu(on or (self.target if known else "bmg"))
-        return page(self.kernel, done, self.rows, predicted(done, model), model)
+        return page(self.kernel, done, self.rows, predicted(done, model), model, views)
 
     def _repr_html_(self) -> str:
         try:

@@ -497,7 +497,9 @@ def _timeline(done: Launched, cycles: Sequence[float]) -> Any:
 _FOLDER = Path(__file__).parent
 
 
-def page(title: str, done: Launched, rows: Sequence[Row], found: Prediction, on: Gpu) -> str:
+def page(
+    title: str, done: Launched, rows: Sequence[Row], found: Prediction, on: Gpu, further: Mapping[str, str] = {}
+) -> str:
     """The report as HTML.
 
     Args:
@@ -506,6 +508,7 @@ def page(title: str, done: Launched, rows: Sequence[Row], found: Prediction, on:
         rows: its counts.
         found: its predicted time.
         on: the GPU of the prediction.
+        further: further views, in HTML by their titles.
 
     Raises:
         MissingExtra: if Bokeh is not installed.
@@ -547,6 +550,7 @@ def page(title: str, done: Launched, rows: Sequence[Row], found: Prediction, on:
         "Memory": complete + memory,
         "Timeline": parts["timeline"],
         "Counts": f"<div class='scroll'>{_tables(done, rows)}</div>",
+        **{escape(name): f"<div class='scroll'>{view}</div>" for name, view in further.items()},
     }
     tabs = "".join(
         f"<button role='tab' id='tab{n}' aria-controls='view{n}'>{name}</button>" for n, name in enumerate(views)

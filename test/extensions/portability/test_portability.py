@@ -1,0 +1,307 @@
+"""One verdict on a kernel for all GPUs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import msgspec
+import numpy as np
+import pytest
+
+import xegpu_py
+import xegpu_py.language as xl
+from xegpu_py.extensions.portability import verdicts
+from xegpu_py.extensions.portability.verdicts import GPUS, Portability, targets_of
+from xegpu_py.language.jit_function import tile_kernel
+from xegpu_py.target import TARGETS
+from xegpu_py.tools import xegpu_run
+from xegpu_py.visa.finalizer import FinalizerError, Native
+
+TEST = Path(__file__).parents[2]
+
+BF16 = ml_dtypes.bfloat16
+
+
+@pytest.fixture(autouse=True)
+def without_finalizers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not request.node.get_closest_marker("needs"):
+        monkeypatch.setenv("XEGPU_PY_ORACLES", "off")
+
+
+@xegpu_py.jit
+def doubled(x: Any, y: Any, scale: xl.float32 = 2.0, N: xl.Constexpr = 16) -> None:
+    at = (xl.program_id(0) * N,)
+    y.tile((N,), at=at).store(x.tile((N,), at=at).load() * scale)
+
+
+def test_a_kernel_that_all_targets_accept() -> None:
+    x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    found = xegpu_py.portability(doubled[lambda given: 64 // given["N"]], x, y, scale=3.0)
+    assert found.kernel == "doubled" and found.first == "pvc"
+    assert [v.target for v in found.verdicts] == list(GPUS)
+    assert {"pvc", "pvcxt", "dg2", "bmg", "cri"} <= {*GPUS} < {*TARGETS}
+    for verdict in found.verdicts:
+        assert verdict.accepted and verdict.equal and not verdict.problems and not verdict.differences
+        assert verdict.fits == {128: True, 256: True} and 0 < (verdict.pressure or 0) < 128
+        assert not verdict.finalizers
+    assert found["bmg"].gpu == "b580" and 1e-6 < (found["bmg"].seconds or 0) < 1e-4 and found["bmg"].bound
+    assert found["cri"].gpu is found["cri"].seconds is None
+    # Arguments do not change.
+    assert not y.any() and x[5] == 5
+    head, *rows = found.table.splitlines()[1:]
+    assert head.split("  ")[0] == "target" and len(rows) == len(GPUS)
+    assert re.fullmatch(r"bmg +yes +fits +fits +equal +\S+ us \(b580, \w+\)", rows[list(GPUS).index("bmg")])
+    assert str(found) == repr(found) == found.table
+
+
+def test_a_rule_that_one_target_has() -> None:
+    """The error names the line and the rule; other targets are judged after it."""
+    file = TEST / "upstream" / "xevm-messages.mlir"
+    a, out = np.zeros(4096, np.int8), np.zeros(4096, np.int8)
+    kernel = xegpu_py.compile(file, "pitch_52", target="pvc")
+    found = xegpu_py.portability(kernel, a, out, block=16, targets=["bmg", "pvc", "pvcxt"])
+    [problem] = found["bmg"].problems
+    assert "accesses a surface whose pitch is below 64 bytes" in problem.message
+    line = file.read_text().splitlines()[problem.line - 1]
+    assert problem.file == str(file) and "xevm.blockload2d" in line
+    assert any(note.startswith("rule block2d-pitch-least: ") for note in problem.notes)
+    assert not found["bmg"].accepted and found["bmg"].equal is None
+    assert found.first == "pvc" and found["pvcxt"].equal
+    assert re.search(r"^bmg +no, 1 error ", found.table, re.MULTILINE)
+    assert [d.notes[-1].message for d in found.diagnostics] == ["on bmg"]
+    assert line.strip()[:60] in str(found)
+
+
+TWICE = """
+.version 3.8
+.kernel "twice"
+.decl Out v_type=G type=uq num_elts=1 align=qword
+.decl X v_type=G type=df num_elts=16 align=GRF
+.input Out offset=64 size=8
+.kernel_attr Target="cm"
+    lsc_load.ugm (M1_NM, 1) X:d64x16t flat[Out]:a64
+    divm (M1, 8) X(0,0)<1> X(0,0)<1;1,0> X(1,0)<1;1,0>
+    sqrtm (M1, 8) X(0,0)<1> X(0,0)<1;1,0>
+    lsc_store.ugm (M1_NM, 1) flat[Out]:a64 X:d64x16t
+    ret (M1, 1)
+"""
+
+
+def test_all_rules_that_assembly_breaks() -> None:
+    kernel = xegpu_py.Kernel.from_assembly(TWICE, file="twice.visaasm", target="bmg")
+    x = np.arange(16, dtype=np.float64) + 1
+    found = xegpu_py.portability(kernel, x, targets="dg2,bmg")
+    assert [(p.file, p.line) for p in found["dg2"].problems] == [("twice.visaasm", 9), ("twice.visaasm", 10)]
+    assert all("dg2" in p.message for p in found["dg2"].problems)
+    assert found["bmg"].accepted and x[0] == 1
+    assert "no, 2 errors" in found.table
+
+
+def test_registers() -> None:
+    text = (TEST / "run" / "xetile_gemm.mlir").read_text()
+    kernel = xegpu_py.compile(text, registers=256)
+    arrays = np.ones((256, 64), BF16), np.ones((64, 256), BF16), np.zeros((256, 256), np.float32)
+    found = xegpu_py.portability(kernel, *arrays, block=32, targets="bmg")
+    assert found["bmg"].fits == {128: False, 256: True} and 128 < found["bmg"].pressure <= 256
+    assert re.search(r"^bmg +yes +no +fits +first ", found.table, re.MULTILINE)
+
+
+def test_bytes_that_differ() -> None:
+    """No source decides what pvc does with subnormal numbers of bf16: an option says it."""
+    text = (TEST / "run" / "xetile_gemm.mlir").read_text()
+
+    def kernel(target: str) -> xegpu_py.Kernel:
+        denormals = {"dpas_denormals": "flush"} if target == "pvc" else {}
+        return xegpu_py.compile(text, registers=256, target=target, **denormals)
+
+    a, b = np.ones((256, 64), BF16), np.full((64, 256), 1, BF16)
+    a[3, 5] = a[200, 1] = 1e-39
+    b *= BF16(2**20)
+    a[3, :5] = a[3, 6:] = a[200, 0] = a[200, 2:] = 0
+    c = np.zeros((256, 256), np.float32)
+    found = xegpu_py.portability(kernel, a, b, c, block=32, targets="bmg,lnl,pvc")
+    assert found.first == "bmg" and found["lnl"].equal and not found["pvc"].equal
+    [difference] = found["pvc"].differences
+    assert (difference.count, difference.size, difference.index) == (512, 65536, (3, 0))
+    assert difference.here == "0.0" and float(difference.first) > 1e-34 and difference.ulps
+    assert f"pvc: '%C': {difference.extent}; first [3, 0]: 0.0, on bmg {difference.first}" in found.table
+    assert not c.any()
+
+
+def test_json() -> None:
+    x = np.zeros(16, np.float32)
+    found = xegpu_py.portability(doubled, x, np.ones(16, np.float32), targets="bmg")
+    read = msgspec.json.decode(found.json(), type=Portability, strict=True)
+    assert read == found
+    data = msgspec.json.decode(found.json())
+    assert {*data} == {"kernel", "first", "verdicts"}
+    assert {*data["verdicts"][0]} == {
+        "target", "accepted", "problems", "fits", "pressure", "equal", "differences", "finalizers", "gpu", "seconds",
+        "bound",
+    }  # fmt: skip
+    assert {*msgspec.json.schema(Portability)["$defs"]} == {
+        "Portability", "Verdict", "Problem", "Difference", "Finalized",
+    }  # fmt: skip
+
+
+def test_names_of_targets() -> None:
+    assert targets_of("all") == GPUS and "any" not in GPUS
+    assert targets_of("bmg, pvc,bmg") == ("bmg", "pvc") and targets_of(["dg2", "all"])[0] == "dg2"
+    with pytest.raises(ValueError, match=r"unknown target 'bgm'; did you mean 'bmg'\? there are all, pvc, "):
+        targets_of("pvc,bgm")
+    with pytest.raises(ValueError, match="unknown target 'zzzzz'; there are all"):
+        xegpu_py.portability(doubled, targets=["zzzzz"])
+
+
+# Kernels of each front end.
+
+
+def test_tile_kernels() -> None:
+    """Options by Triton's names, heuristics, views with negative strides, an array that is passed twice."""
+    x = np.arange(32, dtype=np.float32)
+    twice = xegpu_py.portability(doubled[2], x, x, num_warps=1, targets="dg2,bmg")
+    assert twice["bmg"].accepted and twice["bmg"].equal and x[1] == 1
+    y = np.zeros(32, np.float32)
+    found = xegpu_py.portability(doubled, x[::-1], y, grid=2, targets="bmg")
+    assert found["bmg"].accepted and not y.any()
+    chosen = xegpu_py.heuristics({"N": lambda given: 8})(doubled)
+    assert xegpu_py.portability(chosen[4], x, y, targets="bmg")["bmg"].accepted
+    assert xegpu_py.portability(doubled, x, y, targets="bmg", block=1)["bmg"].accepted
+
+    @tile_kernel((np.float32, (None,)), (np.float32, (None,)))
+    def typed(X: Any, Y: Any) -> None:
+        Y.tile((16,), at=(0,)).store(X.tile((16,), at=(0,)).load())
+
+    assert xegpu_py.portability(typed, x, y, targets="dg2,bmg")["bmg"].equal
+
+
+@xegpu_py.jit
+def first_of(tables: Any, out: Any) -> None:
+    out.tile((16,), at=(0,)).store(tables[0].tile((16,), at=(0,)).load())
+    tables[1].tile((16,), at=(0,)).store(tables[0].tile((16,), at=(0,)).load() + 1)
+
+
+def test_arrays_of_tuples() -> None:
+    a, b, out = (np.full(16, n, np.float32) for n in (1, 2, 3))
+    found = xegpu_py.portability(first_of, (a, b), out, targets="bmg")
+    assert found["bmg"].accepted and b[0] == 2 and out[0] == 3
+
+
+def test_programs_of_triton() -> None:
+    file = TEST / "dialects" / "tt" / "dumped" / "add.ttir"
+    x, y, out = np.ones(300, np.float32), np.ones(300, np.float32), np.zeros(300, np.float32)
+    found = xegpu_py.portability(xegpu_py.compile(file), x, y, out, 300, grid=2, targets="pvc,dg2,bmg")
+    assert all(v.accepted and v.equal for v in found.verdicts)
+    found = xegpu_py.portability(xegpu_py.compile(file), x, y, out[:3], 300, grid=2, targets="bmg")
+    assert found["bmg"].problems[0].file.endswith("kernels.py")
+
+
+@pytest.mark.needs("ocloc")
+def test_opencl() -> None:
+    text = "__kernel void f(__global double *x) {\n x[get_global_id(0)] *= N;\n}"
+    program = xegpu_py.opencl.compile(text, target="bmg", options="-DN=2")
+    x = np.ones(32)
+    found = xegpu_py.portability(program.f[32, 16], x, targets="dg2,bmg,cri")
+    assert not found["dg2"].accepted and found["dg2"].problems[0].line == 1
+    assert found["cri"].accepted and found["cri"].equal and found.first == "bmg" and x[0] == 1
+    loaded = xegpu_py.opencl.Program(program.compiled, program.options)
+    with pytest.raises(ValueError, match="was compiled for bmg, not dg2"):
+        xegpu_py.portability(loaded.f[32, 16], x, targets="bmg,dg2")
+
+
+def test_a_function_that_makes_the_kernel() -> None:
+    """Also of kernels that their own target refuses."""
+    made: list[str] = []
+
+    def on(target: str) -> xegpu_py.Kernel:
+        made.append(target)
+        return xegpu_py.Kernel.from_assembly(TWICE, target=target)
+
+    found = xegpu_py.portability(on, np.ones(16), targets="dg2,bmg")
+    assert made == ["dg2", "bmg"] and found.first == "bmg" and len(found["dg2"].problems) == 2
+
+
+def test_wrong_kernels_and_arguments() -> None:
+    with pytest.raises(TypeError, match="'kernel' must be a kernel, or a function"):
+        xegpu_py.portability(3)
+    kernel = xegpu_py.Kernel.from_assembly(TWICE, target="bmg")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'gird'"):
+        xegpu_py.portability(kernel, np.ones(16), gird=2, targets="bmg")
+    with pytest.raises(TypeError, match="takes 1 argument"):
+        xegpu_py.portability(kernel, targets="bmg")
+
+
+def test_versions_keep_their_target() -> None:
+    """A version for arrays that break assumptions is of one target; the kernel of it makes others for each."""
+    kernel = xegpu_py.compile((TEST / "run" / "xetile_gemm.mlir").read_text(), registers=256, target="dg2")
+    arrays = np.ones((256, 33), BF16), np.ones((33, 256), BF16), np.zeros((256, 256), np.float32)
+    found = xegpu_py.portability(kernel, *arrays, block=32, targets="bmg,dg2")
+    assert found["bmg"].accepted and found["dg2"].equal
+    version = kernel.for_target("bmg").version_for(arrays)
+    assert version.options.unaligned and version.target.name == "bmg"
+    with pytest.raises(ValueError, match="is a version for certain arguments, of target bmg"):
+        version.for_target("pvc")
+
+
+# Finalizers, the report, the tool.
+
+
+@pytest.mark.needs("GenX_IR-2024")
+@pytest.mark.needs("GenX_IR")
+def test_finalizers() -> None:
+    x = np.zeros(16, np.float32)
+    found = xegpu_py.portability(doubled, x, x.copy(), targets="dg2,bmg,pvc")
+    assert {*found["dg2"].finalizers} == {"GenX_IR"} and "GenX_IR-2024" in found["bmg"].finalizers
+    assert all(f.accepted for v in found.verdicts for f in v.finalizers.values())
+    assert re.search(r"^target.* GenX_IR-2024  GenX_IR  time", found.table, re.MULTILINE)
+
+
+def test_a_finalizer_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refusing(text: str, target: str, registers: int | None, name: str) -> Native:
+        assert '.kernel "twice"' in text and registers is None
+        if name == "ocloc":
+            raise FinalizerError("ocloc does not accept it: no room")
+        return Native("", 1, 1, 128, spill_bytes=64)
+
+    monkeypatch.setattr(verdicts, "finalize", refusing)
+    monkeypatch.setattr(verdicts.external_tools, "find", lambda name: name)
+    kernel = xegpu_py.Kernel.from_assembly(TWICE, target="bmg")
+    found = xegpu_py.portability(kernel, np.ones(16), targets="bmg")
+    assert found["bmg"].accepted and not found["bmg"].finalizers["ocloc"].accepted
+    assert re.search(r"^bmg .* no +yes, 64 B spilled ", found.table, re.MULTILINE)
+    assert "bmg: ocloc does not accept it: no room" in found.table
+
+
+def test_the_report(tmp_path: Path) -> None:
+    pytest.importorskip("bokeh")
+    kernel = xegpu_py.Kernel.from_assembly(TWICE, target="bmg")
+    found = xegpu_py.portability(kernel, np.ones(16), targets="dg2,bmg")
+    profile = kernel.profile(np.ones(16))
+    profile.save(tmp_path / "report.html", found.views)
+    page = (tmp_path / "report.html").read_text()
+    assert ">Targets</button>" in page and "<td>no, 2 errors</td>" in page
+    profile.save(tmp_path / "plain.html")
+    assert ">Targets</button>" not in (tmp_path / "plain.html").read_text()
+
+
+def test_the_tool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "twice.visaasm"
+    file.write_text(TWICE)
+    assert xegpu_run.run([str(file), "ones:f64:16", "--targets=dg2,bmg"]) == 1
+    out, err = capsys.readouterr()
+    assert out.startswith("kernel 'twice'\ntarget  accepted ") and re.search("^bmg +yes", out, re.MULTILINE)
+    assert f"{file}:9:5: error: 'divm' is not supported on target 'dg2'" in err and "note: on dg2" in err
+    assert xegpu_run.run([str(file), "ones:f64:16", "--targets=bmg,lnl", "--json"]) == 0
+    assert msgspec.json.decode(capsys.readouterr().out, type=Portability).first == "bmg"
+    for option, said in {
+        "--stats": "--stats is for one target",
+        "--engine=reference": "--engine=reference is for one target",
+        "--profile=a.json": "--profile FILE.json is for one target",
+        "--targets=bgm": "did you mean 'bmg'",
+    }.items():
+        with pytest.raises(SystemExit):
+            xegpu_run.run([str(file), "ones:f64:16", "--targets=bmg", option])
+        assert said in capsys.readouterr().err
