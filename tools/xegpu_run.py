@@ -168,7 +168,7 @@ def argument_parser() -> KernelParser:
     add("--print", dest="shown", metavar="NAME", action="append", default=[], help="print an argument's array")
     add("--remarks", action="store_true", help="print remarks on ops for which the lowering generates slow code")
     add("--stats", action="store_true", help="print the executed instructions, bytes moved and register pressure")
-    forms = "with --stats: print them as one line of JSON for each launch; with --fidelity or --targets: print the report so"
+    forms = "print the numbers of --stats as one line of JSON for each launch, or the report of --fidelity or --targets"
     add("--json", action="store_true", help=forms)
     add(
         "--dpas-denormals",

@@ -48,6 +48,7 @@ PUBLIC = (
     "xegpu_py.runtime.kernel",
     "xegpu_py.runtime.executable",
     "xegpu_py.bisection",
+    "xegpu_py.extensions.portability.verdicts",
     "xegpu_py.extensions.profile.profiles",
     "xegpu_py.extensions.tuning.search",
     "xegpu_py.extensions.tuning.space",

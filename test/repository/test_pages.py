@@ -30,6 +30,7 @@ PAGES = [
     ("docs/fidelity.md", 1),
     ("docs/model.md", 1),
     pytest.param("docs/opencl.md", 5, marks=pytest.mark.needs("ocloc")),
+    ("docs/portability.md", 2),
     ("docs/jit.md", 1),
     ("docs/lowering.md", 7),
     ("docs/file-to-result.md", 6),

@@ -263,7 +263,7 @@ def test_a_finalizer_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     def refusing(text: str, target: str, registers: int | None, name: str) -> Native:
         assert '.kernel "twice"' in text and registers is None
         if name == "ocloc":
-            raise FinalizerError("ocloc does not accept it: no room")
+            raise FinalizerError("ocloc does not accept it: too long")
         return Native("", 1, 1, 128, spill_bytes=64)
 
     monkeypatch.setattr(verdicts, "finalize", refusing)
@@ -272,7 +272,7 @@ def test_a_finalizer_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     found = xegpu_py.portability(kernel, np.ones(16), targets="bmg")
     assert found["bmg"].accepted and not found["bmg"].finalizers["ocloc"].accepted
     assert re.search(r"^bmg .* no +yes, 64 B spilled ", found.table, re.MULTILINE)
-    assert "bmg: ocloc does not accept it: no room" in found.table
+    assert "bmg: ocloc does not accept it: too long" in found.table
 
 
 def test_the_report(tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ class Portability(Struct, dict=True):
         return head, rows
 
     def _details(self) -> list[str]:
-        """What the table has no place for: differences, refusals of finalizers."""
+        """The lines below the table: differences, refusals of finalizers."""
         found = []
         for v in self.verdicts:
             for d in v.differences:
