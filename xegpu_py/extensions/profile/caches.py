@@ -38,9 +38,9 @@ def reuse_distances(lines: Array) -> Array:
     # The accesses between that are first ones since `before` are those whose own last access was no later than it; all
     # accesses up to `before` have that property too.
     again = before >= 0
-    found = np.full(count, FIRST)
-    found[again] = _ranks(before)[again] - (before[again] + 1)
-    return found
+    distances = np.full(count, FIRST)
+    distances[again] = _ranks(before)[again] - (before[again] + 1)
+    return distances
 
 
 def _ranks(values: Array) -> Array:
@@ -57,9 +57,9 @@ def _ranks(values: Array) -> Array:
         keys = wide[pieces]
         # A stable sort puts equal values of the left half first.
         sorting = np.argsort(keys, axis=1, kind="stable")
-        left = np.cumsum(sorting < length, axis=1)
+        smaller = np.cumsum(sorting < length, axis=1)
         right = sorting >= length
-        ranks[np.take_along_axis(pieces, sorting, axis=1)[right]] += left[right]
+        ranks[np.take_along_axis(pieces, sorting, axis=1)[right]] += smaller[right]
         order = np.take_along_axis(pieces, sorting, axis=1).ravel()
         length *= 2
     return ranks[:count]
@@ -72,12 +72,14 @@ def reuse_of(trace: Trace, buffers: Sequence[Buffer]) -> dict[str, list[int]]:
     entries = np.where(distances > 0, np.floor(np.log2(np.maximum(distances, 1))).astype(np.int64) + 1, 0)
     last = int(entries.max(initial=0)) + 1
     entries[distances == FIRST] = last
-    found = {}
+    reuse = {}
     for buffer in buffers:
-        own = (trace.lines >= buffer.address // LINE) & (trace.lines <= (buffer.address + buffer.bytes - 1) // LINE)
-        if own.any():
-            found[buffer.name] = np.bincount(entries[own], minlength=last + 1).tolist()
-    return found
+        in_buffer = (trace.lines >= buffer.address // LINE) & (
+            trace.lines <= (buffer.address + buffer.bytes - 1) // LINE
+        )
+        if in_buffer.any():
+            reuse[buffer.name] = np.bincount(entries[in_buffer], minlength=last + 1).tolist()
+    return reuse
 
 
 WAYS = 16
@@ -126,8 +128,8 @@ def hits(lines: Array, capacity: int) -> Array:
 
 def distinct(lines: Array) -> Array:
     """The distinct lines, sorted: `numpy.unique`, which takes several times as long."""
-    found = np.sort(lines)
-    return found[np.r_[True, found[1:] != found[:-1]][: len(found)]]
+    ordered = np.sort(lines)
+    return ordered[np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)]]
 
 
 def new_lines(
@@ -175,10 +177,10 @@ def new_lines(
         deep = max(groups / (x * y), 1.0)
         total = 0.0
         for size, steps, most in parts:
-            found: float = size
+            lines: float = size
             for step, n in zip(steps, (across, down, deep)):
-                found *= 1 + step * (n - 1)
-            total += min(found, most)
+                lines *= 1 + step * (n - 1)
+            total += min(lines, most)
         return total
 
     groups = x * y * z
@@ -187,8 +189,8 @@ def new_lines(
         return 0.0 if warm else whole
     waves = max(groups / wave, 1.0)
     first = lines_of_first(min(wave, groups))
-    kept = 0
-    while kept < waves - 1 and lines_of_first(wave * (kept + 1)) <= capacity:
-        kept += 1
-    added = lines_of_first(min(wave * (kept + 1), groups)) - (lines_of_first(wave * kept) if kept else 0.0)
+    cached = 0
+    while cached < waves - 1 and lines_of_first(wave * (cached + 1)) <= capacity:
+        cached += 1
+    added = lines_of_first(min(wave * (cached + 1), groups)) - (lines_of_first(wave * cached) if cached else 0.0)
     return max(first + (waves - 1) * added, whole)

@@ -94,15 +94,15 @@ def segments_of(inst: Instruction, records: Records) -> Segments:
     base, width, height, pitch, x, y = (column[:, None] for column in records.operands.T)
     row = y + np.arange(block.height)
     across = block.count * block.width
-    left = np.clip(x * size, 0, width)
+    starts_x = np.clip(x * size, 0, width)
     # A row whose last element is not wholly inside loses that element.
     right = np.clip((x + across) * size, 0, width // size * size)
-    valid = (row >= 0) & (row < height) & (right > left) & acts
-    starts = np.asarray(row * pitch + (base + left))
-    asked = int(acts.sum()) * block.height * across * size
-    found = Segments(starts, starts + (right - left), valid)
-    found.beyond = asked - int(found.sizes.sum())
-    return found
+    valid = (row >= 0) & (row < height) & (right > starts_x) & acts
+    starts = np.asarray(row * pitch + (base + starts_x))
+    requested_bytes = int(acts.sum()) * block.height * across * size
+    segments = Segments(starts, starts + (right - starts_x), valid)
+    segments.beyond = requested_bytes - int(segments.sizes.sum())
+    return segments
 
 
 class Lines(Struct):
@@ -126,8 +126,8 @@ class Lines(Struct):
     @property
     def numbers(self) -> Array:
         """The lines of one message after the other, int64."""
-        found = self.origins + self.offsets
-        return found.ravel() if self.exists.all() else found[np.broadcast_to(self.exists, found.shape)]
+        lines = self.origins + self.offsets
+        return lines.ravel() if self.exists.all() else lines[np.broadcast_to(self.exists, lines.shape)]
 
 
 def lines_of(segments: Segments, size: int = LINE) -> Lines:
@@ -319,20 +319,22 @@ class Counts:
 
     # Recording.
 
-    def receive(self, taken: Mapping[int, Records]) -> None:
+    def receive(self, taken_records: Mapping[int, Records]) -> None:
         """Count records; see `engines.jit.checks.Log`."""
         traces = self._traced < self._trace_limit
-        for index, records in taken.items():
+        for index, records in taken_records.items():
             groups = records.workgroups @ self._across
             if index == len(self.program.instructions):
-                own = groups == 0
-                for start, thread in zip(records.values[own].tolist(), records.threads[own].tolist()):
+                first_group = groups == 0
+                for start, thread in zip(records.values[first_group].tolist(), records.threads[first_group].tolist()):
                     self.steps.append((range(start, int(self._ends[start])), thread))
                 continue
             inst, threads = self.program.instructions[index], groups * self._group_size + records.threads
             if INSTRUCTIONS[inst.name].barrier:
-                own = records.values == 0
-                self._arrivals.append((np.full(own.sum(), index), threads[own], records.clocks[own]))
+                first_group = records.values == 0
+                self._arrivals.append(
+                    (np.full(first_group.sum(), index), threads[first_group], records.clocks[first_group])
+                )
                 continue
             lines = self._message(index, segments_of(inst, records))
             if lines is not None:
@@ -367,14 +369,14 @@ class Counts:
         order = np.lexsort((clocks, threads))
         indices, threads, clocks = indices[order], threads[order], clocks[order]
         fresh = np.r_[True, threads[1:] != threads[:-1]]
-        taken = clocks - np.where(fresh, 0, np.r_[0, clocks[:-1]])
+        cycles = clocks - np.where(fresh, 0, np.r_[0, clocks[:-1]])
         starts = np.flatnonzero(fresh)
         phases = np.arange(len(threads)) - np.repeat(starts, np.diff(starts, append=len(threads)))
         _, meetings = np.unique(threads // self._group_size * len(threads) + phases, return_inverse=True)
         last = np.zeros(meetings.max() + 1, np.int64)
-        np.maximum.at(last, meetings, taken)
+        np.maximum.at(last, meetings, cycles)
         complete = np.bincount(meetings) == self._group_size
-        np.add.at(self.tables["waited"], indices, np.where(complete[meetings], last[meetings] - taken, 0))
+        np.add.at(self.tables["waited"], indices, np.where(complete[meetings], last[meetings] - cycles, 0))
 
     def _message(self, index: int, segments: Segments) -> Lines | None:
         """Count executions of a message; the lines of global memory that they touched."""
@@ -382,9 +384,9 @@ class Counts:
         kind = kind_of(inst)
         messages = len(segments.valid) if segments.whole else int(segments.valid.any(axis=1).sum())
         sizes = segments.sizes
-        asked = int(sizes.sum())
+        requested_bytes = int(sizes.sum())
         tables["messages"][index] += messages
-        tables["bytes"][index] += asked
+        tables["bytes"][index] += requested_bytes
         tables["beyond"][index] += segments.beyond
         if kind == "atomic":
             _, exists = _distinct(segments.starts, segments.valid)
@@ -395,7 +397,7 @@ class Counts:
             tables["conflicts"][index] += conflicts
             entry = self._entry("slm", kind)
             entry.messages += messages
-            entry.bytes += asked
+            entry.bytes += requested_bytes
             return None
         starts, ends = segments.existing(segments.starts), segments.existing(segments.ends)
         alone = self._only_buffer(starts, ends)
@@ -415,21 +417,21 @@ class Counts:
         if alone:
             entry = self._entry(alone.name, kind)
             entry.messages += messages
-            entry.bytes += asked
+            entry.bytes += requested_bytes
             entry.lines += touched
             self._touch(alone, kind, starts, ends)
             return lines
         numbers, owner = lines.numbers, self._owners(segments.starts)
         # The lanes of a gather may access several buffers.
         for number in np.unique(owner[segments.valid]):
-            own = segments.valid & (owner == number)
+            in_buffer = segments.valid & (owner == number)
             buffer = self.buffers[number]
             entry = self._entry(buffer.name, kind)
-            entry.messages += int(own.any(axis=1).sum())
-            entry.bytes += int(sizes[own].sum())
+            entry.messages += int(in_buffer.any(axis=1).sum())
+            entry.bytes += int(sizes[in_buffer].sum())
             inside = (numbers >= buffer.address // LINE) & (numbers <= (buffer.address + buffer.bytes - 1) // LINE)
             entry.lines += int(inside.sum())
-            self._touch(buffer, kind, segments.starts[own], segments.ends[own])
+            self._touch(buffer, kind, segments.starts[in_buffer], segments.ends[in_buffer])
         return lines
 
     def _only_buffer(self, starts: Array, ends: Array) -> Buffer | None:
@@ -442,10 +444,10 @@ class Counts:
         return np.clip(np.searchsorted(starts, addresses, "right") - 1, 0, len(self.buffers) - 1)
 
     def _entry(self, buffer: str, kind: str) -> Traffic:
-        found = self.traffic.get((buffer, kind))
-        if found is None:
-            found = self.traffic[buffer, kind] = Traffic(buffer, kind)
-        return found
+        entry = self.traffic.get((buffer, kind))
+        if entry is None:
+            entry = self.traffic[buffer, kind] = Traffic(buffer, kind)
+        return entry
 
     def _touch(self, buffer: Buffer, kind: str, starts: Array, ends: Array) -> None:
         """Note the bytes of a buffer that are touched, and how often atomics change each dword."""
@@ -456,10 +458,10 @@ class Counts:
             np.add.at(changed, (starts - buffer.address) // 4, 1)
         if self._sample:
             return
-        places, sizes = starts - buffer.address, ends - starts
+        offsets, sizes = starts - buffer.address, ends - starts
         alike = sizes.min() == sizes.max()
         for size in [int(sizes[0])] if alike else np.unique(sizes).tolist():
-            first = places if alike else places[sizes == size]
+            first = offsets if alike else offsets[sizes == size]
             whole, part = divmod(size, LINE)
             if not part and not (first % LINE).any():
                 self._marks(self._lines, buffer, kind)[first[:, None] // LINE + np.arange(whole)] = True
@@ -471,12 +473,12 @@ class Counts:
                 marks[first[:, None] + np.arange(size)] = True
 
     @staticmethod
-    def _marks(kept: dict[tuple[str, str], Array], buffer: Buffer, kind: str, *each: int) -> Array:
+    def _marks(marks: dict[tuple[str, str], Array], buffer: Buffer, kind: str, *each: int) -> Array:
         """The marks of a buffer and a kind of message, bool[lines, *each]."""
-        found = kept.get((buffer.name, kind))
-        if found is None:
-            found = kept[buffer.name, kind] = np.zeros((-(-buffer.bytes // LINE), *each), bool)
-        return found
+        buffer_marks = marks.get((buffer.name, kind))
+        if buffer_marks is None:
+            buffer_marks = marks[buffer.name, kind] = np.zeros((-(-buffer.bytes // LINE), *each), bool)
+        return buffer_marks
 
     # Results.
 
@@ -518,10 +520,10 @@ class Counts:
         )
         order = np.lexsort((threads, times, together))
         sizes = counts[order]
-        moved = (np.cumsum(counts) - counts)[order] - (np.cumsum(sizes) - sizes)
-        places = np.repeat(moved, sizes) + np.arange(len(lines))
+        shift = (np.cumsum(counts) - counts)[order] - (np.cumsum(sizes) - sizes)
+        positions = np.repeat(shift, sizes) + np.arange(len(lines))
         numbers, owners = (np.repeat(part[order].astype(np.int32), sizes) for part in (indices, threads))
-        return Trace(lines[places], owners, np.repeat(times[order], sizes), numbers, self._traced <= len(lines))
+        return Trace(lines[positions], owners, np.repeat(times[order], sizes), numbers, self._traced <= len(lines))
 
     @property
     def hottest(self) -> int:

@@ -140,7 +140,7 @@ def gpu(name: str) -> Gpu:
     Raises:
         ValueError: if there is none; the message lists the GPUs.
     """
-    found = GPUS.get(USUAL.get(name, name))
-    if found is None:
+    record = GPUS.get(USUAL.get(name, name))
+    if record is None:
         raise ValueError(f"there is no model of '{name}'; there are {', '.join(GPUS)}")
-    return found
+    return record

@@ -60,36 +60,36 @@ def without_effect(program: Program, target: Target, counted: Collection[str] = 
     Args:
         counted: the categories of the messages whose addresses these are.
     """
-    found = [effects(inst, target) for inst in program.instructions]
+    instruction_effects = [effects(inst, target) for inst in program.instructions]
     needed: set[Root | None] = set()
-    kept: set[int] = set()
+    live: set[int] = set()
     for at, inst in enumerate(program.instructions):
         spec = INSTRUCTIONS[inst.name]
         # Places of registers that are not known are looked at before they are accessed.
         indirect = any(isinstance(value, Indirect) for value in inst.values.values())
         if spec.decides or spec.category == "sync" or indirect:
-            needed.update(found[at].read)
-            kept.add(at)
+            needed.update(instruction_effects[at].read)
+            live.add(at)
         elif spec.is_message and spec.category in counted:
             needed.update(_placing(inst))
         if inst.guard is not None and not spec.selects and not (spec.is_message and spec.category not in counted):
-            needed.update(found[at].tests)
+            needed.update(instruction_effects[at].tests)
     changed = True
     while changed:
         changed = False
         memories = {
             inst.values.get("sfid", "ugm")
             for at, inst in enumerate(program.instructions)
-            if at in kept and INSTRUCTIONS[inst.name].is_message
+            if at in live and INSTRUCTIONS[inst.name].is_message
         }
         for at, inst in enumerate(program.instructions):
             spec = INSTRUCTIONS[inst.name]
             stores = spec.category in ("store", "atomic") and inst.values.get("sfid", "ugm") in memories
-            if at not in kept and (stores or not needed.isdisjoint(found[at].written)):
-                kept.add(at)
-                needed.update(found[at].read)
+            if at not in live and (stores or not needed.isdisjoint(instruction_effects[at].written)):
+                live.add(at)
+                needed.update(instruction_effects[at].read)
                 changed = True
-    return frozenset(range(len(program.instructions))) - kept
+    return frozenset(range(len(program.instructions))) - live
 
 
 @analysis
@@ -103,15 +103,15 @@ def reduced(program: Program, target: Target, counted: Collection[str] = KINDS) 
         counted: see `without_effect`.
     """
     skipped = without_effect(program, target, counted)
-    divergent, nothing, found = flow_of(program).divergent, Instruction("fence_sw"), list(program.instructions)
+    divergent, nothing, instructions = flow_of(program).divergent, Instruction("fence_sw"), list(program.instructions)
     for at in skipped:
-        inst, spec = found[at], INSTRUCTIONS[found[at].name]
+        inst, spec = instructions[at], INSTRUCTIONS[instructions[at].name]
         if spec.is_message and spec.category in counted:
             name = "lsc_load_block2d" if "block" in inst.values else "lsc_load"
-            found[at] = inst.replaced(name=name, values={**inst.values, "dst": Raw(None)})
+            instructions[at] = inst.replaced(name=name, values={**inst.values, "dst": Raw(None)})
         elif spec.is_message or not (divergent or (inst.guard and not spec.selects)):
-            found[at] = nothing
-    return replace(program, instructions=tuple(found))
+            instructions[at] = nothing
+    return replace(program, instructions=tuple(instructions))
 
 
 class Logged(Struct):
@@ -128,14 +128,14 @@ class Logged(Struct):
     @classmethod
     def of(cls, kernel: Kernel, prepared: Prepared, counted: Collection[str] = KINDS) -> Logged:
         """The launch of a kernel; see `Kernel.prepared` and `without_effect`."""
-        own = kernel.with_engine("jit", threads=1)
-        program, memory = own.runnable, prepared.memory
+        logged_kernel = kernel.with_engine("jit", threads=1)
+        program, memory = logged_kernel.runnable, prepared.memory
         if not program.prints:
-            program = own.runnable = reduced(program, own.target, counted)
-        own.layout = structs.replace(own.layout, logs=True)
+            program = logged_kernel.runnable = reduced(program, logged_kernel.target, counted)
+        logged_kernel.layout = structs.replace(logged_kernel.layout, logs=True)
         if any(INSTRUCTIONS[inst.name].category in ("store", "atomic") for inst in program.instructions):
             memory = memory.copy()
-        return cls(own, structs.replace(prepared, staged=None, memory=memory))
+        return cls(logged_kernel, structs.replace(prepared, staged=None, memory=memory))
 
     def run(
         self, receive: Callable[[Mapping[int, Records]], None], groups: Iterable[range], path: int = 0
@@ -176,14 +176,14 @@ def sample_of(grid: Dim, lines: int, most: int = 6) -> list[int]:
     middle = [max(0, n // 2 - (n > 1)) for n in grid]
     steps = (1, x, x * y)
     first = middle[0] + middle[1] * x + middle[2] * x * y
-    chosen = [first, *(first + step for step, n in zip(steps, grid) if n > 1)]
+    sample = [first, *(first + step for step, n in zip(steps, grid) if n > 1)]
     count = x * y * z
     for share in (0.93, 0.13, 0.31, 0.71):
-        if len(chosen) >= most:
+        if len(sample) >= most:
             break
-        chosen.append(int(share * count))
+        sample.append(int(share * count))
     following = range(first, first + min(x - middle[0], 1 + RUN_LINES // max(lines, 1), RUN))
-    return list(dict.fromkeys([*chosen, *following]))
+    return list(dict.fromkeys([*sample, *following]))
 
 
 Groups = Sequence[int] | Literal["sample"] | None
@@ -203,15 +203,15 @@ def counted(kernel: Kernel, prepared: Prepared, groups: Groups = None, trace_lim
     memory, starts = logged.prepared.memory, block_starts(logged.kernel.runnable)
     counts = Counts(kernel.program, kernel.target, memory, size, starts, trace_limit, sample=groups is not None)
     if groups is None:
-        chosen: Sequence[int] = range(math.prod(size.grid))
-        counts.end(*logged.run(counts.receive, [range(len(chosen))], STEPS))
-        return Launched(kernel, size.grid, size.threads(kernel.program), chosen, counts)
-    chosen = sample_of(size.grid, RUN_LINES)[:1] if groups == "sample" else groups
-    counts.end(*logged.run(counts.receive, [range(group, group + 1) for group in chosen]))
+        workgroups: Sequence[int] = range(math.prod(size.grid))
+        counts.end(*logged.run(counts.receive, [range(len(workgroups))], STEPS))
+        return Launched(kernel, size.grid, size.threads(kernel.program), workgroups, counts)
+    workgroups = sample_of(size.grid, RUN_LINES)[:1] if groups == "sample" else groups
+    counts.end(*logged.run(counts.receive, [range(group, group + 1) for group in workgroups]))
     if groups == "sample":
-        chosen = sample_of(size.grid, int(counts.tables["lines"].sum()))
-        counts.end(*logged.run(counts.receive, [range(group, group + 1) for group in chosen[1:]]))
-    return Launched(kernel, size.grid, size.threads(kernel.program), chosen, counts)
+        workgroups = sample_of(size.grid, int(counts.tables["lines"].sum()))
+        counts.end(*logged.run(counts.receive, [range(group, group + 1) for group in workgroups[1:]]))
+    return Launched(kernel, size.grid, size.threads(kernel.program), workgroups, counts)
 
 
 def launched(
@@ -227,7 +227,7 @@ def launched(
     Raises:
         TypeError, ValueError, DiagnosticError: as a call of the kernel.
     """
-    found = counted(*kernel.prepared(arguments, grid, block), groups, trace_limit)
+    counted_launch = counted(*kernel.prepared(arguments, grid, block), groups, trace_limit)
     arrays = [a for a in arguments if isinstance(a, np.ndarray) and a.ndim]
-    found.pitches = {b.name: a.strides[0] for b, a in zip(found.counts.buffers, arrays) if a.ndim > 1}
-    return found
+    counted_launch.pitches = {b.name: a.strides[0] for b, a in zip(counted_launch.counts.buffers, arrays) if a.ndim > 1}
+    return counted_launch

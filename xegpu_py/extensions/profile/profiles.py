@@ -54,8 +54,8 @@ class Profile(Struct, dict=True):
 
         Entry n counts the distances from 2^(n-1) to 2^n - 1, and the last entry first accesses.
         """
-        done: Launched | None = self.__dict__.get("launched")
-        return reuse_of(done.counts.trace, done.counts.buffers) if done else {}
+        launch: Launched | None = self.__dict__.get("launched")
+        return reuse_of(launch.counts.trace, launch.counts.buffers) if launch else {}
 
     @property
     def lines(self) -> list[tuple[str, int, dict[str, int]]]:
@@ -76,8 +76,8 @@ class Profile(Struct, dict=True):
     def text(self, name: str, views: Mapping[str, str] = {}) -> str:
         """The contents of a file of this name; see `save`."""
         if name.endswith(".json"):
-            found = structs.asdict(self) | {"reuse": self.reuse}
-            return msgspec.json.format(msgspec.json.encode(found), indent=1).decode() + "\n"
+            fields = structs.asdict(self) | {"reuse": self.reuse}
+            return msgspec.json.format(msgspec.json.encode(fields), indent=1).decode() + "\n"
         if name.endswith(".html"):
             return self.html(views=views)
         raise ValueError(f"a profile is saved as .json or .html, but got '{Path(name).name}'")
@@ -93,12 +93,12 @@ class Profile(Struct, dict=True):
             MissingExtra: if Bokeh is not installed.
             ValueError: if there is no such GPU, or the profile was read from a file.
         """
-        done: Launched | None = self.__dict__.get("launched")
-        if done is None:
+        launch: Launched | None = self.__dict__.get("launched")
+        if launch is None:
             raise ValueError("only the process that ran the kernel makes the report of its profile")
-        known = self.target in USUAL or self.target in GPUS
-        model = gpu(on or (self.target if known else "bmg"))
-        return page(self.kernel, done, self.rows, predicted(done, model), model, views)
+        is_modelled = self.target in USUAL or self.target in GPUS
+        model = gpu(on or (self.target if is_modelled else "bmg"))
+        return page(self.kernel, launch, self.rows, predicted(launch, model), model, views)
 
     def _repr_html_(self) -> str:
         try:
@@ -132,20 +132,20 @@ def profile(
     Raises:
         TypeError, ValueError, DiagnosticError: as a call of the kernel.
     """
-    done = launched(kernel, arguments, grid, block, trace_limit=1 << 20)
+    launch = launched(kernel, arguments, grid, block, trace_limit=1 << 20)
     kernel(*arguments, grid=grid, block=block)
-    return profile_of(done)
+    return profile_of(launch)
 
 
-def profile_of(done: Launched) -> Profile:
+def profile_of(launch: Launched) -> Profile:
     """The profile of a launch whose workgroups were counted."""
-    counts, own, trace = done.counts, done.kernel, done.counts.trace
-    allocation = own.allocation
-    found = Profile(
-        own.name,
-        own.options.target,
-        done.grid,
-        done.group_size,
+    counts, kernel, trace = launch.counts, launch.kernel, launch.counts.trace
+    allocation = kernel.allocation
+    profile = Profile(
+        kernel.name,
+        kernel.options.target,
+        launch.grid,
+        launch.group_size,
         allocation.registers,
         allocation.pressure,
         counts.rows(),
@@ -153,5 +153,5 @@ def profile_of(done: Launched) -> Profile:
         counts.hottest,
         trace.complete,
     )
-    found.__dict__["launched"] = done
-    return found
+    profile.__dict__["launched"] = launch
+    return profile

@@ -144,14 +144,14 @@ def pipe_cycles(inst: Instruction, on: Gpu, forwarded: bool = False) -> tuple[st
 @analysis
 def forwarded(program: Program) -> frozenset[int]:
     """The instructions that read the result of the instruction before them."""
-    found = set()
+    forwarded_positions = set()
     for at, (before, inst) in enumerate(itertools.pairwise(program.instructions), 1):
         dst = before.values.get("dst")
         if isinstance(dst, Destination) and any(
             isinstance(value, Region) and value.var == dst.var for value in inst.values.values()
         ):
-            found.add(at)
-    return frozenset(found)
+            forwarded_positions.add(at)
+    return frozenset(forwarded_positions)
 
 
 @analysis
@@ -160,9 +160,9 @@ def taken_out(program: Program, target: Target) -> frozenset[int]:
 
     It propagates copies (IGC's `copyPropagation`) of a variable that one instruction writes to another such variable.
     """
-    found = set(_joined_products(program))
-    written = [effects(inst, target).written for inst in program.instructions]
-    writers = Counter(itertools.chain.from_iterable(written))
+    removed = set(_joined_products(program))
+    writes = [effects(inst, target).written for inst in program.instructions]
+    writers = Counter(itertools.chain.from_iterable(writes))
     for at, inst in enumerate(program.instructions):
         if inst.name != "mov" or inst.guard or inst.saturate:
             continue
@@ -171,10 +171,10 @@ def taken_out(program: Program, target: Target) -> frozenset[int]:
             continue
         a, b = dst.format, src.format
         same = a == b or (a.bits == b.bits and not a.is_float and not b.is_float)
-        roots = (*written[at], *effects(inst, target).read)
+        roots = (*writes[at], *effects(inst, target).read)
         if same and all(writers[root] <= 1 for root in roots):
-            found.add(at)
-    return frozenset(found)
+            removed.add(at)
+    return frozenset(removed)
 
 
 def _joined_products(program: Program) -> frozenset[int]:
@@ -187,7 +187,7 @@ def _joined_products(program: Program) -> frozenset[int]:
                 writers.setdefault(value.var, []).append(at)
             elif isinstance(value, Region):
                 readers.setdefault(value.var, []).append(at)
-    found = set()
+    joined = set()
     for at, inst in enumerate(program.instructions):
         if inst.name != "mul" or inst.guard or not isinstance(inst["dst"], Destination):
             continue
@@ -202,8 +202,8 @@ def _joined_products(program: Program) -> frozenset[int]:
         ):
             user = program.instructions[uses[0]]
             if user.name == "add" and user.exec_size == inst.exec_size:
-                found.add(at)
-    return frozenset(found)
+                joined.add(at)
+    return frozenset(joined)
 
 
 def latency(inst: Instruction, on: Gpu) -> float:
@@ -254,10 +254,10 @@ def scheduled(program: Program, on: Gpu) -> tuple[list[_Scheduled | None], dict[
     target, labels = target_of(on.target), program.labels
     loops: dict[int, int] = {}
     steps: list[_Scheduled | None] = []
-    out, places = taken_out(program, target), dict[object, int]()
+    out, last_writes = taken_out(program, target), dict[object, int]()
 
     def numbers(roots: Iterable[object]) -> frozenset[int]:
-        return frozenset(places.setdefault(root, len(places)) for root in roots)
+        return frozenset(last_writes.setdefault(root, len(last_writes)) for root in roots)
 
     for at, inst in enumerate(program.instructions):
         spec = INSTRUCTIONS[inst.name]
@@ -274,8 +274,8 @@ def scheduled(program: Program, on: Gpu) -> tuple[list[_Scheduled | None], dict[
             cycles, wait = (BARRIER if spec.barrier else BRANCH), 0.0
         else:
             cycles, wait = max(cycles, 1.0), latency(inst, on)
-        found = effects(inst, target)
-        reads, writes = numbers(found.read), numbers(found.written)
+        accesses = effects(inst, target)
+        reads, writes = numbers(accesses.read), numbers(accesses.written)
         steps.append(
             _Scheduled(at, reads, writes, float(cycles), float(wait), spec.is_message, pipe == "dpas", at in out)
         )
@@ -337,14 +337,14 @@ def thread_cycles(
         while pending:
             best, when = 0, begin(pending[0])
             reads, writes = set(pending[0].reads), set(pending[0].writes)
-            for place in range(1, min(window, len(pending)) if when > now else 0):
-                step = pending[place]
+            for position in range(1, min(window, len(pending)) if when > now else 0):
+                step = pending[position]
                 free = (
                     writes.isdisjoint(step.reads) and writes.isdisjoint(step.writes) and reads.isdisjoint(step.writes)
                 )
-                if free and (own := begin(step)) < when:
-                    best, when = place, own
-                    if own <= now:
+                if free and (start_cycle := begin(step)) < when:
+                    best, when = position, start_cycle
+                    if start_cycle <= now:
                         break
                 reads |= step.reads
                 writes |= step.writes
@@ -407,29 +407,29 @@ def predict(
         TypeError, ValueError, DiagnosticError: as a call of the kernel.
     """
     whole = extent(grid, "grid")
-    done = launched(kernel, arguments, whole, block, "sample")
-    return predicted(done, on, warm=warm, fitted=fitted)
+    launch = launched(kernel, arguments, whole, block, "sample")
+    return predicted(launch, on, warm=warm, fitted=fitted)
 
 
 def predicted(
-    done: Launched, on: str | Gpu | None = None, *, warm: bool = False, fitted: Fitted = FITTED
+    launch: Launched, on: str | Gpu | None = None, *, warm: bool = False, fitted: Fitted = FITTED
 ) -> Prediction:
     """The prediction for a launch of which workgroups have run; see `predict`."""
-    kernel = done.kernel
+    kernel = launch.kernel
     on = on if isinstance(on, Gpu) else gpu(on or kernel.options.target)
-    return _Model(done, on, fitted).predict(warm)
+    return _Model(launch, on, fitted).predict(warm)
 
 
 class _Model:
     """The quantities from which the time of a launch follows, each for an average workgroup."""
 
-    def __init__(self, done: Launched, on: Gpu, fitted: Fitted) -> None:
-        self.done, self.on, self.fitted = done, on, fitted
-        self.program, self.counts = done.kernel.program, done.counts
-        self.allocation = done.kernel.allocation
-        self.groups = math.prod(done.grid)
-        self.sampled = len(done.groups)
-        self.threads = done.group_size
+    def __init__(self, launch: Launched, on: Gpu, fitted: Fitted) -> None:
+        self.done, self.on, self.fitted = launch, on, fitted
+        self.program, self.counts = launch.kernel.program, launch.counts
+        self.allocation = launch.kernel.allocation
+        self.groups = math.prod(launch.grid)
+        self.sampled = len(launch.groups)
+        self.threads = launch.group_size
         self.runs = self.counts.tables["executions"] / (self.sampled * self.threads)
         self.resident = self._resident()
         categories = [INSTRUCTIONS[inst.name].category for inst in self.program.instructions]
@@ -442,13 +442,13 @@ class _Model:
         on = self.on
         # A vector engine has 1024 registers: 8 threads of 128, or 4 of 256. Source: oneDNN's device_info.cpp.
         each = min(8, 1024 // self.allocation.registers)
-        found = each * on.engines // self.threads
+        workgroups = each * on.engines // self.threads
         if self.program.slm_bytes:
-            found = min(found, on.slm_bytes // self.program.slm_bytes)
+            workgroups = min(workgroups, on.slm_bytes // self.program.slm_bytes)
         if any(INSTRUCTIONS[i.name].barrier for i in self.program.instructions):
             # Source: the occupancy calculator of oneAPI-samples.
-            found = min(found, 32)
-        return max(1, min(found, 64))
+            workgroups = min(workgroups, 32)
+        return max(1, min(workgroups, 64))
 
     def predict(self, warm: bool) -> Prediction:
         """The time."""
@@ -567,8 +567,8 @@ class _Model:
         if beyond := self._beyond:
             target = target_of(on.target)
             for inst, n in zip(self.program.instructions, self.runs):
-                found = effects(inst, target)
-                spilled = sum(a.end - a.start for a in (*found.reads, *found.writes) if a.var in beyond)
+                accesses = effects(inst, target)
+                spilled = sum(a.end - a.start for a in (*accesses.reads, *accesses.writes) if a.var in beyond)
                 total += spilled / on.l1_rate * n * self.threads * self.sampled
         return total / self.sampled, sends
 
@@ -578,25 +578,25 @@ class _Model:
         trace, on = self.counts.trace, self.on
         owner = trace.threads // self.threads
         # One workgroup stands for all: the middle one.
-        own = owner == self.done.groups[0]
-        lines, instructions = trace.lines[own], trace.instructions[own]
+        first_group = owner == self.done.groups[0]
+        lines, instructions = trace.lines[first_group], trace.instructions[first_group]
         # Stores and atomics are made in the L2.
-        written = self._writes[instructions]
+        stores = self._writes[instructions]
         # Lines that workgroups far away load too are there once for all workgroups of the core, and one of them misses.
         together = min(self.resident, -(-self.groups // on.cores))
         far = [group for group in self.done.groups if abs(group - self.done.groups[0]) >= on.cores]
         far = far[:: max(1, len(far) // 16)]
         shared = np.zeros(len(lines))
         if far:
-            shared = np.mean([np.isin(lines, trace.lines[owner == group]) for group in far], axis=0) * ~written
+            shared = np.mean([np.isin(lines, trace.lines[owner == group]) for group in far], axis=0) * ~stores
         weight = 1 - shared * (1 - 1 / together)
         order = np.argsort(lines, kind="stable")
-        ordered, times = lines[order], trace.times[own][order]
+        ordered, times = lines[order], trace.times[first_group][order]
         first = np.r_[True, ordered[1:] != ordered[:-1]][: len(lines)]
         room = max(0, on.l1_bytes - self.program.slm_bytes * self.resident) / LINE / together
         each = weight[order[first]].mean() if len(first) else 1.0
         hit = hits(lines, int(room / max(each, 1 / together)))
-        misses = np.where(written, weight, weight * (1 - hit))
+        misses = np.where(stores, weight, weight * (1 - hit))
         # Threads that access a line at the same time all wait for it: only an earlier access has brought it.
         later = first | np.r_[True, times[1:] != times[:-1]][: len(lines)]
         waits = np.empty(len(lines))
@@ -615,14 +615,14 @@ class _Model:
     def _latencies(self, share: Array, missing: float) -> Array:
         """Cycles from each message to its data."""
         on, fitted = self.on, self.fitted
-        found = np.zeros(len(self.program.instructions))
+        latencies = np.zeros(len(self.program.instructions))
         beyond = (fitted.l2_latency + missing * fitted.memory_latency) * on.clock
         for at, inst in self._messages():
             if inst.values.get("sfid") == "slm":
-                found[at] = SLM_LATENCY if inst.exec_size <= 16 else WIDE_SLM_LATENCY
+                latencies[at] = SLM_LATENCY if inst.exec_size <= 16 else WIDE_SLM_LATENCY
             else:
-                found[at] = fitted.l1_latency + (1 - share[at]) * beyond
-        return found
+                latencies[at] = fitted.l1_latency + (1 - share[at]) * beyond
+        return latencies
 
     def _memory_bytes(self, warm: bool) -> float:
         """Bytes that the memory moves in the whole launch."""

@@ -49,7 +49,7 @@ class Parameter(Struct, frozen=True):
         """The names of the parameters of our kernel that it becomes."""
         if self.kind != "descriptor":
             return (self.name,)
-        sizes = [f"{self.name}.{what}[{d}]" for what in ("shape", "strides") for d in range(self.rank)]
+        sizes = [f"{self.name}.{quantity}[{d}]" for quantity in ("shape", "strides") for d in range(self.rank)]
         return (self.name, *sizes, *sizes)
 
 
@@ -77,9 +77,9 @@ def _parameters(name: str, path: tuple[int, ...], kind: Any) -> Iterator[Paramet
         dtype = "i64" if element.startswith("*") else element
         _check(name, dtype)
         yield Parameter(name, path, "array", dtype)
-    elif (found := _DESCRIPTOR.match(kind)) is not None:
-        _check(name, found[1])
-        yield Parameter(name, path, "descriptor", found[1], found[2].count(",") + 1)
+    elif (match := _DESCRIPTOR.match(kind)) is not None:
+        _check(name, match[1])
+        yield Parameter(name, path, "descriptor", match[1], match[2].count(",") + 1)
     elif kind != "constexpr":
         _check(name, kind)
         yield Parameter(name, path, "number", kind)
@@ -90,35 +90,35 @@ def _check(name: str, dtype: str) -> None:
         raise TypeError(f"argument '{name}' must have a type of {', '.join(DTYPES)}, but got {dtype}")
 
 
-def memory_of(given: Any, name: str) -> tuple[int, int, int]:
+def memory_of(argument: Any, name: str) -> tuple[int, int, int]:
     """The address of a tensor's first element, and of the first byte and the end of the memory in which it lies.
 
     Raises:
         TypeError: if it is not in the host's memory, or its memory is not known.
     """
-    while hasattr(given, "base") and hasattr(given.base, "data_ptr"):
+    while hasattr(argument, "base") and hasattr(argument.base, "data_ptr"):
         # A tensor whose elements are taken for another type.
-        given = given.base
-    device = getattr(given, "device", None)
+        argument = argument.base
+    device = getattr(argument, "device", None)
     if device is not None and getattr(device, "type", "cpu") != "cpu":
         raise TypeError(f"argument '{name}' must be a tensor in the host's memory, but got one on device {device}")
-    span = getattr(given, "xegpu_span", None)
+    span = getattr(argument, "xegpu_span", None)
     if span is not None:
         return span
-    if not hasattr(given, "untyped_storage"):
-        raise TypeError(f"argument '{name}' must be a tensor or wrap(array), but got {type(given).__name__}")
-    storage = given.untyped_storage()
+    if not hasattr(argument, "untyped_storage"):
+        raise TypeError(f"argument '{name}' must be a tensor or wrap(array), but got {type(argument).__name__}")
+    storage = argument.untyped_storage()
     start = storage.data_ptr()
-    return given.data_ptr(), start, start + storage.nbytes()
+    return argument.data_ptr(), start, start + storage.nbytes()
 
 
-def key_of(parameter: Parameter, given: Any) -> Any:
+def key_of(parameter: Parameter, argument: Any) -> Any:
     """All that a launch depends on of an argument, without the contents of its memory."""
     if parameter.kind == "array":
-        return None if given is None else memory_of(given, parameter.name)
+        return None if argument is None else memory_of(argument, parameter.name)
     if parameter.kind == "number":
-        return struct.pack("<d", given) if isinstance(given, float) else given
-    return (memory_of(given.base, parameter.name), *given.shape, *given.strides, padding_of(given))
+        return struct.pack("<d", argument) if isinstance(argument, float) else argument
+    return (memory_of(argument.base, parameter.name), *argument.shape, *argument.strides, padding_of(argument))
 
 
 def padding_of(descriptor: Any) -> str:
@@ -127,39 +127,39 @@ def padding_of(descriptor: Any) -> str:
     return f"{getattr(descriptor, 'padding', 'zero')}{'-tf32' * bool(rounded)}"
 
 
-def passed(parameter: Parameter, given: Any) -> list[Any]:
+def passed(parameter: Parameter, argument: Any) -> list[Any]:
     """The arguments of our kernel for an argument of Triton's."""
     dtype = DTYPES[parameter.dtype]
     if parameter.kind == "array":
-        return [_array(given, dtype, parameter.name)]
+        return [_array(argument, dtype, parameter.name)]
     if parameter.kind == "number":
-        return [_number(given, parameter.dtype)]
-    sizes = [*map(int, given.shape), *map(int, given.strides)]
+        return [_number(argument, parameter.dtype)]
+    sizes = [*map(int, argument.shape), *map(int, argument.strides)]
     wide, rank = [np.int64(n) for n in sizes], parameter.rank
     narrow = [np.array(n).astype(np.int32)[()] for n in sizes[:rank]]
-    return [_array(given.base, dtype, parameter.name), *wide, *narrow, *wide[rank:]]
+    return [_array(argument.base, dtype, parameter.name), *wide, *narrow, *wide[rank:]]
 
 
-def _array(given: Any, dtype: np.dtype[Any], name: str) -> Window:
-    if given is None:
+def _array(argument: Any, dtype: np.dtype[Any], name: str) -> Window:
+    if argument is None:
         return Window.of(np.zeros(1, dtype))
-    first, start, end = memory_of(given, name)
+    first, start, end = memory_of(argument, name)
     return Window.at(first, start, end, dtype)
 
 
-def _number(given: Any, kind: str) -> Any:
+def _number(argument: Any, kind: str) -> Any:
     if kind in _FORMATS:
         # Python's numbers are rounded once.
-        return np.frombuffer(np.array(given).astype(DTYPES[kind]).tobytes(), DTYPES[kind])[0]
+        return np.frombuffer(np.array(argument).astype(DTYPES[kind]).tobytes(), DTYPES[kind])[0]
     dtype = DTYPES[kind]
     if dtype.kind == "i":
-        return np.array(int(given) & (1 << 8 * dtype.itemsize) - 1, np.uint64).astype(dtype)[()]
-    return np.array(given).astype(dtype)[()]
+        return np.array(int(argument) & (1 << 8 * dtype.itemsize) - 1, np.uint64).astype(dtype)[()]
+    return np.array(argument).astype(dtype)[()]
 
 
 def at_path(arguments: Sequence[Any], path: tuple[int, ...]) -> Any:
     """The argument at a path into tuples."""
-    found: Any = arguments
+    argument: Any = arguments
     for step in path:
-        found = found[step]
-    return found
+        argument = argument[step]
+    return argument

@@ -71,10 +71,10 @@ def device_name() -> str:
     Raises:
         ValueError: for another name.
     """
-    found = os.environ.get("XEGPU_PY_TRITON_DEVICE") or NAME
-    if found not in (NAME, "cpu"):
-        raise ValueError(f"'XEGPU_PY_TRITON_DEVICE' must be {NAME} or cpu, but got {found!r}")
-    return found
+    name = os.environ.get("XEGPU_PY_TRITON_DEVICE") or NAME
+    if name not in (NAME, "cpu"):
+        raise ValueError(f"'XEGPU_PY_TRITON_DEVICE' must be {NAME} or cpu, but got {name!r}")
+    return name
 
 
 def _launches() -> Any:
@@ -162,10 +162,10 @@ class XeBackend(BaseBackend):  # type: ignore[misc]
         return f"{NAME}-{VERSION}-{self.target.arch}"
 
     def parse_options(self, opts: Mapping[str, Any]) -> XeOptions:
-        known = XeOptions.__dataclass_fields__
-        given = {name: value for name, value in opts.items() if name in known and value is not None}
+        fields = XeOptions.__dataclass_fields__
+        options = {name: value for name, value in opts.items() if name in fields and value is not None}
         # Triton gives False where a program says nothing.
-        return XeOptions(**{**given, "debug": True, "arch": str(self.target.arch)})
+        return XeOptions(**{**options, "debug": True, "arch": str(self.target.arch)})
 
     def pack_metadata(self, metadata: Any) -> tuple[int, int, int]:
         return metadata.num_warps, metadata.num_ctas, metadata.shared
@@ -219,8 +219,8 @@ def _extend_asm() -> None:
     def missing(self: Any, key: str) -> Any:
         if BINARY not in self or key not in STAGES:
             return before(self, key)
-        self[key] = found = _launches().stage(self[BINARY].decode(), key)
-        return found
+        self[key] = text = _launches().stage(self[BINARY].decode(), key)
+        return text
 
     missing.is_extended = True  # type: ignore[attr-defined]
     AsmDict.__missing__ = missing
@@ -312,8 +312,8 @@ _CHOSEN: list[Any] = []
 
 def _arguments_of(run: Callable[[], Any]) -> Any:
     """The arguments of the autotuner's call that tries configurations by a function of this one; None for others."""
-    held = inspect.getclosurevars(run).nonlocals.get("self") if inspect.isfunction(run) else None
-    return getattr(held, "nargs", None)
+    autotuner = inspect.getclosurevars(run).nonlocals.get("self") if inspect.isfunction(run) else None
+    return getattr(autotuner, "nargs", None)
 
 
 def benchmark(run: Callable[[], Any], *, quantiles: Sequence[float] | None = None, **more: Any) -> Any:
@@ -367,8 +367,8 @@ def do_bench(
         times.append((time.perf_counter() - start) * 1000)
     if quantiles is not None:
         ordered = sorted(times)
-        found = [ordered[min(len(ordered) - 1, round(q * (len(ordered) - 1)))] for q in quantiles]
-        return found[0] if len(found) == 1 else found
+        quantile_times = [ordered[min(len(ordered) - 1, round(q * (len(ordered) - 1)))] for q in quantiles]
+        return quantile_times[0] if len(quantile_times) == 1 else quantile_times
     if return_mode == "all":
         return times
     reduced: dict[str, Callable[[Any], float]] = {"min": min, "max": max, "median": statistics.median}

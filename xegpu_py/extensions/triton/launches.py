@@ -111,13 +111,13 @@ def _of_programs(diagnostic: Diagnostic) -> Diagnostic:
 
 def predicted_seconds(run: Callable[[], Any]) -> float:
     """The time on the GPU, by the model, of the kernels that a function launches."""
-    found: list[float] = []
-    token = SECONDS.set(found)
+    seconds: list[float] = []
+    token = SECONDS.set(seconds)
     try:
         run()
     finally:
         SECONDS.reset(token)
-    return sum(found)
+    return sum(seconds)
 
 
 class LoadedKernel:
@@ -158,45 +158,47 @@ class LoadedKernel:
         if self._parameters is None:
             self._parameters = parameters_of(signature)
         settings = current()
-        given = [arguments[p.path[0]] if len(p.path) == 1 else at_path(arguments, p.path) for p in self._parameters]
+        values = [arguments[p.path[0]] if len(p.path) == 1 else at_path(arguments, p.path) for p in self._parameters]
         measurement, seconds = MEASUREMENT.get(), SECONDS.get()
         if (measurement is not None or seconds is not None) and 0 not in grid:
-            self.last, flat = self._version(settings, grid, given)
+            self.last, flat = self._version(settings, grid, values)
             if measurement is not None:
                 measure, results = measurement
                 results.append(measure(self.last, *flat, grid=grid))
             if seconds is not None:
                 seconds.append(predicted(launched(self.last, flat, grid)).seconds)
             return
-        key = (settings, grid, *map(key_of, self._parameters, given))
-        found = self._prepared.get(key)
-        if found is None:
+        key = (settings, grid, *map(key_of, self._parameters, values))
+        prepared = self._prepared.get(key)
+        if prepared is None:
             if 0 in grid:
                 return
-            found = self._prepare(settings, grid, given)
-            if found[1].staged is None and not found[0].program.prints:
+            prepared = self._prepare(settings, grid, values)
+            if prepared[1].staged is None and not prepared[0].program.prints:
                 while len(self._prepared) >= MOST_PREPARED:
                     self._prepared.pop(next(iter(self._prepared)))
-                self._prepared[key] = found
-        self.last = found[0]
+                self._prepared[key] = prepared
+        self.last = prepared[0]
         try:
-            self.last.stats = self.last.run(found[1])
+            self.last.stats = self.last.run(prepared[1])
         except DiagnosticError as e:
             e.diagnostics = [_of_programs(d) for d in e.diagnostics]
             raise
 
-    def _prepare(self, settings: Settings, grid: tuple[int, int, int], given: Sequence[Any]) -> tuple[Kernel, Prepared]:
+    def _prepare(
+        self, settings: Settings, grid: tuple[int, int, int], values: Sequence[Any]
+    ) -> tuple[Kernel, Prepared]:
         """The version of the kernel that a launch runs, and its arguments."""
-        kernel, flat = self._version(settings, grid, given)
+        kernel, flat = self._version(settings, grid, values)
         return kernel.prepared(flat, grid, None)
 
     def _version(
-        self, settings: Settings, grid: tuple[int, int, int], given: Sequence[Any]
+        self, settings: Settings, grid: tuple[int, int, int], values: Sequence[Any]
     ) -> tuple[Kernel, list[Any]]:
         """The kernel of a launch, and the arguments that it takes."""
         assert self._parameters is not None
-        flat = [one for p, a in zip(self._parameters, given) for one in passed(p, a)]
-        padding = tuple(padding_of(a) for p, a in zip(self._parameters, given) if p.kind == "descriptor")
+        flat = [one for p, a in zip(self._parameters, values) for one in passed(p, a)]
+        padding = tuple(padding_of(a) for p, a in zip(self._parameters, values) if p.kind == "descriptor")
         key = (settings.target, padding)
         if key not in self._assumptions:
             self._assumptions[key] = self.source.assumptions(*key)
@@ -222,7 +224,7 @@ class LoadedKernel:
             self._kernels[key] = made
         return self._kernels[key]
 
-    def _compiled(self, source: ModuleSource, given: dict[str, Any]) -> Kernel:
+    def _compiled(self, source: ModuleSource, options: dict[str, Any]) -> Kernel:
         """The kernel with its tiles divided among as many subgroups as suit them, or as few as fit the GPU.
 
         Raises:
@@ -231,15 +233,15 @@ class LoadedKernel:
         """
         for count in FEWER_SUBGROUPS:
             try:
-                return compile_kernel(source, subgroups=count, **given)
+                return compile_kernel(source, subgroups=count, **options)
             except DiagnosticError as e:
                 lacking = _LACKING.search(str(e))
                 if lacking is None or (count == FEWER_SUBGROUPS[-1] and not TUNING.get()):
                     raise
                 if TUNING.get():
                     needed, most = (int(n.replace(",", "")) for n in (lacking[1], lacking[3]))
-                    what = "registers" if "thread" in lacking[2] else "shared memory"
-                    raise OutOfResources(needed, most, what) from e
+                    resource = "registers" if "thread" in lacking[2] else "shared memory"
+                    raise OutOfResources(needed, most, resource) from e
         raise AssertionError
 
 

@@ -98,9 +98,9 @@ class options(ContextDecorator):
         self._tokens: list[Token[Settings | None]] = []
 
     def __enter__(self) -> Settings:
-        made = structs.replace(current(), **self._changes)
-        self._tokens.append(_CHANGED.set(made))
-        return made
+        settings = structs.replace(current(), **self._changes)
+        self._tokens.append(_CHANGED.set(settings))
+        return settings
 
     def __exit__(self, *raised: object) -> None:
         _CHANGED.reset(self._tokens.pop())

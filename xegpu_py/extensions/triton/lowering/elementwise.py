@@ -178,8 +178,8 @@ def _as(name: str) -> Rule:
 def _clamp(low: Lowering, op: mlir.Operation) -> Value:
     x, least, most = (low.value(v) for v in op.operands)
     nan = PropagateNan.ALL if op.opview.propagateNan.name == "all" else PropagateNan.NONE
-    found: Value = clamp(x, least, most, propagate_nan=nan)
-    return found
+    clamped: Value = clamp(x, least, most, propagate_nan=nan)
+    return clamped
 
 
 def _extern(low: Lowering, op: mlir.Operation) -> Value:
@@ -191,9 +191,9 @@ def _extern(low: Lowering, op: mlir.Operation) -> Value:
         function = function or getattr(libdevice, one, None)
     if function is None:
         emit_error(op, f"calls '{symbol}', which is not known", "docs/triton.md lists the functions of libraries")
-    found = signed(function(*(low.value(v) for v in op.operands)))
+    result = signed(function(*(low.value(v) for v in op.operands)))
     dtype = kind_of(op.results[0]).dtype
-    return found if found.dtype == dtype else found.to(dtype)
+    return result if result.dtype == dtype else result.to(dtype)
 
 
 _INTEGERS = ("addi", "subi", "muli", "divsi", "remsi", "minsi", "maxsi", "andi", "ori", "xori", "shli", "shrsi")

@@ -38,8 +38,8 @@ def _type_of(word: str) -> DType | None:
     """The type that a suffix names; bits are unsigned integers."""
     if word in _FLOATS:
         return _FLOATS[word]
-    found = re.fullmatch(r"([usb])(8|16|32|64)", word)
-    return None if found is None else integer_of(int(found[2]), signed=found[1] == "s")
+    match = re.fullmatch(r"([usb])(8|16|32|64)", word)
+    return None if match is None else integer_of(int(match[2]), signed=match[1] == "s")
 
 
 def _as(value: Value, dtype: DType) -> Value:
@@ -55,10 +55,10 @@ def _shifted(name: str) -> Callable[..., Value]:
         most = a.dtype.bits
         beyond = count >= most
         by = where(beyond, 0, count).to(a.dtype)
-        found = applied(f"arith.{name}", a.dtype, a, by)
-        left = applied("arith.shrsi", a.dtype, a, constant(a.dtype, most - 1)) if name == "shrsi" else 0
-        made: Value = where(beyond, left, found)
-        return made
+        shifted = applied(f"arith.{name}", a.dtype, a, by)
+        fill = applied("arith.shrsi", a.dtype, a, constant(a.dtype, most - 1)) if name == "shrsi" else 0
+        result: Value = where(beyond, fill, shifted)
+        return result
 
     return shift
 
@@ -165,14 +165,14 @@ def _executed(name: str, operands: list[Value]) -> Value:
     if function is None:
         raise _Refused(name)
     counts = mnemonic in ("shl", "shr")
-    given = [_as(v, element_types.uint32 if counts and i else types[0]) for i, v in enumerate(operands)]
-    made: Value = function(*given)
-    return made
+    typed_operands = [_as(v, element_types.uint32 if counts and i else types[0]) for i, v in enumerate(operands)]
+    result: Value = function(*typed_operands)
+    return result
 
 
 def _immediate(text: str) -> Value | None:
-    if found := re.fullmatch(r"0[fF]([0-9a-fA-F]{8})", text):
-        return constant(element_types.float32, struct.unpack(">f", bytes.fromhex(found[1]))[0])
+    if match := re.fullmatch(r"0[fF]([0-9a-fA-F]{8})", text):
+        return constant(element_types.float32, struct.unpack(">f", bytes.fromhex(match[1]))[0])
     if re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", text):
         return constant(element_types.uint32, int(text.rstrip("U"), 0) & 0xFFFFFFFF)
     return None

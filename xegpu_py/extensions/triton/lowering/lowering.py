@@ -60,19 +60,19 @@ class Lowering:
 
     def value(self, value: mlir.Value) -> Value:
         """A value in its own type, of integers signed ones."""
-        found = self.values[value]
-        if isinstance(found, Constant):
-            return found.value(kind_of(value).dtype, () if self.elementwise else None)
-        assert isinstance(found, Value)
-        return found.to(kind_of(value).dtype) if found.dtype == element_types.index else signed(found)
+        item = self.values[value]
+        if isinstance(item, Constant):
+            return item.value(kind_of(value).dtype, () if self.elementwise else None)
+        assert isinstance(item, Value)
+        return item.to(kind_of(value).dtype) if item.dtype == element_types.index else signed(item)
 
     def position(self, value: mlir.Value) -> Value:
         """An integer as a value of type index."""
-        found = self.values[value]
-        if isinstance(found, Constant):
-            return found.value(element_types.index)
-        assert isinstance(found, Value)
-        return signed(found).to(element_types.index)
+        item = self.values[value]
+        if isinstance(item, Constant):
+            return item.value(element_types.index)
+        assert isinstance(item, Value)
+        return signed(item).to(element_types.index)
 
     def integers(self, values: Sequence[mlir.Value], positions: bool) -> list[Value]:
         """Integers, as values of type index or in their own types."""
@@ -80,16 +80,16 @@ class Lowering:
 
     def pointer(self, value: mlir.Value) -> Pointer:
         """A value that is a pointer, or pointers."""
-        found = self.values[value]
-        assert isinstance(found, Pointer)
-        return found
+        item = self.values[value]
+        assert isinstance(item, Pointer)
+        return item
 
     def same(self, value: mlir.Value) -> Value | Pointer | Descriptor:
         """A value in the type in which it is kept: positions as values of type index."""
-        found = self.values[value]
-        if isinstance(found, Constant):
+        item = self.values[value]
+        if isinstance(item, Constant):
             return self.position(value) if self.is_position(value) else self.value(value)
-        return found
+        return item
 
     # Ops.
 
@@ -185,8 +185,8 @@ def user_location(op: mlir.Operation) -> Iterator[None]:
 def place_of(location: mlir.Location) -> mlir.Location:
     """The innermost place in a program that is not in Triton's own library."""
     files = [*_files(location)]
-    own = [f for f in files if "/triton/language/" not in f.filename]
-    return (own or files or [location])[0]
+    user_frames = [f for f in files if "/triton/language/" not in f.filename]
+    return (user_frames or files or [location])[0]
 
 
 def _files(location: mlir.Location) -> Iterator[Any]:

@@ -71,11 +71,11 @@ def _mask(low: Lowering, mask: mlir.Value | None, shape: Sequence[int]) -> Value
 
 def _stored(low: Lowering, value: mlir.Value) -> Any:
     """The value that a store writes: truth values as bytes, and pointers as addresses; a constant as a number."""
-    kind, found = kind_of(value), low.item(value)
-    if isinstance(found, Pointer):
-        return found.addresses()
-    if isinstance(found, Constant) and found.number is not None:
-        return found.value(kind.stored)
+    kind, item = kind_of(value), low.item(value)
+    if isinstance(item, Pointer):
+        return item.addresses()
+    if isinstance(item, Constant) and item.number is not None:
+        return item.value(kind.stored)
     return low.value(value).to(kind.stored)
 
 
@@ -84,19 +84,19 @@ def _load(low: Lowering, op: mlir.Operation) -> Any:
     pointer, kind = low.pointer(view.ptr), kind_of(op.results[0])
     other: Any = None
     if view.other is not None:
-        found = low.item(view.other)
-        is_number = isinstance(found, Constant) and found.number is not None and not kind.is_pointer
-        other = found.number if is_number else _stored(low, view.other)  # type: ignore[union-attr]
+        other_item = low.item(view.other)
+        is_number = isinstance(other_item, Constant) and other_item.number is not None and not kind.is_pointer
+        other = other_item.number if is_number else _stored(low, view.other)  # type: ignore[union-attr]
         if isinstance(other, bool):
             other = int(other)
-    made = load(pointer.pointers(), _mask(low, view.mask, pointer.shape), other)
-    return _loaded(made.reshape(pointer.shape), kind)
+    loaded = load(pointer.pointers(), _mask(low, view.mask, pointer.shape), other)
+    return _loaded(loaded.reshape(pointer.shape), kind)
 
 
-def _loaded(made: Value, kind: Any) -> Any:
+def _loaded(loaded: Value, kind: Any) -> Any:
     if kind.is_pointer:
-        return Pointer.of_addresses(made.to(element_types.int64), kind)
-    return made.to(element_types.bool_) if kind.element == "i1" else made
+        return Pointer.of_addresses(loaded.to(element_types.int64), kind)
+    return loaded.to(element_types.bool_) if kind.element == "i1" else loaded
 
 
 def _store(low: Lowering, op: mlir.Operation) -> None:
@@ -129,8 +129,8 @@ def _atomic(low: Lowering, op: mlir.Operation) -> Value:
         bits = element_types.integer_of(value.dtype.bits, signed=False)
         pointer, value = pointer.of_type(_retyped(pointer.memory, bits), pointer.element), value.to(bits)
     pointer, (value_, mask) = _lines(pointer, value, _mask(low, view.mask, shape))
-    made = _ATOMICS[name](pointer.pointers(), value_, mask, **_order(view))
-    return made.reshape(shape).to(kind_of(op.results[0]).dtype)
+    old_value = _ATOMICS[name](pointer.pointers(), value_, mask, **_order(view))
+    return old_value.reshape(shape).to(kind_of(op.results[0]).dtype)
 
 
 def _retyped(memory: Array | Memory, dtype: element_types.DType) -> Array | Memory:
@@ -147,8 +147,8 @@ def _compare_and_swap(low: Lowering, op: mlir.Operation) -> Value:
 def _atomic_load(low: Lowering, op: mlir.Operation) -> Any:
     view: Any = op.opview
     pointer = low.pointer(view.ptr)
-    made = atomic_load(pointer.pointers(), _mask(low, view.mask, pointer.shape), **_order(view))
-    return _loaded(made.reshape(pointer.shape), kind_of(op.results[0]))
+    loaded = atomic_load(pointer.pointers(), _mask(low, view.mask, pointer.shape), **_order(view))
+    return _loaded(loaded.reshape(pointer.shape), kind_of(op.results[0]))
 
 
 def _atomic_store(low: Lowering, op: mlir.Operation) -> None:
@@ -167,25 +167,25 @@ def _atomic_poll(low: Lowering, op: mlir.Operation) -> Value:
     """Load until all elements are the expected ones, or until the timeout is over; at least once."""
     view: Any = op.opview
     pointer, expected = low.pointer(view.ptr), low.value(view.expected)
-    line, (wanted,) = _lines(pointer, expected)
-    assert wanted is not None
+    line, (expected_line,) = _lines(pointer, expected)
+    assert expected_line is not None
     order = _order(view)
     index, zero = element_types.index, constant(element_types.index, 0)
     most = None
     if view.timeout is not None:
         most = low.value(view.timeout).to(index) // POLL_NANOSECONDS + 1
-    found = constant(element_types.bool_, False, wanted.shape)
-    loop = scf.WhileOp([index.vector(), found.ir.type], [zero.ir, found.ir])
+    is_equal = constant(element_types.bool_, False, expected_line.shape)
+    loop = scf.WhileOp([index.vector(), is_equal.ir.type], [zero.ir, is_equal.ir])
     where = mlir.Location.current
-    before = loop.before.blocks.append(index.vector(), found.ir.type, arg_locs=[where, where])
+    before = loop.before.blocks.append(index.vector(), is_equal.ir.type, arg_locs=[where, where])
     with BUILDING.inside(before):
         count = Value(before.arguments[0], index)
-        made = atomic_load(line.pointers(), None, "relaxed", order["scope"]) == wanted
-        waits = ~made.all()
+        comparison = atomic_load(line.pointers(), None, "relaxed", order["scope"]) == expected_line
+        waits = ~comparison.all()
         if most is not None:
             waits = waits & (count + 1 < most)
-        scf.ConditionOp(waits.ir, [count.ir, made.ir])
-    after = loop.after.blocks.append(index.vector(), found.ir.type, arg_locs=[where, where])
+        scf.ConditionOp(waits.ir, [count.ir, comparison.ir])
+    after = loop.after.blocks.append(index.vector(), is_equal.ir.type, arg_locs=[where, where])
     with BUILDING.inside(after):
         scf.YieldOp([(Value(after.arguments[0], index) + 1).ir, after.arguments[1]])
     result = Value(loop.results[1], element_types.bool_, line.shape)
@@ -208,9 +208,9 @@ def _make_descriptor(low: Lowering, op: mlir.Operation) -> Descriptor:
 
 def descriptor_of(low: Lowering, value: mlir.Value) -> Descriptor:
     """A value that is a descriptor."""
-    found = low.item(value)
-    assert isinstance(found, Descriptor)
-    return found
+    item = low.item(value)
+    assert isinstance(item, Descriptor)
+    return item
 
 
 def _view(descriptor: Descriptor) -> TensorDescriptor | None:
@@ -234,11 +234,11 @@ def _load_block(low: Lowering, op: mlir.Operation) -> Value:
     other = padding if padding != 0 else None
     tiles = _view(descriptor)
     if tiles is not None:
-        made = load(tiles.tile(offsets), None, other)
+        loaded = load(tiles.tile(offsets), None, other)
     else:
         pointer, inside = descriptor.places(descriptor.lines(offsets))
-        made = load(pointer.pointers(), inside, other)
-    return _rounded(descriptor, made).reshape(kind_of(op.results[0]).shape)
+        loaded = load(pointer.pointers(), inside, other)
+    return _rounded(descriptor, loaded).reshape(kind_of(op.results[0]).shape)
 
 
 def _rounded(descriptor: Descriptor, value: Value) -> Value:
@@ -282,8 +282,8 @@ def _gather_rows(low: Lowering, op: mlir.Operation) -> Value:
     pointer, inside = _rows(low, view, shape)
     descriptor = descriptor_of(low, view.desc)
     padding = descriptor.padding if pointer.memory.dtype.is_float else 0
-    made = load(pointer.pointers(), inside, padding if padding != 0 else None)
-    return _rounded(descriptor, made).reshape(shape)
+    loaded = load(pointer.pointers(), inside, padding if padding != 0 else None)
+    return _rounded(descriptor, loaded).reshape(shape)
 
 
 def _scatter_rows(low: Lowering, op: mlir.Operation) -> None:
@@ -320,17 +320,17 @@ def _assert(low: Lowering, op: mlir.Operation) -> None:
 
 def _print(low: Lowering, op: mlir.Operation) -> None:
     view: Any = op.opview
-    given = []
+    printed = []
     for value, is_signed in zip(view.args, view.isSigned):
         item = low.item(value)
-        found = item.addresses() if isinstance(item, Pointer) else low.value(value)
-        if not is_signed and found.dtype.kind == "int":
-            found = found.to(element_types.integer_of(found.dtype.bits, signed=False))
-        if found.size > PRINTED:
+        value_ = item.addresses() if isinstance(item, Pointer) else low.value(value)
+        if not is_signed and value_.dtype.kind == "int":
+            value_ = value_.to(element_types.integer_of(value_.dtype.bits, signed=False))
+        if value_.size > PRINTED:
             # The first elements, as many as a print shows.
-            found = found.ravel()[:PRINTED]
-        given.append(found)
-    device_print(str(view.prefix), *given, hex=view.hex)
+            value_ = value_.ravel()[:PRINTED]
+        printed.append(value_)
+    device_print(str(view.prefix), *printed, hex=view.hex)
 
 
 RULES: dict[str, Rule] = {

@@ -58,8 +58,8 @@ class Assumptions(Struct, frozen=True):
         """Whether all fit in a launch."""
         if not self.checks:
             return True
-        given = {i: int(a) for i, a in enumerate(arguments) if isinstance(a, (int, np.integer))}
-        ranges = evaluated(self.nodes, given, grid)
+        integers = {i: int(a) for i, a in enumerate(arguments) if isinstance(a, (int, np.integer))}
+        ranges = evaluated(self.nodes, integers, grid)
         for number, bits in self.checks:
             (low, high), (least, most) = ranges[number], limits_of(bits)
             if low < least or high > most:
@@ -81,15 +81,15 @@ def evaluated(
     nodes: Sequence[Node], arguments: Mapping[int, int] | None = None, grid: Sequence[int] | None = None
 ) -> list[Interval]:
     """The range of each node; without arguments and grid for all launches."""
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     for node in nodes:
-        found.append(range_of(node, found, arguments, grid))
-    return found
+        intervals.append(range_of(node, intervals, arguments, grid))
+    return intervals
 
 
 def range_of(
     node: Node,
-    found: Sequence[Interval],
+    intervals: Sequence[Interval],
     arguments: Mapping[int, int] | None,
     grid: Sequence[int] | None,
     guess: bool = False,
@@ -109,12 +109,12 @@ def range_of(
     if kind == "program":
         return (0, MOST_PROGRAMS - 1) if grid is None else (0, grid[of[0]] - 1)
     if kind in _BINARY:
-        return _BINARY[kind](found[of[0]], found[of[1]])
+        return _BINARY[kind](intervals[of[0]], intervals[of[1]])
     if kind == "counter":
-        lower, upper, step = (found[n] for n in of)
+        lower, upper, step = (intervals[n] for n in of)
         return min(lower[0], upper[0]), max(lower[0], lower[1], upper[1] - 1)
     assert kind == "carried"
-    first, by, lower, upper, step = (found[n] for n in of[:5])
+    first, by, lower, upper, step = (intervals[n] for n in of[:5])
     count = max(0, -(-(upper[1] - lower[0]) // max(step[0], 1)))
     moves = _product((0, max(count - 1 + of[5], 0)), by)
     return first[0] + min(0, moves[0]), first[1] + max(0, moves[1])
@@ -233,17 +233,17 @@ class Positions:
         """The integers of which a value is computed."""
         op = defining_op(value)
         if op is None:
-            loop, place = value.owner.owner.operation, mlir.BlockArgument(value).arg_number - 1
-            if loop.name != "scf.for" or place < 0:
+            loop, index = value.owner.owner.operation, mlir.BlockArgument(value).arg_number - 1
+            if loop.name != "scf.for" or index < 0:
                 return ()
-            return loop.operands[3 + place], yielded(value.owner)[place], loop.results[place]
+            return loop.operands[3 + index], yielded(value.owner)[index], loop.results[index]
         if op.name == "scf.for":
-            place = list(op.results).index(value)
+            index = list(op.results).index(value)
             body = op.regions[0].blocks[0]
-            return op.operands[3 + place], yielded(body)[place], body.arguments[1 + place]
+            return op.operands[3 + index], yielded(body)[index], body.arguments[1 + index]
         if op.name == "scf.if":
-            place = list(op.results).index(value)
-            return [yielded(region.blocks[0])[place] for region in op.regions]
+            index = list(op.results).index(value)
+            return [yielded(region.blocks[0])[index] for region in op.regions]
         if op.name == "arith.select":
             return list(op.operands)[1:]
         return list(op.operands) if op.name in _OPS or op.name in _VIEWS or op.name == "arith.trunci" else ()
@@ -291,8 +291,8 @@ class Positions:
             return self._block_argument(value)
         name = op.name
         if name == "arith.constant":
-            known = number_of(op)
-            return None if known is None else self._add("number", known, known)
+            number = number_of(op)
+            return None if number is None else self._add("number", number, number)
         if name == "tt.make_range":
             return self._add("number", op.opview.start, op.opview.end - 1)
         if name == "tt.get_program_id":
@@ -306,8 +306,8 @@ class Positions:
         if name == "arith.select":
             return self._binary("join", *list(op.operands)[1:])
         if name == "scf.if":
-            place = list(op.results).index(value)
-            return self._binary("join", *(yielded(region.blocks[0])[place] for region in op.regions))
+            index = list(op.results).index(value)
+            return self._binary("join", *(yielded(region.blocks[0])[index] for region in op.regions))
         if name == "scf.for":
             return self._carried(op, list(op.results).index(value), 1)
         return None
@@ -320,30 +320,30 @@ class Positions:
         number = self._arguments.get(value)
         if number is not None:
             return self._add("argument", number, integer_bits(value.type))
-        loop, place = value.owner.owner.operation, mlir.BlockArgument(value).arg_number
+        loop, index = value.owner.owner.operation, mlir.BlockArgument(value).arg_number
         if loop.name != "scf.for" or "unsignedCmp" in loop.attributes:
             return None
-        if place:
-            return self._carried(loop, place - 1, 0)
+        if index:
+            return self._carried(loop, index - 1, 0)
         bounds = [self._node(v) for v in list(loop.operands)[:3]]
         return None if None in bounds else self._add("counter", *bounds)
 
-    def _carried(self, loop: mlir.Operation, place: int, last: int) -> int | None:
+    def _carried(self, loop: mlir.Operation, index: int, last: int) -> int | None:
         """The node of what a loop carries, if each iteration adds the same number."""
         body = loop.regions[0].blocks[0]
-        argument, after = body.arguments[1 + place], yielded(body)[place]
-        first = self._node(loop.operands[3 + place])
+        argument, after = body.arguments[1 + index], yielded(body)[index]
+        first = self._node(loop.operands[3 + index])
         if first is None or after == argument:
             return first
-        moved = defining_op(after)
-        if moved is None or moved.name not in ("arith.addi", "arith.subi"):
+        step_op = defining_op(after)
+        if step_op is None or step_op.name not in ("arith.addi", "arith.subi"):
             return None
-        operands = list(moved.operands)
-        if argument not in operands or (moved.name == "arith.subi" and operands[0] != argument):
+        operands = list(step_op.operands)
+        if argument not in operands or (step_op.name == "arith.subi" and operands[0] != argument):
             return None
         other = operands[1] if operands[0] == argument else operands[0]
         by = self._node(other) if _is_outside(other, body) else None
-        if by is not None and moved.name == "arith.subi":
+        if by is not None and step_op.name == "arith.subi":
             by = self._add("sub", self._add("number", 0, 0), by)
         bounds = [self._node(v) for v in list(loop.operands)[:3]]
         return None if by is None or None in bounds else self._add("carried", first, by, *bounds, last)

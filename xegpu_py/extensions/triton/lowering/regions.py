@@ -86,9 +86,9 @@ class Slot(Struct, frozen=True):
 class _OtherMemory(Exception):
     """A loop carries pointers to several arrays, which it has to carry as addresses."""
 
-    def __init__(self, place: int) -> None:
+    def __init__(self, index: int) -> None:
         super().__init__()
-        self.place = place
+        self.place = index
 
 
 def _slot(low: Lowering, value: mlir.Value, item: Item, addresses: bool) -> Slot:
@@ -102,23 +102,23 @@ def _flat(slots: Sequence[Slot], items: Sequence[Item]) -> list[mlir.Value]:
     Raises:
         _OtherMemory: if one is a pointer to other memory.
     """
-    found: list[mlir.Value] = []
-    for place, (slot, item) in enumerate(zip(slots, items)):
+    values: list[mlir.Value] = []
+    for index, (slot, item) in enumerate(zip(slots, items)):
         parts = slot.parts(item)
         if parts is None:
-            raise _OtherMemory(place)
-        found += [v.ir for v in parts]
-    return found
+            raise _OtherMemory(index)
+        values += [v.ir for v in parts]
+    return values
 
 
 def _items(slots: Sequence[Slot], values: Sequence[mlir.Value]) -> list[Item]:
     """The items of SSA values."""
-    found, at = [], 0
+    items, at = [], 0
     for slot in slots:
         count = len(slot.types)
-        found.append(slot.item(list(values)[at : at + count]))
+        items.append(slot.item(list(values)[at : at + count]))
         at += count
-    return found
+    return items
 
 
 def _until_memory_agrees(op: mlir.Operation, build: Callable[[set[int]], list[Item]]) -> list[Item]:
@@ -163,8 +163,8 @@ def _for(low: Lowering, op: mlir.Operation) -> list[Item]:
 def _bound(low: Lowering, value: mlir.Value, is_unsigned: bool) -> Value:
     if not is_unsigned:
         return low.position(value)
-    found = low.value(value)
-    return found.to(element_types.integer_of(found.dtype.bits, signed=False)).to(element_types.index)
+    bound = low.value(value)
+    return bound.to(element_types.integer_of(bound.dtype.bits, signed=False)).to(element_types.index)
 
 
 def _while(low: Lowering, op: mlir.Operation) -> list[Item]:
@@ -177,10 +177,10 @@ def _while(low: Lowering, op: mlir.Operation) -> list[Item]:
         passed = [_slot(low, v, initial[0], True) for v in after.arguments]
         values = _flat(slots, initial)
         # Pointers that the condition passes on are to the memory of an argument, whose place is known.
-        places = [list(before.arguments).index(v) if v in list(before.arguments) else None for v in passed_on]
+        indices = [list(before.arguments).index(v) if v in list(before.arguments) else None for v in passed_on]
         passed = [
-            slots[place] if place is not None and (slot.kind.is_pointer or slot.kind.is_descriptor) else slot
-            for slot, place in zip(passed, places)
+            slots[index] if index is not None and (slot.kind.is_pointer or slot.kind.is_descriptor) else slot
+            for slot, index in zip(passed, indices)
         ]
         types = [t for slot in passed for t in slot.types]
         loop = scf.WhileOp(types, values)
@@ -215,12 +215,12 @@ def branch(low: Lowering, condition: Value, sides: Sequence[Side]) -> list[Item]
     if condition.shape:
         return _both(low, condition, sides)
     draft = scf.IfOp(condition.ir, has_else=True)
-    blocks, given = (draft.then_block, draft.else_block), []
+    blocks, branch_results = (draft.then_block, draft.else_block), []
     for block, side in zip(blocks, sides):
         with BUILDING.inside(block), low.scope():
-            given.append(side())
+            branch_results.append(side())
     slots, columns = [], [list[Value](), list[Value]()]
-    for pair in zip(*given):
+    for pair in zip(*branch_results):
         slot = _common_slot(*pair)
         slots.append(slot)
         for block, column, item in zip(blocks, columns, pair):
@@ -228,14 +228,14 @@ def branch(low: Lowering, condition: Value, sides: Sequence[Side]) -> list[Item]
                 parts = slot.parts(item)
                 assert parts is not None
                 column += parts
-    made = scf.IfOp(condition.ir, [v.ir.type for v in columns[0]], has_else=True)
-    for block, old, column in zip((made.then_block, made.else_block), blocks, columns):
+    if_op = scf.IfOp(condition.ir, [v.ir.type for v in columns[0]], has_else=True)
+    for block, draft_block, column in zip((if_op.then_block, if_op.else_block), blocks, columns):
         with mlir.InsertionPoint(block):
             end = scf.YieldOp([v.ir for v in column])
-        for inner in list(old.operations):
+        for inner in list(draft_block.operations):
             inner.operation.move_before(end.operation)
     draft.operation.erase()
-    return _items(slots, made.results)
+    return _items(slots, if_op.results)
 
 
 def _common_slot(a: Item, b: Item) -> Slot:
@@ -254,15 +254,15 @@ def _common_slot(a: Item, b: Item) -> Slot:
 
 def _both(low: Lowering, condition: Value, sides: Sequence[Side]) -> list[Item]:
     """A branch of each element, whose sides only compute: both are computed, and one is chosen."""
-    given = []
+    pairs = []
     for side in sides:
         with low.scope():
-            given.append(side())
-    found: list[Item] = []
-    for a, b in zip(*given):
+            pairs.append(side())
+    items: list[Item] = []
+    for a, b in zip(*pairs):
         assert isinstance(a, Value) and isinstance(b, Value)
-        found.append(chosen(condition, a, b.to(a.dtype)))
-    return found
+        items.append(chosen(condition, a, b.to(a.dtype)))
+    return items
 
 
 def _if(low: Lowering, op: mlir.Operation) -> list[Item]:
@@ -308,10 +308,10 @@ def function_body(low: Lowering, block: mlir.Block) -> list[Item]:
 
 def _call(low: Lowering, op: mlir.Operation) -> list[Item]:
     name = mlir.FlatSymbolRefAttr(op.attributes["callee"]).value
-    given = [low.same(v) for v in op.operands]
+    operands = [low.same(v) for v in op.operands]
     with low.call(op, name) as function, low.scope():
         entry = function.regions[0].blocks[0]
-        low.values |= dict(zip(entry.arguments, given))
+        low.values |= dict(zip(entry.arguments, operands))
         return function_body(low, entry)
 
 
@@ -330,13 +330,13 @@ def _map(low: Lowering, op: mlir.Operation) -> list[Any]:
     try:
         with low.scope():
             low.values |= dict(zip(entry.arguments, values))
-            found = [_as_value(item) for item in function_body(low, entry)]
+            results = [_as_value(item) for item in function_body(low, entry)]
     finally:
         low.elementwise = outer
-    found = [v.broadcast(values[0].shape) for v in found]
+    results = [v.broadcast(values[0].shape) for v in results]
     if pack == 1:
-        return found
-    groups = [found[i : i + pack] for i in range(0, len(found), pack)]
+        return results
+    groups = [results[i : i + pack] for i in range(0, len(results), pack)]
     last = len(shape)
     return [concatenate([v.expand_dims(last) for v in group], last).reshape(shape) for group in groups]
 

@@ -91,13 +91,13 @@ def _dot_scaled(low: Lowering, op: mlir.Operation) -> Value:
     def factor(value: mlir.Value | None) -> Value | None:
         if value is None:
             return None
-        found = low.value(value)
-        return unsigned(found) if found.dtype == element_types.int8 else found
+        scaled = low.value(value)
+        return unsigned(scaled) if scaled.dtype == element_types.int8 else scaled
 
-    a, b, left, right = map(factor, (view.a, view.b, view.a_scale, view.b_scale))
+    a, b, a_scale, b_scale = map(factor, (view.a, view.b, view.a_scale, view.b_scale))
     packed = {"lhs_k_pack": view.lhs_k_pack, "rhs_k_pack": view.rhs_k_pack}
     forms = view.a_elem_type.name, view.b_elem_type.name
-    return value_of(dot_scaled(a, left, forms[0], b, right, forms[1], acc=low.value(view.c), **packed))
+    return value_of(dot_scaled(a, a_scale, forms[0], b, b_scale, forms[1], acc=low.value(view.c), **packed))
 
 
 # Reductions and scans.
@@ -118,8 +118,8 @@ def _reduce(low: Lowering, op: mlir.Operation) -> Any:
     kind = KINDS.get(ops[0].operation.name) if len(ops) == 2 and len(values) == 1 else None
     if kind is not None and values[0].dtype.kind != "bool" and _combines_both(block):
         return values[0].reduce(kind, view.axis)
-    made = reduce(tuple(values) if len(values) > 1 else values[0], view.axis, low.combining(block))
-    return list(made) if len(values) > 1 else made
+    result = reduce(tuple(values) if len(values) > 1 else values[0], view.axis, low.combining(block))
+    return list(result) if len(values) > 1 else result
 
 
 def _combines_both(block: mlir.Block) -> bool:
@@ -132,9 +132,9 @@ def _combines_both(block: mlir.Block) -> bool:
 def _scan(low: Lowering, op: mlir.Operation) -> Any:
     view: Any = op.opview
     values = [low.value(v) for v in view.srcs]
-    given = tuple(values) if len(values) > 1 else values[0]
-    made = associative_scan(given, view.axis, low.combining(op.regions[0].blocks[0]), reverse=view.reverse)
-    return list(made) if len(values) > 1 else made
+    inputs = tuple(values) if len(values) > 1 else values[0]
+    result = associative_scan(inputs, view.axis, low.combining(op.regions[0].blocks[0]), reverse=view.reverse)
+    return list(result) if len(values) > 1 else result
 
 
 RULES: dict[str, Rule] = {

@@ -105,26 +105,26 @@ def _lower(root: mlir.Operation, target: str, padding: Sequence[str], exact: boo
         for op in body.operations
         if op.operation.name == "func.func"
     }
-    found = []
+    kernels = []
     called = {name for func in functions.values() for name in _called(func)}
     for name, func in functions.items():
         if name not in called and _is_public(func):
-            found.append(_kernel(body, name, func, functions, target, padding, exact))
+            kernels.append(_kernel(body, name, func, functions, target, padding, exact))
     for func in functions.values():
         func.erase()
-    return found
+    return kernels
 
 
 def _called(func: mlir.Operation) -> list[str]:
-    found: list[str] = []
+    names: list[str] = []
 
     def visit(op: mlir.Operation) -> mlir.WalkResult:
         if op.name == "func.call":
-            found.append(mlir.FlatSymbolRefAttr(op.attributes["callee"]).value)
+            names.append(mlir.FlatSymbolRefAttr(op.attributes["callee"]).value)
         return mlir.WalkResult.ADVANCE
 
     func.walk(visit)
-    return found
+    return names
 
 
 def _is_public(func: mlir.Operation) -> bool:
@@ -157,9 +157,9 @@ def _kernel(
                 build.kernel(re.sub(r"\W", "_", name), *types) as arguments,
             ):
                 low = Lowering(RULES, functions, positions)
-                left, pads = iter(arguments), iter(padding)
+                remaining, pads = iter(arguments), iter(padding)
                 for argument in entry.arguments:
-                    low.values[argument] = _argument(kind_of(argument), left, pads)
+                    low.values[argument] = _argument(kind_of(argument), remaining, pads)
                     if argument in positions:
                         low.values[argument] = low.position(argument)
                 with low.call(func, name):
@@ -185,17 +185,17 @@ def _argument_types(kind: Kind, func: mlir.Operation) -> list[str]:
     return [kind.stored.mlir]
 
 
-def _argument(kind: Kind, left: Any, padding: Any) -> Item:
+def _argument(kind: Kind, remaining: Any, padding: Any) -> Item:
     """An argument of TTIR, made of arguments of the kernel."""
     if kind.is_descriptor:
-        base = Pointer(Array(next(left), kind.stored), None, (), kind.element)
+        base = Pointer(Array(next(remaining), kind.stored), None, (), kind.element)
         count = len(kind.shape)
-        sizes = [Value(next(left), element_types.int64).to(element_types.index) for _ in range(2 * count)]
+        sizes = [Value(next(remaining), element_types.int64).to(element_types.index) for _ in range(2 * count)]
         strides = (*sizes[count:-1], constant(element_types.index, 1))
         outside, _, rounded = next(padding, "zero").partition("-")
         number = math.nan if outside == "nan" else 0.0
         return Descriptor(base, tuple(sizes[:count]), strides, kind.shape, number, rounded == "tf32")
     if kind.is_pointer:
-        return Pointer(Array(next(left), kind.stored), None, (), kind.element)
-    found = Value(next(left), kind.stored)
-    return found.to(element_types.bool_) if kind.element == "i1" else found
+        return Pointer(Array(next(remaining), kind.stored), None, (), kind.element)
+    item = Value(next(remaining), kind.stored)
+    return item.to(element_types.bool_) if kind.element == "i1" else item

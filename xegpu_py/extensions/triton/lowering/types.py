@@ -47,24 +47,24 @@ def kind_of(of: mlir.Value | mlir.Type) -> Kind:
     return _KINDS[of.type if isinstance(of, mlir.Value) else of]
 
 
-def _kind(given: mlir.Type) -> Kind:
+def _kind(mlir_type: mlir.Type) -> Kind:
     shape: tuple[int, ...] = ()
-    if isinstance(given, mlir.RankedTensorType):
-        shape, given = tuple(given.shape), given.element_type
-    if Ptr.matches(given):
-        return Kind(shape, Ptr.of(given).pointee, is_pointer=True)
-    if TensorDesc.matches(given):
-        desc = TensorDesc.of(given)
+    if isinstance(mlir_type, mlir.RankedTensorType):
+        shape, mlir_type = tuple(mlir_type.shape), mlir_type.element_type
+    if Ptr.matches(mlir_type):
+        return Kind(shape, Ptr.of(mlir_type).pointee, is_pointer=True)
+    if TensorDesc.matches(mlir_type):
+        desc = TensorDesc.of(mlir_type)
         return Kind(desc.shape, desc.element, is_descriptor=True)
-    return Kind(shape, str(given))
+    return Kind(shape, str(mlir_type))
 
 
 _KINDS = Decoded(_kind)
 
 
-def integer_bits(given: mlir.Type) -> int:
+def integer_bits(mlir_type: mlir.Type) -> int:
     """The width of an integer, or of the integers of a tensor; 0 for other types."""
-    element = given.element_type if isinstance(given, mlir.RankedTensorType) else given
+    element = mlir_type.element_type if isinstance(mlir_type, mlir.RankedTensorType) else mlir_type
     return mlir.IntegerType(element).width if isinstance(element, mlir.IntegerType) else 0
 
 

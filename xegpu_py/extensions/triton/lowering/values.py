@@ -23,8 +23,8 @@ def applied(name: str, dtype: DType, *operands: Value, **attributes: mlir.Attrib
     """An elementwise op of MLIR on values, which are broadcast to one shape."""
     shape = common_shape(*(v.shape for v in operands))
     values = [v.broadcast(shape).ir for v in operands]
-    made = mlir.Operation.create(name, [dtype.vector(matrix_shape(shape))], values, attributes=attributes)
-    return Value(made.result, dtype, shape)
+    op = mlir.Operation.create(name, [dtype.vector(matrix_shape(shape))], values, attributes=attributes)
+    return Value(op.result, dtype, shape)
 
 
 def signed(value: Value) -> Value:
@@ -42,8 +42,8 @@ def chosen(condition: Value, a: Value, b: Value) -> Value:
     shape = common_shape(condition.shape, a.shape, b.shape)
     if not condition.shape and shape:
         # One condition chooses whole vectors.
-        made = arith.select(condition.ir, a.broadcast(shape).ir, b.broadcast(shape).ir)
-        return Value(made, a.dtype, shape)
+        selected = arith.select(condition.ir, a.broadcast(shape).ir, b.broadcast(shape).ir)
+        return Value(selected, a.dtype, shape)
     return where(condition, a.broadcast(shape), b.broadcast(shape))
 
 
@@ -124,8 +124,8 @@ class Pointer(Struct, frozen=True):
         if isinstance(self.memory, Memory):
             base = Value(self.memory.ir, element_types.int64)
         else:
-            found = memref.extract_aligned_pointer_as_index(self.memory.ir)
-            base = Value(found, element_types.index).to(element_types.int64)
+            address = memref.extract_aligned_pointer_as_index(self.memory.ir)
+            base = Value(address, element_types.index).to(element_types.int64)
         if self.index is None:
             return base.broadcast(self.shape) if self.shape else base
         size = self.memory.dtype.memory.bits // 8
