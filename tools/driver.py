@@ -12,7 +12,7 @@ import sys
 import textwrap
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
@@ -144,6 +144,16 @@ class Parser(argparse.ArgumentParser):
     def add_switch(self, name: str, text: str) -> None:
         """Add an option without a value."""
         self.add_argument(name, action="store_true", help=text)
+
+    def arrange(self, groups: Mapping[str, Sequence[str]]) -> None:
+        """Show the options of these names under titles in `--help`; the others stay under `options`."""
+        for title, names in groups.items():
+            group = self.add_argument_group(title)
+            actions = [action for name in names for action in self._actions if name in action.option_strings]
+            for action in actions:
+                for other in self._action_groups:
+                    other._group_actions = [a for a in other._group_actions if a is not action]
+                group._group_actions.append(action)
 
     def format_help(self) -> str:
         self.epilog = self._epilog() if callable(self._epilog) else self._epilog

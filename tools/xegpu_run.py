@@ -57,6 +57,26 @@ def _profile(text: str) -> str:
     return text
 
 
+_GROUPS = {
+    "launch": ("--kernel", "--grid", "--block", "--entry", "--seed", "--allow-native"),
+    "target and lowering": ("--target", "--registers", "--strict-grf", "--remarks"),
+    "checks": ("--check", "--schedules"),
+    "engine and numerics": (
+        "--engine",
+        "--threads",
+        "--deterministic",
+        "--cache",
+        "--model",
+        "--dpas-denormals",
+        "--choice",
+    ),
+    "output": ("--print", "-o", "--stats", "--json", "--profile", "--fidelity", "--trace"),
+    "OpenCL": ("--global", "--local", "--ocloc", "--build-options"),
+    "upstream": ("--import-upstream", "--via", "--level"),
+}
+"""The options of each part of `--help`."""
+
+
 def argument_parser() -> KernelParser:
     """The parser of the tool's arguments."""
     parser = KernelParser(
@@ -208,6 +228,7 @@ def argument_parser() -> KernelParser:
         const=((0, 0, 0), 0),
         help="print each instruction of a thread and the registers that it changes (default 0,0,0:0)",
     )
+    parser.arrange(_GROUPS)
     return parser
 
 

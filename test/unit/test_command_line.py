@@ -12,6 +12,7 @@ import pytest
 from markdown import ROOT
 
 from xegpu_py import external_tools
+from xegpu_py.tools import xegpu_run
 
 TOOLS = Path(sys.executable).parent
 
@@ -32,6 +33,17 @@ def completions(line, tmp_path):
     }
     subprocess.run([forked(line.split()[0])], env={**os.environ, **environment}, check=True)
     return {word.rstrip() for word in out.read_text().splitlines()}
+
+
+def test_help_of_xegpu_run_has_each_option_in_a_group():
+    parser = xegpu_run.argument_parser()
+    groups = {group.title: group._group_actions for group in parser._action_groups}
+    shown = [option for actions in groups.values() for action in actions for option in action.option_strings]
+    assert sorted(shown) == sorted(option for action in parser._actions for option in action.option_strings)
+    general = {option for action in groups["options"] for option in action.option_strings}
+    assert general == {"-h", "--help", "--version", "--color", "--diagnostics-format"}
+    assert list(groups)[2:] == [*xegpu_run._GROUPS]
+    assert all(groups.values())
 
 
 @pytest.mark.parametrize(
