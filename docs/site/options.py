@@ -28,6 +28,7 @@ VARIABLES = {
     "XEGPU_PY_CHECK": "Triton programs: checks, with commas between, such as `races,bounds`",
     "XEGPU_PY_AUTOTUNE": "Triton programs: how an autotuner chooses: `time` (default), `first` or `model`",
     "XEGPU_PY_TRITON_DEVICE": "Triton programs: the name of the device, `xegpu` (default) or `cpu`",
+    "TRITON_PRINT_AUTOTUNING": "`1`: `autotune` prints the candidates with their costs, as `kernel.table()` returns them",
     "NO_COLOR": "any value: no colours, as `--color=never`",
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -283,13 +284,20 @@ class Prints:
 PATIENCE = 1.0
 """The bar appears after this many seconds."""
 
+_REFRESH = 0.5
+"""The seconds after which the bar's time is shown anew."""
+
 
 @contextmanager
-def progress_bar(title: str, total: int, enabled: bool = True) -> Iterator[Callable[[int], None]]:
+def progress_bar(
+    title: str, total: int, enabled: bool = True, unit: str = "workgroups"
+) -> Iterator[Callable[[int], None]]:
     """A progress bar of a launch's workgroups, on standard error if that is a terminal, which disappears at the end.
 
+    Its time goes on while the number does not change: the interpreter executes many workgroups at once.
+
     Yields:
-        A function that sets the number of workgroups that have ended.
+        A function that sets the number of workgroups, or of other units, that have ended.
     """
     if not enabled or sys.stderr is None or not sys.stderr.isatty():
         yield lambda done: None
@@ -298,13 +306,27 @@ def progress_bar(title: str, total: int, enabled: bool = True) -> Iterator[Calla
     from tqdm import tqdm
 
     with tqdm(
-        total=total, desc=title, unit=" workgroups", leave=False, dynamic_ncols=True, delay=PATIENCE, file=sys.stderr
+        total=total, desc=title, unit=f" {unit}", leave=False, dynamic_ncols=True, delay=PATIENCE, file=sys.stderr
     ) as bar:
+        ended = threading.Event()
+
+        def refresh() -> None:
+            delay = max(PATIENCE, _REFRESH)
+            while not ended.wait(delay):
+                bar.refresh()
+                delay = _REFRESH
+
+        ticking = threading.Thread(target=refresh, daemon=True)
+        ticking.start()
 
         def show(done: int) -> None:
             bar.update(max(done - bar.n, 0))
 
-        yield show
+        try:
+            yield show
+        finally:
+            ended.set()
+            ticking.join()
 
 
 # A trace of one hardware thread, and the table of a launch's statistics.

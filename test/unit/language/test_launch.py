@@ -569,6 +569,19 @@ def test_autotune_tries_on_copies_and_remembers():
         tuned(x, y)
 
 
+def test_the_table_of_autotune(monkeypatch, capsys):
+    monkeypatch.setenv("TRITON_PRINT_AUTOTUNING", "1")
+    kernel = xegpu_py.autotune(CONFIGS, ["n"], objective="size")(xegpu_py.jit(tuned.__kernel_function__))
+    x = np.arange(100, dtype=F32)
+    kernel[lambda a: xl.cdiv(a["n"], a["BLOCK"])](x, np.zeros_like(x), 100)
+    title, *rows = kernel.table().splitlines()
+    assert title.endswith(f"(n=100): the cost of {len(CONFIGS)} candidates")
+    (costs,) = kernel.costs.values()
+    assert [float(row.split()[0]) for row in rows] == sorted(cost for _, cost in costs)
+    assert all(str(config) in "".join(rows) for config in CONFIGS)
+    assert kernel.table() + "\n" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("objective", ["time", "size", lambda run: -run.configuration.values["BLOCK"]])
 def test_objectives(objective):
     kernel = xegpu_py.autotune(CONFIGS, ["n"], objective=objective, prune=lambda configs, given: configs[:2])(

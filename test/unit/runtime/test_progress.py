@@ -77,6 +77,15 @@ def test_it_is_not_shown_where_it_is_not_wanted(monkeypatch: pytest.MonkeyPatch)
     run("interpreter")
 
 
+def test_its_time_goes_on_while_nothing_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "_REFRESH", 0.05)
+    terminal = opened(monkeypatch)
+    with progress_bar("kernel", 10, unit="trials"):
+        time.sleep(1.3)
+    shown = terminal.getvalue()
+    assert "0/10 [00:00<" in shown and "0/10 [00:01<" in shown and "trials/s" in shown
+
+
 def test_it_goes_away_if_the_run_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = opened(monkeypatch)
     with pytest.raises(KeyboardInterrupt), progress_bar("kernel", 10) as shown:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +25,10 @@ from xegpu_py.language.function_source import code_of
 from xegpu_py.language.jit_function import LAUNCH_HINTS, Kernel, check_hints, hinted_options
 from xegpu_py.language.tunable import Tunable
 from xegpu_py.runtime.kernel import CompiledKernel
+from xegpu_py.runtime.launch import progress_bar
+
+PRINTS = "TRITON_PRINT_AUTOTUNING"
+"""Triton's variable, which lets `autotune` print its table."""
 
 
 class Config(Struct, frozen=True):
@@ -242,7 +248,7 @@ class Autotuner(Tunable):
     Attributes:
         configs: the candidates; empty if there is a space.
         best: the chosen candidate, by the values of the key.
-        costs: each candidate that has a cost, with it, by the values of the key.
+        costs: each candidate that has a cost, with it, by the values of the key; `table` shows them.
     """
 
     def __init__(
@@ -330,18 +336,32 @@ class Autotuner(Tunable):
             candidates = self._candidates(configs, grid, block, bound_arguments)
             tried = self._tried if self._search is None else self._searched
             self.best[key], self.costs[key] = tried(candidates, tuple(bound_arguments.values()))
+            if os.environ.get(PRINTS, "0") not in ("", "0"):
+                print(self.table(key), file=sys.stderr)
         return self.best[key]
+
+    def table(self, key: tuple[Any, ...] | None = None) -> str:
+        """The candidates with their costs as text, the best one first; of one key, by default of all."""
+        lines = []
+        for one, costs in self.costs.items():
+            if key in (None, one):
+                named = ", ".join(f"{name}={value}" for name, value in zip(self._key, one))
+                lines.append(f"{self.__name__}({named}): the cost of {len(costs)} candidates")
+                lines += [f"{cost:>12.6g}  {config}" for config, cost in sorted(costs, key=lambda pair: pair[1])]
+        return "\n".join(lines)
 
     def _tried(self, candidates: Candidates, arguments: tuple[Any, ...]) -> tuple[Config, list[tuple[Config, float]]]:
         """The best candidate and the costs of all, tried in this process."""
         problem = Trials(candidates, arguments, candidates.grid, {"objective": self._objective})
         costs: list[tuple[Config, float]] = []
         failures: list[tuple[Config, Exception]] = []
-        for number, config in enumerate(candidates.configs):
-            try:
-                costs.append((config, problem.judged(problem.prepared({"config": number})).values[0]))
-            except (DiagnosticError, ValueError) as e:
-                failures.append((config, e))
+        with progress_bar(f"autotune {self.__name__}", len(candidates.configs), unit="trials") as progress:
+            for number, config in enumerate(candidates.configs):
+                try:
+                    costs.append((config, problem.judged(problem.prepared({"config": number})).values[0]))
+                except (DiagnosticError, ValueError) as e:
+                    failures.append((config, e))
+                progress(number + 1)
         if not costs:
             raise self._failed(failures)
         return min(costs, key=lambda pair: pair[1])[0], costs
