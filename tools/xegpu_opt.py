@@ -36,6 +36,7 @@ from xegpu_py.ir.passes import (
     Registered,
     Runner,
     Step,
+    expanded,
     flag_step,
     near,
     parse_pipeline,
@@ -193,7 +194,7 @@ def _pipeline(flags: Sequence[str], text: str | None, parser: driver.Parser) -> 
         except ValueError as e:
             known = [option for action in parser._actions for option in action.option_strings]
             passes = [f"--{pass_name}" for pass_name in (*pass_names(), *UPSTREAM_PASSES)]
-            similar = difflib.get_close_matches(name, [*known, *passes], 1) if pass_named(name[2:]) is None else ()
+            similar = difflib.get_close_matches(name, [*known, *passes], 1, 0.8) if pass_named(name[2:]) is None else ()
             if similar and similar[0] in known:
                 parser.error(f"unknown pass '{name[2:]}'; there is an option {similar[0]}")
             parser.error(str(e))
@@ -441,7 +442,8 @@ def run(argv: Sequence[str]) -> int:
         args.spelling = Spelling.UPSTREAM
     pipeline = _pipeline(flags, args.pass_pipeline, parser)
     if args.dump_pass_pipeline:
-        print(f"Pass Manager with {len(pipeline.items)} passes:\n{pipeline}", file=sys.stderr)
+        whole = expanded(pipeline)
+        print(f"Pass Manager with {len(whole.items)} passes:\n{whole}", file=sys.stderr)
     printer = _IrPrinter(
         args.mlir_print_ir_before_all,
         args.mlir_print_ir_after_all,

@@ -234,7 +234,7 @@ def test_read_only_arrays():
     scale()(x, 1.0, y, grid=4)
     y[:] = 0
     y.flags.writeable = False
-    with pytest.raises(ValueError, match=re.escape(f"{TO} is read-only, but kernel 'scale' writes to it")):
+    with pytest.raises(ValueError, match=re.escape(f"{TO} is read-only, but kernel 'scale' changes it")):
         scale()(x, 1.0, y, grid=4)
     assert not y.any()
 

@@ -329,7 +329,8 @@ def step_problem(step: Step) -> str | None:
         return None
     if _FOR_UPSTREAM_XEGPU.search(step.name):
         return (
-            f"pass '{step.name}' requires the upstream C++ xegpu dialect, which is not loaded{near(step.name)}"
+            f"pass '{step.name}' requires the upstream C++ xegpu dialect, which is not loaded; "
+            "xegpu-run --via=upstream and xegpu-bisect --upstream run such passes in mlir-opt"
             if _is_upstream(step.name)
             else f"unknown pass '{step.name}'{near(step.name)}"
         )
@@ -342,6 +343,19 @@ def near(name: str) -> str:
     """A suggestion of the pass whose name is most like `name`, as the end of a message; empty if none is."""
     similar = difflib.get_close_matches(name, [*pass_names(), *UPSTREAM_PASSES], 1)
     return f"; did you mean '{similar[0]}'?" if similar else ""
+
+
+def expanded(pipeline: Nest) -> Nest:
+    """A pipeline with the passes of those passes that are pipelines."""
+    items: list[Step | Nest] = []
+    for item in pipeline.items:
+        pass_class = pass_named(item.name) if isinstance(item, Step) else None
+        instance = make_pass(pass_class, item.options) if pass_class and isinstance(item, Step) else None
+        if isinstance(instance, Pipeline):
+            items += expanded(parse_pipeline(f"{ROOT}({instance.steps()})")).items
+        else:
+            items.append(expanded(item) if isinstance(item, Nest) else item)
+    return Nest(pipeline.anchor, tuple(items))
 
 
 def _is_upstream(name: str) -> bool:
@@ -358,6 +372,9 @@ def make_pass(cls: type[Registered], options: str) -> Registered:
     arguments: dict[str, Any] = {}
     for setting in options.split():
         name, has_value, value = setting.partition("=")
+        second = re.search(r",([\w-]+)=", value)
+        if second and second[1] in option_fields:
+            raise ValueError(f"options of pass '{cls.name}' are separated by spaces, not by the comma in '{setting}'")
         if name not in option_fields:
             options_text = f"its options are {', '.join(option_fields)}" if option_fields else "it has none"
             raise ValueError(f"pass '{cls.name}' has no option '{name}'; {options_text}")
@@ -464,6 +481,7 @@ class Runner(Struct):
         for listener in self.listeners:
             listener.before(step, op)
         start = time.perf_counter()
+        enter(f"pass '{step}'", position_of(op.location))
         try:
             if isinstance(instance, BodyPass):
                 instance.run_with(op, module.bodies)

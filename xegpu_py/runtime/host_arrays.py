@@ -369,7 +369,7 @@ class Staged:
             if elements.tobytes() != staged_array.array.tobytes():
                 packed.append((staged_array.array, elements))
                 if not staged_array.array.flags.writeable:
-                    raise ValueError(f"{staged_array.title} is read-only, but kernel '{kernel}' writes to it")
+                    raise ValueError(f"{staged_array.title} is read-only, but kernel '{kernel}' changes it")
         changed_arrays = []
         for members, start, buffer in self._groups:
             device_bytes, host_bytes = self._memory.bytes_of(buffer), memory_between(start, start + buffer.bytes)
@@ -380,7 +380,7 @@ class Staged:
                     if not m.array.flags.writeable and not np.array_equal(
                         device_bytes[byte_range], host_bytes[byte_range]
                     ):
-                        raise ValueError(f"{m.title} is read-only, but kernel '{kernel}' writes to it")
+                        raise ValueError(f"{m.title} is read-only, but kernel '{kernel}' changes it")
         for _, device_bytes, host_bytes in changed_arrays:
             host_bytes[:] = device_bytes
         for array, elements in packed:

@@ -169,7 +169,7 @@ def test_what_cannot_be_divided_is_refused():
     with pytest.raises(ValueError, match="share memory, which chunks of workgroups do not see"):
         made(overlapped, (x[:3], x[1:]), 3)
     x.flags.writeable = False
-    with pytest.raises(ValueError, match="'X' is read-only, but kernel 'mixed' writes to it"):
+    with pytest.raises(ValueError, match="'X' is read-only, but kernel 'mixed' changes it"):
         made(mixed, (x,), 1)
     with pytest.raises(xegpu_py.DiagnosticError, match="atomic iadd and other operations write one element of"):
         made(both_in_one, (y,), 3)

@@ -75,6 +75,25 @@ def test_a_broken_distribution_does_not_stop_others(tmp_path, option) -> None:
     assert ran.returncode == 0 and "xegpu-dce" in ran.stdout and "test-broken" not in ran.stdout
 
 
+def test_a_pass_that_ends_the_process_is_named(tmp_path) -> None:
+    """MLIR ends the process when an op with uses is erased."""
+    (tmp_path / "eraser.py").write_text(
+        "import dataclasses, xegpu_py\nfrom xegpu_py.ir.module import walk\n\n"
+        "@xegpu_py.register_pass('test-eraser')\n@dataclasses.dataclass\nclass Eraser(xegpu_py.Pass):\n"
+        "    def run(self, op):\n"
+        "        next(o for o in walk(op) if o.name == 'arith.constant').erase()\n"
+    )
+    ran = subprocess.run(
+        [Path(sys.executable).with_name("xegpu-opt"), "--load-pass-plugin=eraser.py", "--test-eraser"],
+        input="func.func @f() -> i32 { %x = arith.constant 1 : i32 return %x : i32 }",
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 1
+    assert ran.stderr.endswith("<stdin>:1:1: error: pass 'test-eraser' ended the process (SIGABRT)\n")
+
+
 PLUGIN = """
 import dataclasses, xegpu_py
 

@@ -107,7 +107,7 @@ def test_read_only_arrays_can_be_read_but_not_written() -> None:
     x.flags.writeable = False
     KERNEL(x, y, 2, (0, 1), grid=2)
     np.testing.assert_array_equal(y, expected())
-    with pytest.raises(ValueError, match="argument 'Out' is read-only, but kernel 'scale' writes to it"):
+    with pytest.raises(ValueError, match="argument 'Out' is read-only, but kernel 'scale' changes it"):
         KERNEL(y, x, 2, (0, 1), grid=2)
     np.testing.assert_array_equal(x, source())
 

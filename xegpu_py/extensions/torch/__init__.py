@@ -17,7 +17,12 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import torch
+from xegpu_py.plugins import MissingExtra
+
+try:
+    import torch
+except ImportError:
+    raise MissingExtra("kernels in PyTorch's graphs need 'torch': pip install 'xegpu-py[torch]'") from None
 
 from xegpu_py.language.jit_function import Kernel
 from xegpu_py.tiles.element_types import Constexpr, DType

@@ -487,7 +487,7 @@ class LargeLaunch(Struct):
                 race(number, "read, and {} write,", merged_array.read_by(number, *result.read[i]), merged_array.title)
         for number, merged_array in merged.items():
             if not self.given[number].flags.writeable:
-                raise ValueError(f"'{merged_array.title}' is read-only, but kernel '{kernel.name}' writes to it")
+                raise ValueError(f"'{merged_array.title}' is read-only, but kernel '{kernel.name}' changes it")
         for merged_array in merged.values():
             merged_array.apply()
         print("".join(done[n].printed for n in sorted(done)), end="")
