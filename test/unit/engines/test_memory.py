@@ -17,6 +17,7 @@ from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.runtime.device_memory import DeviceMemory
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import TARGETS
+from xegpu_py.target.message_rules import broken_rules
 from xegpu_py.visa.messages import ATOMICS
 from xegpu_py.visa.program import Address, Guard, Instruction, Raw, Region
 from xegpu_py.visa.spec import BlockShape, DataShape
@@ -652,6 +653,63 @@ def test_prefetches_keep_the_rules(engine: str) -> None:
     text = SURFACE.replace("Data.0", "%null.0")
     assert "pitch is not a multiple of 16 bytes" in surface_error("bmg", engine, text, pitch=72)[0]
     assert surface_error("bmg", engine, text, height=1 << 20, pitch=1 << 20) == []
+
+
+def random_surface(rng: random.Random) -> dict[str, int]:
+    """Operands of which most are at or next to a limit."""
+    near = lambda *limits: rng.choice(limits) + rng.choice((-16, -8, -4, -2, -1, 0, 0, 0, 0, 1, 2, 4, 8, 16))  # noqa: E731
+    width = near(4, 64, 64, 64, 128, LONG) if rng.random() < 0.5 else 64
+    return {
+        "base": rng.choice((0, 0, 0, 64, 128, 16, 32, 1)),
+        "width": max(width, 1),
+        "height": rng.choice((1, 1, 1, 2, 5, LONG, LONG + 1, 1 << 32)),
+        "pitch": max(rng.choice((width, 64, 80, near(64, 128, LONG))), 1),
+        "x": rng.choice((0, 0, -4, -1, 1, 2, 3, 16)),
+        "y": rng.choice((0, 0, -1, 3)),
+    }
+
+
+@pytest.mark.parametrize("target", ["bmg", "pvcxt", "ptl", "cri"])
+@pytest.mark.parametrize("block", ["d8.64x1nn", "d16.32x1nn", "d32.16x1nn", "d64.8x1nn"])
+def test_random_surfaces(target: str, block: str) -> None:
+    """Both engines refuse what the table refuses, and say the same."""
+    names = ("width", "height", "pitch", "x", "y")
+    extra = "".join(
+        f".decl {n} v_type=G type=ud num_elts=1 align=dword\n.input {n} offset={96 + 4 * i} size=4\n"
+        for i, n in enumerate(names)
+    )
+    body = f"""\
+    add (M1, 1) Base(0,0)<1> B(0,0)<0;1,0> At(0,0)<0;1,0>
+    lsc_load_block2d.ugm (M1, 1) Data.0:{block} flat[Base,width,height,pitch,x,y]
+    lsc_store.ugm (M1, 1) flat[A]:a64 Data:d32x16t
+    ret (M1, 1)
+"""
+    kernels = [
+        Kernel.from_assembly(HEAD + extra + body, file="astray.visaasm", target=target, engine=engine, cache="off")
+        for engine in ("interpreter", "jit")
+    ]
+    limits = TARGETS[target].block2d
+    assert limits
+    rng = random.Random(f"{target} {block}")
+    data = np.frombuffer(rng.randbytes(1 << 12), np.uint8)
+    refused = set()
+    for _ in range(60):
+        surface = random_surface(rng)
+        broken = [r.name for r in broken_rules(limits.executed, surface | {"size": int(block[1:].split(".")[0]) // 8})]
+        got = []
+        for kernel in kernels:
+            out = np.zeros(64, np.uint8)
+            sent = [np.uint32((surface[n] - (n in names[:3])) % (1 << 32)) for n in names]
+            try:
+                kernel(out, data.copy(), np.uint32(surface["base"]), *sent)
+                got.append(["", *out.tolist()])
+            except DiagnosticError as error:
+                got.append(lines(error))
+        assert got[0] == got[1], surface
+        assert ("accesses a surface whose" in got[0][0]) == bool(broken), surface
+        assert [n.split(":")[0] for n in got[0] if str(n).startswith("rule ")] == [f"rule {n}" for n in broken], surface
+        refused.update(broken)
+    assert len(refused) > 4
 
 
 @pytest.mark.parametrize("bad", ["outside", "illegal"])
