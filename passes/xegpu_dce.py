@@ -33,14 +33,16 @@ class XeGPUDce(Pass):
     keep_loads: bool = False
 
     def run(self, op: ir.Operation) -> None:
-        for loop in [o for o in walk(op) if o.name == "scf.for"]:
+        ops = walk(op)
+        for loop in [o for o in ops if o.name == "scf.for"]:
             kept = [i for i in range(len(loop.results)) if not _only_for_itself(loop, i)]
             if len(kept) < len(loop.results):
                 build.drop_loop_carried(loop.opview, kept)
+                ops = []
         harmless = frozenset[str]() if self.keep_loads else frozenset(["read"])
         # Users come after what they use, so that one pass from the end finds chains of dead ops too.
-        for inner in reversed(walk(op)):
-            if any(is_used(result) for result in inner.results):
+        for inner in reversed(ops or walk(op)):
+            if any(map(is_used, inner.results)):
                 continue
             view = inner.opview
             own = isinstance(view, Operation) and view.effects is not None and view.effects <= harmless

@@ -8,7 +8,7 @@ from mlir import ir
 from xegpu_py.ir.builtin import dense_elements
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.passes.analysis.ir_queries import Functions, calls, chosen_kernels
+from xegpu_py.passes.analysis.ir_queries import CALL, Functions, calls, chosen_kernels
 from xegpu_py.passes.rewriting import builders as build
 
 
@@ -38,12 +38,12 @@ class XeGPUInline(Pass):
 
     def run(self, op: ir.Operation) -> None:
         for func in chosen_kernels(op, self.kernel):
-            functions = Functions(func)
-            for call in calls(func):
+            functions, ops = Functions(func), walk(func)
+            called = [op for op in ops if op.name == CALL]
+            for call in called:
                 self._inline(call, functions, ())
-            for found in walk(func):
-                if found.name == "memref.get_global":
-                    self._read_table(found, functions)
+            for table in [op for op in (walk(func) if called else ops) if op.name == "memref.get_global"]:
+                self._read_table(table, functions)
 
     def _read_table(self, op: ir.Operation, functions: Functions) -> None:
         """Make loads of a constant table elements of a vector: kernels have no memory for constants."""

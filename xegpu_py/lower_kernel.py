@@ -19,7 +19,7 @@ from xegpu_py.deferred import deferred
 from xegpu_py.dialects import visa
 from xegpu_py.dialects.xegpu.types import EXACT_SURFACES, UNIT_STRIDES
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
-from xegpu_py.ir.module import Module, argument_names, is_program, source_of, walk
+from xegpu_py.ir.module import Module, argument_names, functions, is_program, source_of, walk
 from xegpu_py.ir.passes import ROOT, Listener, Runner, Step, parse_pipeline, step
 from xegpu_py.passes.analysis.block_surfaces import (
     first_repaired,
@@ -146,8 +146,8 @@ def stated_options(source: ModuleSource) -> dict[str, Any]:
     if source.key and not any(OPTIONS_ATTRIBUTE in part or "#xevm.target" in part for part in source.key):
         return {}
     root = source.read().operation
-    modules = [op for op in walk(root) if op.name == "gpu.module" and "targets" in op.attributes]
-    target = stated_target(" ".join(str(op.attributes["targets"]) for op in modules))
+    modules = [func.parent for func in functions(root)]
+    target = stated_target(" ".join(str(op.attributes["targets"]) for op in modules if "targets" in op.attributes))
     stated = {"target": target} if target else {}
     if OPTIONS_ATTRIBUTE in root.attributes:
         stated |= {item.name: item.attr.value for item in ir.DictAttr(root.attributes[OPTIONS_ATTRIBUTE])}
@@ -242,7 +242,7 @@ class _Repairs(Listener):
 
 def is_of_xegpu(module: Module, name: str) -> bool:
     """Whether a kernel is written in XeGPU: at the level of subgroups or lanes, above the messages of XeVM."""
-    if any(op.name.startswith("xetile.") for op in walk(module.outline)):
+    if has_tiles(module.outline):
         return False
     func = visa.kernel_named(module.outline, name)
     return any(op.name == "xegpu.create_nd_tdesc" for op in walk(func)) and not has_messages(func)

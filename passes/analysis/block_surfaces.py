@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from mlir import ir
@@ -488,7 +489,7 @@ def first_repaired(func: ir.Operation, target: Target, most_bytes: int) -> tuple
     ops = walk(func)
     accepted = structs.replace(target, block2d=target.block2d.executed)
     surfaces = find_surfaces(func, ops, accepted, (), most_bytes)
-    for op in ops:
+    for op in ops if surfaces.problems else ():
         if not implements(op, BlockAccess) or op.opview.mode != Mode.VC:
             continue
         tdesc = op.opview.tdesc
@@ -535,9 +536,10 @@ def products_of(func: ir.Operation) -> tuple[Product, ...]:
     """The products of a kernel whose operands are loaded from row-major surfaces, and not transposed or converted."""
     # One product for each pair of extents, since calls compare them.
     products: dict[tuple[Expression, Expression], Product] = {}
+    surface_of = cache(_surface_of)
     for op in walk(func):
         if op.name in _PRODUCTS:
-            lhs, rhs = (_surface_of(getattr(op.opview, name)) for name in _PRODUCTS[op.name])
+            lhs, rhs = (surface_of(getattr(op.opview, name)) for name in _PRODUCTS[op.name])
             if lhs and rhs and lhs[1] is not None and rhs[0] is not None and lhs[1] != rhs[0]:
                 products.setdefault((lhs[1], rhs[0]), Product(str(position_of(op.location)), lhs[1], rhs[0]))
     return tuple(products.values())

@@ -409,6 +409,9 @@ SHARES = "xetile.shares"
 
 def has_tiles(root: ir.Operation) -> bool:
     """Return whether any op in `root` is of XeTile."""
+    loaded = getattr(root.context, "irdl_dialects", None)
+    if loaded is not None and all(dialect.name != "xetile" for dialect in loaded):
+        return False
     return any(op.name.startswith("xetile.") for op in walk(root))
 
 
@@ -457,10 +460,11 @@ def gpu_functions(op: ir.Operation, name: str, kernel: str = "") -> list[GpuFunc
         if kernel not in ("", visa.name_of(func)):
             continue
         gpu, ops = target_for(func, name, op), walk(func)
-        if any(inner.name.startswith("visa.") for inner in ops):
+        names = {inner.name for inner in ops}
+        if any(inner_name.startswith("visa.") for inner_name in names):
             continue
         result[func] = func, ops, gpu
-        if any(inner.name == CALL for inner in ops):
+        if CALL in names:
             for callee in Functions(func).reached(func):
                 result.setdefault(callee, (callee, walk(callee), gpu))
     return list(result.values())
@@ -474,7 +478,7 @@ def subgroup_functions(op: ir.Operation, name: str, kernel: str = "", marked: bo
     """
     for func, ops, gpu in gpu_functions(op, name, kernel):
         excluded = len(func.regions[0].blocks) > 1 or (marked and not is_marked(ops))
-        if not excluded and not any(inner.name.startswith("xetile.") for inner in ops):
+        if not excluded and not has_tiles(func):
             yield func, ops, gpu
 
 

@@ -176,7 +176,7 @@ def referenced_variables(instructions: Iterable[Instruction]) -> set[Variable | 
             named.add(inst.guard.var)
         for operand in inst.values.values():
             named.add(getattr(operand, "var", None))
-            if isinstance(operand, _WITH_BASES):
+            if type(operand) in _WITH_BASES:
                 named.update(_bases(operand))
     named.discard(None)
     for var in list(named):

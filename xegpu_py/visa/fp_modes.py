@@ -95,6 +95,7 @@ def with_modes(program: Program, target: Target, systolic_flush: bool = False) -
     if not program.instructions:
         return program
     modes_of = partial(_modes, target=target, systolic_flush=systolic_flush)
+    setting = {at for at, inst in enumerate(program.instructions) if _writes(inst)}
     flow = flow_of(program)
     reaching: list[set[int]] = [set() for _ in flow.blocks]
     reaching[0], todo = {0}, [0]
@@ -104,7 +105,8 @@ def with_modes(program: Program, target: Target, systolic_flush: bool = False) -
         controls = reaching[number]
         for at in flow.blocks[number]:
             modes_at[at] = controls
-            controls = {_after(program.instructions[at], control, at) for control in controls}
+            if at in setting:
+                controls = {_after(program.instructions[at], control, at) for control in controls}
         for successor in flow.successors[number]:
             if not controls <= reaching[successor]:
                 reaching[successor] = reaching[successor] | controls
@@ -159,16 +161,14 @@ def _flushed(inst: Instruction, modes: _Modes) -> tuple[str, ...]:
 def _writes(inst: Instruction) -> bool:
     """Whether an instruction writes the first element of `%cr0`."""
     for slot in INSTRUCTIONS[inst.name].slots:
-        value = inst.values.get(slot.name)
-        if slot.use == "write" and isinstance(value, Destination) and value.var.root[0] is _CONTROL:
+        value = inst.values.get(slot.name) if slot.use == "write" else None
+        if isinstance(value, Destination) and value.var.root[0] is _CONTROL:
             return value.var.root[1] + value.row + value.col == 0 or inst.exec_size > 1
     return False
 
 
 def _after(inst: Instruction, control: int, at: int) -> int:
-    """`%cr0` after an instruction."""
-    if not _writes(inst):
-        return control
+    """`%cr0` after an instruction that writes it."""
     reads = [isinstance(source, Region) and source.var is _CONTROL and not source.modifier for source in inst.sources]
     constant = inst.sources[-1]
     if inst.guard is None and inst.no_mask and inst.exec_size == 1 and isinstance(constant, Immediate):

@@ -111,10 +111,11 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
             var = variables.get(getattr(value, "var", None))
             if var is not None:
                 values[name] = structs.replace(value, var=var)
-            if isinstance(value, Indirect) and any(base in variables for base in value.bases):
+            kind = type(value)
+            if kind is Indirect and any(base in variables for base in value.bases):
                 bases = tuple(variables.get(base, base) for base in value.bases)
                 values[name] = structs.replace(values.get(name, value), bases=bases)
-            if isinstance(value, Address) and isinstance(value.base, Region) and value.base.var in variables:
+            if kind is Address and isinstance(value.base, Region) and value.base.var in variables:
                 base = structs.replace(value.base, var=variables[value.base.var])
                 values[name] = structs.replace(values.get(name, value), base=base)
         guard = self.guard

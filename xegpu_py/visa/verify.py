@@ -115,7 +115,7 @@ def verify(program: Program, target: Target) -> list[Issue]:
             issues.append(Issue(inst.where, problem[0], problem[1:], inst))
     if not issues:
         try:
-            with_modes(executed := expand_legacy(program, target), target)
+            with_modes(executed := expand_legacy(program, target), target, False)
         except Unknown as unknown:
             inst = executed.instructions[unknown.args[0]]
             message = "has modes in %cr0 that depend on the run"
@@ -298,7 +298,7 @@ def _type_problem(slot: OperandSpec, inst: Instruction) -> Problem:
     if not isinstance(value.var, Variable):
         return (f"operand '{slot.name}' is the predicate '{value.var.name}', but must be a general variable",)
     root = value.var.root[0]
-    if root in BUILTINS.values() and slot.use == "write" and root.name not in CHANGEABLE:
+    if slot.use == "write" and root.name not in CHANGEABLE and root is BUILTINS.get(root.name):
         return (f"writes {value.var.name}, which can only be read",)
     if isinstance(value, AddressOf):
         return None
