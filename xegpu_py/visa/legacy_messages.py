@@ -86,7 +86,8 @@ def _scaled(inst: Instruction, name: str, scratch: Scratch, shift: int = 0) -> t
     offset_operand = inst[name]
     if shift == 0 and isinstance(offset_operand, Region):
         return [], offset_operand
-    scaled_var = scratch.variable(offset_operand.format.name, 1)
+    # IGC writes 0 of a base as 32 bits.
+    scaled_var = scratch.variable("uq" if name == "base" else offset_operand.format.name, 1)
     by = Immediate(shift, "ud")
     values = {"dst": Destination(scaled_var), "src0": offset_operand, **({"src1": by} if shift else {})}
     shift_insts = structs.replace(
@@ -228,9 +229,12 @@ _FENCES = {"fence_local": ("slm", "group"), "fence_global": ("ugm", "gpu")}
 """The memory and the scope of each fence."""
 
 _FLUSHED = tuple(
-    "".join(w for w, kept in zip(("E", "I", "S", "C", "R", "L1"), bits) if kept) for bits in product((1, 0), repeat=6)
-)[:-1]
-"""Whether the thread waits for the fence (E), and the caches that it flushes, which hold what memory does here."""
+    word
+    for bits in product((1, 0), repeat=6)
+    if (word := "".join(w for w, kept in zip(("E", "I", "S", "C", "R", "L1"), bits) if kept)) not in ("", "R")
+)
+"""Whether the thread waits for the fence (E), and the caches that it flushes, which hold what memory does here. Intel's
+finalizers read all but R alone, which they take for a channel."""
 
 
 def _fence(inst: Instruction, target: Target, scratch: Scratch) -> Iterator[Instruction]:
@@ -329,6 +333,15 @@ def _number(name: str, type_: str) -> OperandSpec:
 
 _BASE, _OFFSET = _number("base", "uq"), _number("offset", "ud")
 
+_BASE_OR_ZERO = OperandSpec("base", "src", "read", ("uq", "ud"), immediate=True)
+
+
+def _wide_base(inst: Instruction, target: Target) -> Problem:
+    if isinstance(inst["base"], Region) and inst["base"].format.name == "ud":
+        return ("operand 'base' must be of type uq unless it is immediate, but got ud",)
+    return None
+
+
 _ADDRESSES = OperandSpec("addresses", "raw", "read", ("uq",), bytes=_lane_bytes(8))
 
 
@@ -417,10 +430,11 @@ OLDER = (
         "{} the chosen ones of four dwords at `base` and each lane's offset {}.",
         _channels,
         _QUADS,
-        _BASE,
+        _BASE_OR_ZERO,
         _offsets(8),
         types=_DWORDS,
         sizes=(8, 16),
+        check=_wide_base,
     ),
     _atomic("svm_atomic", "{addresses}", _ADDRESSES, {}, "{dst} {src0} {src1}", ("16", "32", "64"), _of_width),
     *_pair(

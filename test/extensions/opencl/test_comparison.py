@@ -135,6 +135,20 @@ def test_two_versions_of_the_compiler() -> None:
     assert [s and s.line for s in first.stores] == [6, 6]
 
 
+@pytest.mark.needs("ocloc")
+def test_a_kernel_that_is_not_supported() -> None:
+    """It fails with both versions; other kernels are compared."""
+    text = """
+// RUN copy arange:i32:64 zeros:i32:64 global=16
+__kernel void copy(__global int4 *x, __global int4 *y) { y[get_global_id(0)] = x[get_global_id(0)]; }
+// RUN sample zeros:i32:4 global=4
+__kernel void sample(__read_only image2d_t x) {}
+"""
+    copy, sample = opencl.compare(text, options=("", "-cl-opt-disable"))
+    assert copy.equal and sample.summary == "fails with default options and with -cl-opt-disable"
+    assert all(failure and "which no engine has" in str(failure) for failure in sample.failures)
+
+
 @pytest.mark.parametrize("given", [{}, {"ocloc": ("a",)}, {"options": ("a", "b", "c")}, {"options": ()}])
 def test_not_two(given: dict[str, tuple[str, ...]]) -> None:
     with pytest.raises(ValueError, match="'ocloc' or 'options' must be two that are compared"):

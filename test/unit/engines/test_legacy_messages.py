@@ -319,6 +319,31 @@ def test_wrong_addresses(form, offset, message, engine):
 
 
 @pytest.mark.parametrize("target", ["pvcxt", "dg2"])
+def test_a_base_of_zero_has_32_bits(target):
+    """IGC writes it so where each lane's offset is an address."""
+    text = f"""
+.version 3.8
+.kernel "k"
+.decl M v_type=G type=uq num_elts=1 align=GRF
+.decl A v_type=G type=uq num_elts=8 align=GRF
+.decl D v_type=G type=ud num_elts=64 align=GRF
+.input M offset={TARGETS[target].grf_bytes} size=8
+.kernel_attr Target="cm"
+    mov (M1_NM, 8) A(0,0)<1> 0x76543210:v
+    shl (M1_NM, 8) A(0,0)<1> A(0,0)<1;1,0> 0x5:uw
+    add (M1_NM, 8) A(0,0)<1> A(0,0)<1;1,0> M(0,0)<0;1,0>
+    svm_gather4scaled.GB (M1, 8) 0x0:ud A.0 D.0
+    svm_scatter4scaled.RA (M1, 8) 0x0:ud A.0 D.0
+    ret (M1, 1)
+"""
+    memory = np.arange(64, dtype=np.uint32)
+    Kernel.from_assembly(text, target=target, engine="both")(memory)
+    wanted = np.arange(64).reshape(8, 8)
+    wanted[:, 0], wanted[:, 3] = wanted[:, 1].copy(), wanted[:, 2].copy()
+    np.testing.assert_array_equal(memory, wanted.ravel())
+
+
+@pytest.mark.parametrize("target", ["pvcxt", "dg2"])
 @pytest.mark.parametrize(
     ("message", "at", "copy"),
     [

@@ -181,6 +181,7 @@ INSTRUCTIONS = [
     ("svm_gather.4.8 (M1, 16) Q.0 U.0", "of 8 blocks is of 4 bytes and execution size 8"),
     ("svm_gather.4.1 (M1, 8) U.0 U.0", "operand 'addresses' must be of type uq, but got ud"),
     ("svm_gather4scaled.RG (M1, 8) Q(0,0)<1;1,0> Q.0 U.0", "operand 'base' is one number, with the region <0;1,0>"),
+    ("svm_gather4scaled.RG (M1, 8) U(0,0)<0;1,0> Q.0 U.0", "operand 'base' must be of type uq unless it is immediate"),
     ("svm_gather.8.4 (M1, 16) Q.0 B.0", "operand 'dst' reaches to byte 512 of 'B', which has 128"),
     ("svm_atomic.inc (M1, 8) Q.0 U.0 U.64 %null.0", "has 0 operands besides the address"),
     ("svm_atomic.add.64 (M1, 8) Q.0 %null.0 U.0 %null.0", "operand 'src0' must be of 64 bits, but got ud"),

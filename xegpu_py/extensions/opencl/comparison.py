@@ -211,20 +211,18 @@ def _compiled(source: str | Path, target: str, options: str, ocloc: str | Path |
 
 
 class _Run(Struct):
-    """A launch that has run.
+    """A launch.
 
     Attributes:
         arrays: copies of the arrays, by the names of their parameters.
         launch, ready: the launch, and its arguments in memory.
-        printed: its lines, in any order.
-        failure: its error.
+        printed: its lines, in any order, after it has run.
     """
 
     arrays: Mapping[str, Array]
     launch: Launch
     ready: Ready
     printed: list[str] = []
-    failure: DiagnosticError | None = None
 
     @property
     def memory(self) -> DeviceMemory:
@@ -256,14 +254,15 @@ def _ready(call: Call, made: Compiled, options: Options) -> _Run:
     return _Run({n: a for n, a in zip(kernel.names, arguments) if isinstance(a, np.ndarray)}, launch, ready)
 
 
-def _run(call: Call, made: Compiled, options: Options) -> _Run:
-    run = _ready(call, made, options)
+def _run(call: Call, made: Compiled, options: Options) -> _Run | DiagnosticError:
+    """A launch that has run, or its error: also that of vISA that is not supported."""
     printed = io.StringIO()
     try:
+        run = _ready(call, made, options)
         with contextlib.redirect_stdout(printed):
             run.launch.run(run.ready)
     except DiagnosticError as failure:
-        run.failure = failure
+        return failure
     run.printed = sorted(printed.getvalue().splitlines())
     return run
 
@@ -271,9 +270,10 @@ def _run(call: Call, made: Compiled, options: Options) -> _Run:
 def _compared(call: Call, programs: Sequence[Compiled], names: tuple[str, str], options: Options) -> Comparison:
     one, other = (_run(call, made, options) for made in programs)
     source = Source(programs[0].source, programs[0].file)
-    result = Comparison(call.kernel, names, failures=(one.failure, other.failure), source=source)
-    if one.failure or other.failure:
-        return result
+    result = Comparison(call.kernel, names, source=source)
+    if not isinstance(one, _Run) or not isinstance(other, _Run):
+        failures = [run if isinstance(run, DiagnosticError) else None for run in (one, other)]
+        return structs.replace(result, failures=(failures[0], failures[1]))
     differing = {n: unlike(a, other.arrays[n]) for n, a in one.arrays.items()}
     arrays = {n: found for n, found in differing.items() if found}
     stores: tuple[Position | None, Position | None] = (None, None)
