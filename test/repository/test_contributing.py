@@ -46,7 +46,7 @@ def test_every_recipe_has_code_that_runs():
 
 def test_answers_to_questions():
     rows = re.findall(r"^\| .*\? \| `(.*)` \| `(.*)` \|$", CONTRIBUTING, re.MULTILINE)
-    assert len(rows) == 10
+    assert len(rows) == 11
     for file, name in rows:
         tree = ast.parse((ROOT / file).read_text())
         defined = [n.name for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.ClassDef))]

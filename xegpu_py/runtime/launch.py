@@ -285,7 +285,7 @@ PATIENCE = 1.0
 """The bar appears after this many seconds."""
 
 _REFRESH = 0.5
-"""The seconds after which the bar's time is shown anew."""
+"""The seconds after which the bar's time is shown again."""
 
 
 @contextmanager

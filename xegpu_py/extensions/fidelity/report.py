@@ -103,7 +103,7 @@ class Tried(Struct, frozen=True):
 
     @property
     def reaches(self) -> str:
-        """What values that depend on the choice reach, in words."""
+        """The addresses, branches and barriers that values depending on the choice reach, in words."""
         parts = (("address", self.addresses), ("branch", self.branches), ("barrier", self.barriers))
         said = [f"{name} ({'; '.join(_places(lines))})" for name, lines in parts if lines]
         return "; ".join([*said, *([f"fails: {self.failure}"] if self.failure else [])]) or "-"
@@ -135,7 +135,7 @@ class Rule(Struct, frozen=True):
 
 
 class Fidelity(Struct, frozen=True, eq=False):
-    """Which chosen rules a run exercised, and whether it depends on them.
+    """The chosen rules that a run exercised, and whether it depends on them.
 
     Attributes:
         kernel, target: the kernel, and the GPU for which it is lowered.

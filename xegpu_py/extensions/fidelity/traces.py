@@ -1,4 +1,4 @@
-"""What a launch accesses and where it goes, as sums of hashes: two launches that differ there have other sums."""
+"""The accesses and branches of a launch, as sums of hashes: two launches that differ there have other sums."""
 
 from __future__ import annotations
 

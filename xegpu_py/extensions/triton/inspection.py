@@ -57,7 +57,7 @@ def fidelity(run: Callable[[], Any], only: Sequence[str] = ()) -> list[Any]:
 
 
 def _measured(run: Callable[[], Any], measure: Callable[..., Any]) -> list[Any]:
-    """What a method of kernels gives for each launch of a function."""
+    """The results of a method of kernels for each launch of a function."""
     found: list[Any] = []
     token = MEASUREMENT.set((measure, found))
     try:
