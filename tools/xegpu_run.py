@@ -1,6 +1,7 @@
 """`xegpu-run`: run a kernel on arrays, or a program with its host code, without a GPU."""
 
 import argparse
+import importlib.util
 import io
 import re
 import sys
@@ -492,6 +493,8 @@ def run(argv: Sequence[str]) -> int:
     args = parser.parse_intermixed_args(parser.normalized(argv))
     if args.trace and args.engine not in (None, "interpreter"):
         parser.error(f"only the interpreter can trace, not --engine={args.engine}")
+    if args.profile and args.profile.endswith(".html") and importlib.util.find_spec("bokeh") is None:
+        parser.error("--profile FILE.html needs 'bokeh': pip install 'xegpu-py[profile]'; FILE.json needs nothing")
     if args.profile and (args.engine == REFERENCE or args.trace or args.check):
         parser.error("--profile counts what a lowered kernel does, without --check and --trace")
     if args.engine == REFERENCE and (args.stats or {*CHECKS, ALL_CHECKS} - {"memory"} & set(args.check)):

@@ -34,6 +34,7 @@ from xegpu_py.plugins import MissingExtra
 from xegpu_py.runtime.host_arrays import parse_argument
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Prepared
+from xegpu_py.tools import xegpu_run
 from xegpu_py.visa.instructions import INSTRUCTIONS
 
 GATHER = """
@@ -405,3 +406,12 @@ def test_without_bokeh_there_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(MissingExtra, match=r"the report needs 'bokeh': pip install 'xegpu-py\[profile\]'"):
         found.html()
     assert found._repr_html_().startswith("<table><caption>gather</caption>")
+
+
+def test_the_tool_says_before_the_run_that_bokeh_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "bokeh", None)
+    with pytest.raises(SystemExit):
+        xegpu_run.run(["no-such-file.mlir", "--profile", "x.html"])
+    assert "--profile FILE.html needs 'bokeh': pip install 'xegpu-py[profile]'" in capsys.readouterr().err

@@ -53,6 +53,9 @@ def test_one_small_file(report: Path) -> None:
     for level in ("source: test_report.py", "xetile", "xegpu", "vISA"):
         assert f"aria-label='{level}'" in text
     assert "By a model, and not a measurement" in text
+    total, parts = re.search(r"measurement: ([\d.]+) us on \w+ = (.*?);", text).groups()
+    assert sum(float(part.split()[1]) for part in parts.split(" + ")) == pytest.approx(float(total), rel=0.02)
+    assert re.search(r"\d+ instructions, [\d,]+ executed", text)
     # Only tokens that have a colour are marked: the native code of a layer norm made a report of 3.3 MB.
     coloured = re.findall(r"\.k-(\w+)", Path(report_module.__file__).with_suffix(".css").read_text())
     assert set(re.findall(r'class="k-(\w+)"', text)) <= set(coloured)

@@ -125,6 +125,14 @@ def test_every_bound_is_below_the_time() -> None:
     assert found.bound == max(found.bounds, key=lambda name: found.bounds[name])
 
 
+@pytest.mark.parametrize("rows", [1, 512])
+def test_the_parts_are_a_sum(rows: int) -> None:
+    found = copying(rows)
+    assert sum(found.parts.values()) == pytest.approx(found.seconds, rel=1e-9)
+    assert all(part >= 0 for part in found.parts.values())
+    assert f" us = {found.sum_text()}; bound by" in repr(found)
+
+
 def test_gpus_of_names_and_targets() -> None:
     assert gpu("bmg") is GPUS["b580"]
     with pytest.raises(ValueError, match="there is no model of 'h100'; there are max1100, max1550"):

@@ -532,10 +532,9 @@ def page(
     script, parts = components(plots)
     numbers: dict[str, int] = {}
     panes = "".join(_pane(n, listing, numbers) for n, listing in enumerate(listings(done, rows, found.cycles)))
-    bounds = ", ".join(f"{n} {t * 1e6:.3g}" for n, t in sorted(found.bounds.items(), key=lambda b: -b[1]) if t > 0)
     model = (
-        f"By a model, and not a measurement: {found.seconds * 1e6:.4g} us on {on.name}, bound by {found.bound} "
-        f"(us: {bounds})."
+        f"By a model, and not a measurement: {found.seconds * 1e6:.4g} us on {on.name} = {found.sum_text()}; "
+        f"bound by {found.bound}."
     )
     memory = ""
     for n, (name, _, lines) in enumerate(maps):
@@ -566,7 +565,7 @@ def page(
         f"<meta name='viewport' content='width=device-width, initial-scale=1'><link rel='icon' href='data:,'>"
         f"<style>{(_FOLDER / 'report.css').read_text()}</style>{resources}</head><body><header><h1>{escape(title)}</h1>"
         f"<div>{x} x {y} x {z} workgroups of {done.group_size} thread{'s' * (done.group_size > 1)}, "
-        f"{len(program.instructions)} instructions. "
+        f"{len(program.instructions)} instructions, {sum(row.executions for row in rows):,} executed. "
         f"{escape(model)}</div><nav role='tablist'>{tabs}<button id='theme'>dark / light</button></nav></header>"
         f"<main>{bodies}</main>{script}<script>{(_FOLDER / 'report.js').read_text()}"
         f"</script></body></html>"

@@ -68,6 +68,8 @@ class Prediction(Struct):
         seconds: the time, the launch itself included.
         bound: the part of the GPU that binds: the name of the greatest of `bounds`.
         bounds: the seconds that each part needs at least.
+        parts: the shares of parts in the time, whose sum is `seconds`. Parts that run together share the time of all of
+            them; "launch" is the launch itself, "waiting" what other threads do not hide.
         threads: hardware threads of a vector engine that run together.
         groups: workgroups of a core that run together.
         sampled: workgroups that were executed.
@@ -80,6 +82,7 @@ class Prediction(Struct):
     seconds: float
     bound: str
     bounds: dict[str, float]
+    parts: dict[str, float]
     threads: float
     groups: int
     sampled: int
@@ -88,8 +91,12 @@ class Prediction(Struct):
     operations: float
 
     def __repr__(self) -> str:
-        shares = ", ".join(f"{name} {t * 1e6:.4g}" for name, t in sorted(self.bounds.items(), key=lambda b: -b[1]) if t)
-        return f"<model of {self.gpu}: {self.seconds * 1e6:.4g} us, bound by {self.bound} (us: {shares})>"
+        return f"<model of {self.gpu}: {self.seconds * 1e6:.4g} us = {self.sum_text()}; bound by {self.bound}>"
+
+    def sum_text(self) -> str:
+        """The parts of the time in microseconds as a sum, the greatest first."""
+        shown = sorted((part for part in self.parts.items() if part[1] >= self.seconds / 1000), key=lambda p: -p[1])
+        return " + ".join(f"{name} {seconds * 1e6:.3g}" for name, seconds in shown)
 
 
 # Pipes of a vector engine.
@@ -493,9 +500,13 @@ class _Model:
         busiest = max(bounds[pipe] for pipe in PIPES)
         parts = {**bounds, "issue": max(bounds["issue"] - busiest, 0.0), "launch": on.launch}
         del parts["latency"]
-        busy = float(np.sum(np.array(list(parts.values())) ** fitted.overlap) ** (1 / fitted.overlap))
+        powers = np.array(list(parts.values())) ** fitted.overlap
+        busy = float(np.sum(powers) ** (1 / fitted.overlap))
         # Threads of one kernel wait for the L2 at the same time: others hide only a part of it.
         seconds = max(busy + fitted.exposed * waits, bounds["latency"])
+        shares = {**dict(zip(parts, busy * powers / np.sum(powers))), "waiting": fitted.exposed * waits}
+        if bounds["latency"] >= busy + fitted.exposed * waits:
+            shares = {"latency": bounds["latency"]}
         bound = max(bounds, key=lambda name: bounds[name])
         products = [
             2 * i["RC"] * i.exec_size * i["SD"] * ops_per_channel(i["W"], i["A"]) * float(n)
@@ -507,6 +518,7 @@ class _Model:
             seconds,
             bound,
             bounds,
+            {name: float(share) for name, share in shares.items()},
             min(self.resident, most) * self.threads / on.engines,
             self.resident,
             self.sampled,
