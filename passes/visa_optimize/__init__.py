@@ -16,7 +16,7 @@ from xegpu_py.passes.visa_optimize.simplify import remove_dead_code, rewrite_val
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import allocate
 from xegpu_py.visa.fp_modes import dependence, leading_modes
-from xegpu_py.visa.program import Program
+from xegpu_py.visa.program import Instruction, Program, analysis
 
 
 @register_pass("visa-optimize")
@@ -81,9 +81,9 @@ class VisaOptimize(BodyPass):
         if modes is None:
             # The result of an instruction depends on the modes at its place.
             return program
+        setting = program.instructions[:modes]
         rest = program.with_instructions(program.instructions[modes:])
-        found = _optimized(rest, target, self, dependence(program.instructions[:modes], target))
-        return found.with_instructions((*program.instructions[:modes], *found.instructions)) if modes else found
+        return _after(_optimized(rest, target, self, setting), setting)
 
 
 # The order of the optimizations, and the registers that they may use.
@@ -92,31 +92,39 @@ _KEPT_FREE = 8
 """One in this many registers is reserved for temporaries of the finalizer."""
 
 
-def _optimized(program: Program, target: Target, steps: VisaOptimize, depends: Depends) -> Program:
+@analysis
+def _after(program: Program, setting: tuple[Instruction, ...]) -> Program:
+    """The program behind instructions that set `%cr0`."""
+    return program.with_instructions((*setting, *program.instructions)) if setting else program
+
+
+def _optimized(program: Program, target: Target, steps: VisaOptimize, setting: tuple[Instruction, ...]) -> Program:
+    """The optimized program, which runs after instructions that set `%cr0`."""
+    depends = dependence(setting, target)
     count = steps.grf or target.grf_counts[0]
     budget = count - count // _KEPT_FREE
     simple = without_unused_declarations(_simplified(program, target, steps, depends))
     new, pressure = simple, None
     if steps.hoist and has_loops(new):
-        pressure = _pressure(new, target, count)
+        pressure = _pressure(new, target, steps, setting)
         if pressure < budget:
             new = hoist(new, target, (budget - pressure) * target.grf_bytes)
     if steps.schedule:
         new = schedule_loads(new, target, budget * target.grf_bytes)
     # Long live ranges may cost more than they save: retry with a smaller budget.
     for found in (without_unused_declarations(new), simple):
-        pressure = _pressure(found, target, count)
-        if pressure <= budget or pressure <= _pressure(program, target, count):
+        pressure = _pressure(found, target, steps, setting)
+        if pressure <= budget or pressure <= _pressure(program, target, steps, setting):
             return found
     if steps.copies:
         fewer = replace(steps, schedule=False, hoist=False, copies=False)
-        return _optimized(program, target, fewer, depends)
+        return _optimized(program, target, fewer, setting)
     return program
 
 
-def _pressure(program: Program, target: Target, registers: int) -> int:
-    # By the same arguments as visa-allocate, which finds the result.
-    return allocate(program, target, registers).pressure
+def _pressure(program: Program, target: Target, steps: VisaOptimize, setting: tuple[Instruction, ...]) -> int:
+    # Of the same program and by the same arguments as visa-allocate, which finds the result.
+    return allocate(_after(program, setting), target, steps.grf or None).pressure
 
 
 def _simplified(program: Program, target: Target, steps: VisaOptimize, depends: Depends) -> Program:

@@ -19,6 +19,7 @@ from xegpu_py.runtime.host_arrays import DTYPES
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import TARGETS
 from xegpu_py.visa.allocate import allocate
+from xegpu_py.visa.fp_modes import keep_subnormals
 from xegpu_py.visa.program import Address, Destination, Input, Instruction, Program, Raw, Region, Variable
 from xegpu_py.visa.spec import DataShape
 from xegpu_py.visa.verify import verify
@@ -192,3 +193,12 @@ def test_loads_wait_for_registers() -> None:
     assert pressures[0] < pressures[1] <= 112
     # Some loads came before sums that they once followed.
     assert [i.name for i in new.instructions[:16]] == ["lsc_load"] * 16
+
+
+def test_allocates_what_is_allocated_later() -> None:
+    """The program is that of visa-allocate and of the engines, and so are the arguments: it is allocated once."""
+    program = Mixture(random.Random(1)).program(20)
+    setting = keep_subnormals(TARGET)
+    new = optimized(program.with_instructions((setting, *program.instructions)))
+    assert new.instructions[0] == setting
+    assert (allocate, (TARGET, None), ()) in new.known
