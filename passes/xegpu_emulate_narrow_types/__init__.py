@@ -93,22 +93,22 @@ def create_nd_tdesc(e: Emulation, op: ir.Operation) -> Results:
     view: Any = op.opview
     each, kind = e.each(view.tdesc.type), e.desc_type(view.tdesc.type)
     offsets, shape, strides = (_numbers(e, v) for v in (view.offsets, view.shape, view.strides))
-    given: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     if strides and strides[-1] != 1:
         e.fail("has an innermost stride that is not known to be 1, so that elements do not fill bytes")
     if shape:
-        for what, found in (("shape", shape[-1:]), ("strides", strides[:-1])):
-            bad = next((n for n in found if isinstance(n, int) and n % each), None)
+        for quantity, values in (("shape", shape[-1:]), ("strides", strides[:-1])):
+            bad = next((n for n in values if isinstance(n, int) and n % each), None)
             if bad is not None and len(shape) > 1:
-                e.fail(f"has {what} of {bad} elements, which do not fill bytes", f"let it be a multiple of {each}")
-        given = {
+                e.fail(f"has {quantity} of {bad} elements, which do not fill bytes", f"let it be a multiple of {each}")
+        attributes = {
             "shape": [*shape[:-1], bytes_before(build.add(shape[-1], each - 1), each)],
             "strides": [*(bytes_before(n, each) for n in strides[:-1]), strides[-1]],
         }
     source = e.replacement(view.source)
 
     def at(column: build.Index) -> ir.Value:
-        return xegpu.create_nd_tdesc(source, [*offsets[:-1], column], tdesc=kind, mode=view.mode, **given)
+        return xegpu.create_nd_tdesc(source, [*offsets[:-1], column], tdesc=kind, mode=view.mode, **attributes)
 
     first = at(bytes_before(offsets[-1], each))
     if not e.shifted:
@@ -123,17 +123,17 @@ def update_nd_offset(e: Emulation, op: ir.Operation) -> Results:
     view: Any = op.opview
     each = e.each(view.tdesc.type)
     *outer, by = _numbers(e, view.offsets)
-    held = e.get(view.tdesc)
+    packed_desc = e.get(view.tdesc)
 
     def moved(desc: ir.Value, column: build.Index) -> ir.Value:
         return xegpu.update_nd_offset(desc, [*outer, column], result=desc.type, mode=view.mode)
 
     if not e.shifted:
-        return moved(held[0], bytes_before(by, each))
-    first, behind, place = held
-    total = build.add(place, by)
-    ends = bytes_before(build.add(total, each - 1), each), bytes_before(build.add(place, each - 1), each)
-    further = build.make("arith.subi", place.type, build.index(ends[0]), build.index(ends[1]))
+        return moved(packed_desc[0], bytes_before(by, each))
+    first, behind, bit_offset = packed_desc
+    total = build.add(bit_offset, by)
+    ends = bytes_before(build.add(total, each - 1), each), bytes_before(build.add(bit_offset, each - 1), each)
+    further = build.make("arith.subi", bit_offset.type, build.index(ends[0]), build.index(ends[1]))
     return [moved(first, bytes_before(total, each)), moved(behind, further), build.index(place_in_byte(total, each))]
 
 
@@ -158,30 +158,30 @@ def load_nd(e: Emulation, op: ir.Operation) -> ir.Value | None:
         keeps_rows = view.transpose[-1] == len(view.transpose) - 1
         aligned = view.mode != Mode.VC or view.tdesc not in e.within_bytes
         by_message = keeps_rows or (unit >= 8 and aligned)
-    given = hints_of(view)
+    attributes = hints_of(view)
     if by_message:
         if view.transpose is not None:
-            given["transpose"] = view.transpose
+            attributes["transpose"] = view.transpose
             if unit > 8:
-                given["transpose_bit_width"] = unit
+                attributes["transpose_bit_width"] = unit
         kind: ir.Type = e.held_type(result)
-        return _loaded(e, view, kind, bits, given)
+        return _loaded(e, view, kind, bits, attributes)
     if view.mode != Mode.VC:
         e.fail(
             f"moves single elements of {desc.element}, which work items do not have whole bytes of",
             "let the matrix be packed in memory as the product needs it, or load it in VC mode",
         )
     kind = e.held_type(build.vector_type(untransformed_shape(view), ir.VectorType(result).element_type))
-    e.give(op, apply_load_transform(view, e.spread(_loaded(e, view, kind, bits, given), bits)))
+    e.give(op, apply_load_transform(view, e.spread(_loaded(e, view, kind, bits, attributes), bits)))
     return None
 
 
-def _loaded(e: Emulation, view: Any, kind: ir.Type, bits: int, given: dict[str, Any]) -> ir.Value:
+def _loaded(e: Emulation, view: Any, kind: ir.Type, bits: int, attributes: dict[str, Any]) -> ir.Value:
     """Load the bytes of a block that may begin within a byte."""
-    held = e.get(view.tdesc)
-    parts = held[:2] if view.tdesc in e.within_bytes else held[:1]
-    found = [xegpu.load_nd(d, value=kind, mode=view.mode, **given) for d in parts]
-    return found[0] if len(found) == 1 else joined(found[0], found[1], held[2], bits)
+    packed_desc = e.get(view.tdesc)
+    parts = packed_desc[:2] if view.tdesc in e.within_bytes else packed_desc[:1]
+    parts_loaded = [xegpu.load_nd(d, value=kind, mode=view.mode, **attributes) for d in parts]
+    return parts_loaded[0] if len(parts_loaded) == 1 else joined(parts_loaded[0], parts_loaded[1], packed_desc[2], bits)
 
 
 @rule("xegpu.store_nd")
@@ -208,8 +208,8 @@ def _place(desc: ir.Value) -> tuple[ir.Value, list[ir.Value | int]] | None:
 
 def _store_within_bytes(e: Emulation, view: Any, each: int) -> None:
     """Store the whole bytes of a block by a block store, and update the partial bytes by compare and swap."""
-    found = _place(view.tdesc)
-    if found is None or view.mode != Mode.VC:
+    position = _place(view.tdesc)
+    if position is None or view.mode != Mode.VC:
         e.fail(
             "stores a block that may begin within a byte, whose other elements it would have to leave",
             f"let its columns be multiples of {each}, for example by arith.muli",
@@ -219,16 +219,16 @@ def _store_within_bytes(e: Emulation, view: Any, each: int) -> None:
         view.operation,
         "updates bytes shared with other elements by compare-and-swap loops: it may begin within a byte",
     )
-    source, offsets = e.replacement(found[0]), _numbers(e, found[1])
-    held, byte = e.packed(view.value), bytes_before(offsets[-1], each)
-    *rows, size = shape_of(held)
-    wide, i8 = build.with_element(held.type, build.integer_type(16)), build.integer_type(8)
+    source, offsets = e.replacement(position[0]), _numbers(e, position[1])
+    packed, byte = e.packed(view.value), bytes_before(offsets[-1], each)
+    *rows, size = shape_of(packed)
+    wide, i8 = build.with_element(packed.type, build.integer_type(16)), build.integer_type(8)
     inside = build.index(build.multiply(place_in_byte(offsets[-1], each), 8 // each))
     by = build.make("arith.index_cast", build.integer_type(16), inside)
-    moved = build.binary("shli", build.make("arith.extui", wide, held), build.broadcast(by, wide))
+    shifted = build.binary("shli", build.make("arith.extui", wide, packed), build.broadcast(by, wide))
     full = build.binary("shli", build.constant(build.integer_type(16), 0xFF), by)
     # `low` are the bits that stay in their byte after the shift, and `high` those that move into the next byte.
-    low, high = (build.make("arith.trunci", held.type, v) for v in (moved, build.binary("shrui", moved, 8)))
+    low, high = (build.make("arith.trunci", packed.type, v) for v in (shifted, build.binary("shrui", shifted, 8)))
     masks = [build.make("arith.trunci", i8, v) for v in (full, build.binary("shrui", full, 8))]
     if size > 1:
         inner = (*rows, size - 1)
@@ -241,10 +241,10 @@ def _store_within_bytes(e: Emulation, view: Any, each: int) -> None:
         desc = xegpu.create_nd_tdesc(source, at, tdesc=kind, mode=view.mode)
         xegpu.store_nd(middle, desc, mode=view.mode, **hints_of(view))
     lead = len(offsets) - len(rows) - 1
-    for place in np.ndindex(*rows):
-        at = [*offsets[:lead], *map(build.add, offsets[lead:-1], map(int, place))]
-        _update_byte(source, [*at, byte], build.extract(low, [*map(int, place), 0]), masks[0])
-        _update_byte(source, [*at, build.add(byte, size)], build.extract(high, [*map(int, place), size - 1]), masks[1])
+    for row in np.ndindex(*rows):
+        at = [*offsets[:lead], *map(build.add, offsets[lead:-1], map(int, row))]
+        _update_byte(source, [*at, byte], build.extract(low, [*map(int, row), 0]), masks[0])
+        _update_byte(source, [*at, build.add(byte, size)], build.extract(high, [*map(int, row), size - 1]), masks[1])
 
 
 def _update_byte(memref: ir.Value, place: list[build.Index], value: ir.Value, mask: ir.Value) -> None:
@@ -295,8 +295,8 @@ def same(e: Emulation, op: ir.Operation) -> Results:
     if op.name.startswith("memref.alloc") and len(op.operands):
         e.fail("has extents of elements of less than a byte that are not known")
     kinds = [e.memref(v.type, op) for v in op.results]
-    made = build.create_like(op, kinds, [e.replacement(v) for v in op.operands])
-    return tuple(made.results)
+    new_op = build.create_like(op, kinds, [e.replacement(v) for v in op.operands])
+    return tuple(new_op.results)
 
 
 @rule("memref.prefetch")
@@ -318,8 +318,8 @@ def expand_shape(e: Emulation, op: ir.Operation) -> ir.Value:
     else:
         shape[-1] //= each
     attributes["static_output_shape"] = build.i64_array(shape)
-    made = build.create(op.name, [e.memref(op.results[0].type, op)], [e.replacement(source), *extents], attributes)
-    return made.results[0]
+    new_op = build.create(op.name, [e.memref(op.results[0].type, op)], [e.replacement(source), *extents], attributes)
+    return new_op.results[0]
 
 
 @rule("memref.subview", "memref.reinterpret_cast")
@@ -334,9 +334,9 @@ def subview(e: Emulation, op: ir.Operation) -> ir.Value:
         e.fail("has an innermost stride that is not known to be 1, so that elements do not fill bytes")
     # The strides of a subview multiply those of its source; the strides of the other op are numbers of elements.
     in_elements = {"offsets": offsets[-1:], "strides": strides[:-1] if op.name == "memref.reinterpret_cast" else []}
-    for what, found in in_elements.items():
-        if any(divisor(n) % each for n in found):
-            e.fail(f"has {what} that are not known to be whole bytes", f"let them be multiples of {each} elements")
+    for quantity, values in in_elements.items():
+        if any(divisor(n) % each for n in values):
+            e.fail(f"has {quantity} that are not known to be whole bytes", f"let them be multiples of {each} elements")
     offsets[-1:] = [bytes_before(n, each) for n in offsets[-1:]]
     sizes[-1:] = [bytes_before(build.add(n, each - 1), each) for n in sizes[-1:]]
     if op.name == "memref.reinterpret_cast":
@@ -377,13 +377,13 @@ class _Element:
         self.bits = memref_bits(memref.type)
         self.memref = e.replacement(memref)
         each = 8 // self.bits
-        places = list(map(build.fold_index, indices))
+        folded = list(map(build.fold_index, indices))
         self.shift: ir.Value = build.constant(build.integer_type(8), 0)
-        if places:
-            inside = build.index(build.multiply(place_in_byte(places[-1], each), self.bits))
+        if folded:
+            inside = build.index(build.multiply(place_in_byte(folded[-1], each), self.bits))
             self.shift = build.make("arith.index_cast", build.integer_type(8), inside)
-            places[-1] = bytes_before(places[-1], each)
-        self.indices = [build.index(p) for p in places]
+            folded[-1] = bytes_before(folded[-1], each)
+        self.indices = [build.index(p) for p in folded]
 
     def load(self) -> ir.Value:
         """Load the element, in a byte whose upper bits are arbitrary."""
@@ -402,8 +402,8 @@ class _Element:
     def update(self, change: Callable[[ir.Value], ir.Value]) -> ir.Value:
         """Change the element by a compare-and-swap loop on its byte, and return its old value."""
         byte = build.integer_type(8)
-        old = build.atomic_update(self.memref, self.indices, byte, lambda b: self.put(b, change(self.taken(b))))
-        return self.taken(old)
+        old_byte = build.atomic_update(self.memref, self.indices, byte, lambda b: self.put(b, change(self.taken(b))))
+        return self.taken(old_byte)
 
     def combine(self, kind: CombiningKind, value: ir.Value) -> ir.Value:
         """Combine the element with a value by a compare-and-swap loop, and return its old value."""
@@ -437,8 +437,8 @@ def atomic_rmw(e: Emulation, op: ir.Operation) -> ir.Value:
     kind = AtomicRMWKind(ir.IntegerAttr(op.attributes["kind"]).value).name
     if kind.endswith("f"):
         e.fail(f"{kind} of {memref.type} is not supported")
-    element, own = _Element(e, memref, indices), e.replacement(value)
-    return element.assign(own) if kind == "assign" else element.combine(CombiningKind.of_atomic(kind), own)
+    element, operand = _Element(e, memref, indices), e.replacement(value)
+    return element.assign(operand) if kind == "assign" else element.combine(CombiningKind.of_atomic(kind), operand)
 
 
 @rule("memref.generic_atomic_rmw")
@@ -447,8 +447,8 @@ def generic_atomic_rmw(e: Emulation, op: ir.Operation) -> None:
     memref, *indices = op.operands
     body = op.regions[0].blocks[0]
 
-    def change(old: ir.Value) -> ir.Value:
-        e.define(body.arguments[0], (old,))
+    def change(element: ir.Value) -> ir.Value:
+        e.define(body.arguments[0], (element,))
         return e.replacement(*e.inline(body))
 
     # Replaced ops are erased from last to first, and the ops inside, which may use the argument, before this op.
@@ -464,23 +464,25 @@ def _elements(
 ) -> Iterator[_Element]:
     """The elements of a vector in memory, in row-major order."""
     lead = len(indices) - len(shape)
-    for place in np.ndindex(*shape):
-        yield _Element(e, memref, [*indices[:lead], *map(build.add, indices[lead:], place)])
+    for element in np.ndindex(*shape):
+        yield _Element(e, memref, [*indices[:lead], *map(build.add, indices[lead:], element)])
 
 
-def load_vector(e: Emulation, op: ir.Operation, memref: ir.Value, given: Sequence[build.Index]) -> ir.Value | None:
+def load_vector(
+    e: Emulation, op: ir.Operation, memref: ir.Value, indices_given: Sequence[build.Index]
+) -> ir.Value | None:
     """Load consecutive rows: bytes if the vector begins at a byte; otherwise two vectors of bytes, joined by shifts."""
-    kind, indices = op.results[0].type, list(map(build.fold_index, given))
+    kind, indices = op.results[0].type, list(map(build.fold_index, indices_given))
     each, shape = e.each(kind), shape_of(kind)
     if not e.is_packed(kind):
         e.give(op, build.from_elements([x.load() for x in _elements(e, memref, indices, shape)], shape))
         return None
-    held = e.held_type(kind)
+    packed_type = e.held_type(kind)
     last = indices[-1]
 
     def at(column: build.Index) -> ir.Value:
-        places = [build.index(i) for i in (*indices[:-1], column)]
-        return build.make("vector.load", held, e.replacement(memref), *places)
+        byte_indices = [build.index(i) for i in (*indices[:-1], column)]
+        return build.make("vector.load", packed_type, e.replacement(memref), *byte_indices)
 
     first = at(bytes_before(last, each))
     if divisor(last) % each == 0:
@@ -489,7 +491,7 @@ def load_vector(e: Emulation, op: ir.Operation, memref: ir.Value, given: Sequenc
     return joined(first, behind, place_in_byte(last, each), 8 // each)
 
 
-def joined(first: ir.Value, behind: ir.Value, place: build.Index, bits: int) -> ir.Value:
+def joined(first: ir.Value, behind: ir.Value, bit_offset: build.Index, bits: int) -> ir.Value:
     """The bytes of elements that may begin within a byte.
 
     Args:
@@ -501,7 +503,7 @@ def joined(first: ir.Value, behind: ir.Value, place: build.Index, bits: int) -> 
     wide = build.with_element(first.type, build.integer_type(16))
     low, high = (build.make("arith.extui", wide, v) for v in (first, behind))
     both = build.binary("ori", low, build.binary("shli", high, 8))
-    by = build.make("arith.index_cast", build.integer_type(16), build.index(build.multiply(place, bits)))
+    by = build.make("arith.index_cast", build.integer_type(16), build.index(build.multiply(bit_offset, bits)))
     return build.make("arith.trunci", first.type, build.binary("shrui", both, build.broadcast(by, wide)))
 
 
@@ -511,12 +513,12 @@ def store_vector(e: Emulation, memref: ir.Value, given: Sequence[build.Index], v
     last = indices[-1]
     each = e.each(kind)
     if e.is_packed(kind) and divisor(last) % each == 0:
-        places = [build.index(i) for i in (*indices[:-1], bytes_before(last, each))]
-        build.create("vector.store", [], [e.packed(value), e.replacement(memref), *places])
+        byte_indices = [build.index(i) for i in (*indices[:-1], bytes_before(last, each))]
+        build.create("vector.store", [], [e.packed(value), e.replacement(memref), *byte_indices])
         return
     numbers, shape = e.unpacked(value), shape_of(kind)
-    for place, element in zip(np.ndindex(*shape), _elements(e, memref, indices, shape)):
-        element.assign(build.extract(numbers, place))
+    for element_index, element in zip(np.ndindex(*shape), _elements(e, memref, indices, shape)):
+        element.assign(build.extract(numbers, element_index))
 
 
 @rule("vector.load")
@@ -556,15 +558,15 @@ def _transferred(e: Emulation, transfer: Transfer, notes: tuple[str, str]) -> li
 def transfer_read(e: Emulation, op: ir.Operation) -> ir.Value | None:
     """Load the vector if it is in bounds; otherwise transfer bytes, whose padding repeats the element."""
     transfer, kind = Transfer(op), op.results[0].type
-    places = _transferred(e, transfer, ("read bytes, or whole rows", "read rows that begin and end at bytes"))
-    if places is None:
+    indices = _transferred(e, transfer, ("read bytes, or whole rows", "read rows that begin and end at bytes"))
+    if indices is None:
         return load_vector(e, op, transfer.memref, transfer.indices)
     assert transfer.padding is not None
     element, bits = e.replacement(transfer.padding), bits_of(kind)
     padding = masked(element, bits)
     for j in range(1, e.each(kind)):
         padding = build.binary("ori", padding, build.binary("shli", masked(element, bits), bits * j))
-    return build.create_like(op, [e.held_type(kind)], [e.replacement(transfer.memref), *places, padding]).results[0]
+    return build.create_like(op, [e.held_type(kind)], [e.replacement(transfer.memref), *indices, padding]).results[0]
 
 
 @rule("vector.transfer_write")
@@ -573,9 +575,9 @@ def transfer_write(e: Emulation, op: ir.Operation) -> None:
     transfer = Transfer(op)
     each = e.each(transfer.vector.type)
     aligned = f"rows of a store begin at bytes: let the column be a multiple of {each}, for example by arith.muli"
-    places = _transferred(e, transfer, ("write bytes, or whole rows", aligned))
-    if places is None:
+    indices = _transferred(e, transfer, ("write bytes, or whole rows", aligned))
+    if indices is None:
         store_vector(e, transfer.memref, transfer.indices, transfer.vector)
     else:
-        build.create_like(op, [], [e.packed(transfer.vector), e.replacement(transfer.memref), *places])
+        build.create_like(op, [], [e.packed(transfer.vector), e.replacement(transfer.memref), *indices])
     e.erase(op)

@@ -146,8 +146,8 @@ class Emulation(Conversion):
         if attr.map is not None:
             rows, columns = attr.map.wi_data
             if columns % each:
-                what = f"a work item's {rows}x{columns} elements of {desc.element}, which do not fill bytes"
-                self.fail(f"takes {what}", "set wi_data to whole bytes of a row")
+                subject = f"a work item's {rows}x{columns} elements of {desc.element}, which do not fill bytes"
+                self.fail(f"takes {subject}", "set wi_data to whole bytes of a row")
             attr = replace(attr, map=replace(attr.map, wi_data=(rows, columns // each)))
         return TensorDesc((*desc.shape[:-1], desc.shape[-1] // each), "i8", attr).to_ir()
 
@@ -173,14 +173,14 @@ class Emulation(Conversion):
         op = defining_op(value)
         if op is not None and op.name == "arith.constant":
             return self._bytes_constant(op, signed)
-        held = self.replacement(value)
-        numbers = self._numbers.get(held) or (self.spread(held, bits) if self.is_packed(kind) else held)
+        packed = self.replacement(value)
+        numbers = self._numbers.get(packed) or (self.spread(packed, bits) if self.is_packed(kind) else packed)
         return extended(numbers, bits, signed)
 
     @staticmethod
-    def spread(held: ir.Value, bits: int) -> ir.Value:
+    def spread(packed: ir.Value, bits: int) -> ir.Value:
         """The elements of a packed vector, one per byte; the upper bits are arbitrary."""
-        parts = [shifted(held, "shrui", bits * j) for j in range(8 // bits)]
+        parts = [shifted(packed, "shrui", bits * j) for j in range(8 // bits)]
         while len(parts) > 1:
             half = len(parts) // 2
             parts = [interleaved(a, b) for a, b in zip(parts[:half], parts[half:])]
@@ -204,8 +204,8 @@ class Emulation(Conversion):
             if not bits_of(result.type):
                 result.replace_all_uses_with(value)
             else:
-                held = self.pack(value, bits_of(result.type)) if self.is_packed(result.type) else value
-                self.define(result, (held,))
+                packed = self.pack(value, bits_of(result.type)) if self.is_packed(result.type) else value
+                self.define(result, (packed,))
         self.erase(op)
 
     def pack(self, value: ir.Value, bits: int) -> ir.Value:
@@ -272,11 +272,11 @@ def deinterleaved(value: ir.Value) -> tuple[ir.Value, ir.Value]:
 
 def constant_bits(op: ir.Operation) -> Array:
     """The elements of a constant as unsigned numbers, in the shape of its type."""
-    kind, given = op.results[0].type, op.attributes["value"]
-    elements = dense_elements(given) if isinstance(given, ir.DenseElementsAttr) else [given]
+    kind, attribute = op.results[0].type, op.attributes["value"]
+    elements = dense_elements(attribute) if isinstance(attribute, ir.DenseElementsAttr) else [attribute]
     mask = (1 << bits_of(kind)) - 1
-    found = [_pattern(e) & mask for e in elements]
-    return np.array(found, np.int64).reshape(shape_of(kind))
+    patterns = [_pattern(e) & mask for e in elements]
+    return np.array(patterns, np.int64).reshape(shape_of(kind))
 
 
 def _pattern(element: ir.Attribute) -> int:
@@ -372,8 +372,8 @@ def _moves_bytes(e: Emulation, op: ir.Operation) -> bool:
     """Apply an op to packed vectors if it keeps bytes whole; returns whether it does."""
     numbers = [v for v in (*op.operands, *op.results) if bits_of(v.type)]
     if op.name == "ub.poison":
-        made = build.make("ub.poison", e.held_type(op.results[0].type), value=op.attributes["value"])
-        e.replace(op, (made,))
+        poison = build.make("ub.poison", e.held_type(op.results[0].type), value=op.attributes["value"])
+        e.replace(op, (poison,))
         return True
     if not all(e.is_packed(v.type) for v in numbers):
         return False
@@ -437,11 +437,11 @@ def narrow(e: Emulation, op: ir.Operation) -> None:
 def bitcast(e: Emulation, op: ir.Operation) -> ir.Value:
     """Keep the bytes."""
     source, result = op.operands[0], op.results[0]
-    held = e.packed(source) if bits_of(source.type) else e.replacement(source)
+    packed = e.packed(source) if bits_of(source.type) else e.replacement(source)
     if bits_of(result.type) and not e.is_packed(result.type):
         e.fail(f"gives {result.type}, whose rows do not fill bytes")
     kind = e.held_type(result.type) if bits_of(result.type) else result.type
-    return held if held.type == kind else build.make("vector.bitcast", kind, held)
+    return packed if packed.type == kind else build.make("vector.bitcast", kind, packed)
 
 
 @rule("arith.bitcast")
@@ -481,12 +481,12 @@ def extend(e: Emulation, op: ir.Operation) -> ir.Value | None:
 
     placed = (build.binary("shli", build.binary("andi", code, mask), by) for mask, by in ((7, 9), (8, 12)))
     bits = build.binary("ori", *placed)
-    found = build.binary("mulf", build.make("arith.bitcast", half, bits), number(half, 2.0**14))
+    product = build.binary("mulf", build.make("arith.bitcast", half, bits), number(half, 2.0**14))
     kind = str(element_of(result))
     if kind in ("bf16", "f32", "f64"):
         wide = build.with_element(half, element_type("f64" if kind == "f64" else "f32"))
-        found = build.make("arith.extf", wide, found)
-    return found if found.type == result.type else build.make("arith.truncf", result.type, found)
+        product = build.make("arith.extf", wide, product)
+    return product if product.type == result.type else build.make("arith.truncf", result.type, product)
 
 
 @rule("arith.truncf")
@@ -496,9 +496,9 @@ def round_narrow(e: Emulation, op: ir.Operation) -> ir.Value | None:
         e.keep(op)
         return None
     build.require_nearest(op)
-    made = build.make("xegpu.truncf", op.results[0].type, op.operands[0])
-    e.op(made.owner)
-    return e.replacement(made)
+    rounded = build.make("xegpu.truncf", op.results[0].type, op.operands[0])
+    e.op(rounded.owner)
+    return e.replacement(rounded)
 
 
 @rule(*build.SCALING)
@@ -507,17 +507,17 @@ def scale(e: Emulation, op: ir.Operation) -> ir.Value | None:
     if not any(bits_of(v.type) for v in (*op.operands, *op.results)):
         e.keep(op)
         return None
-    made = build.expand_scaling(op)
-    for inner in made:
+    scaled = build.expand_scaling(op)
+    for inner in scaled:
         e.op(inner.owner)
-    return e.replacement(made[-1]) if bits_of(made[-1].type) else made[-1]
+    return e.replacement(scaled[-1]) if bits_of(scaled[-1].type) else scaled[-1]
 
 
 @rule("xegpu.truncf")
 def truncate(e: Emulation, op: ir.Operation) -> ir.Value:
     """Convert to bytes."""
     result = op.results[0]
-    made = build.create_like(op, [result.type], [e.replacement(v) for v in op.operands]).results[0]
+    truncated = build.create_like(op, [result.type], [e.replacement(v) for v in op.operands]).results[0]
     if not e.is_packed(result.type):
         e.fail(f"gives {result.type}, whose rows do not fill bytes")
-    return build.make("vector.bitcast", e.held_type(result.type), made)
+    return build.make("vector.bitcast", e.held_type(result.type), truncated)

@@ -96,9 +96,9 @@ class XeGPUSimtToVc(Pass):
     def _lanes(self, func: ir.Operation) -> tuple[int, ir.Operation]:
         """Work items of a subgroup, 0 if the kernel is not one of work items; and the op that determines this."""
 
-        given = func.attributes.get(SUBGROUP_SIZE)
-        if given is not None:
-            size = given.value if isinstance(given, ir.IntegerAttr) else given
+        attribute = func.attributes.get(SUBGROUP_SIZE)
+        if attribute is not None:
+            size = attribute.value if isinstance(attribute, ir.IntegerAttr) else attribute
             if size not in SUBGROUP_SIZES:
                 self.fail(func, f"has {SUBGROUP_SIZE} = {size}, but a subgroup has 8, 16 or 32 work items")
             return self.subgroup_size or size, func
@@ -108,9 +108,9 @@ class XeGPUSimtToVc(Pass):
                 continue
             first = first or op
             for value in (*op.operands, *op.results):
-                found = TensorDesc.of(value).attr.map if is_desc(value) else None
-                if found is not None:
-                    return self.subgroup_size or math.prod(found.wi_layout), op
+                sg_map = TensorDesc.of(value).attr.map if is_desc(value) else None
+                if sg_map is not None:
+                    return self.subgroup_size or math.prod(sg_map.wi_layout), op
         return (self.subgroup_size or DEFAULT_SIZE) if first else 0, first or func
 
 
@@ -195,15 +195,15 @@ def _thread_id(w: Widener, dimension: str) -> ir.Value:
         return build.broadcast(first, w.vector(build.index_type()))
     if size is not None and size[1] * size[2] == 1:
         return _plus(first, _lanes(w)) if dimension == "x" else build.constant(w.vector(build.index_type()), 0)
-    place = _plus(_dim(w, "gpu.thread_id", "x"), _lanes(w))
+    thread_position = _plus(_dim(w, "gpu.thread_id", "x"), _lanes(w))
     for name, following in zip("xyz", "yz "):
         if name == dimension == "z":
             break
-        extent = build.broadcast(_dim(w, "gpu.block_dim", name), place.type)
+        extent = build.broadcast(_dim(w, "gpu.block_dim", name), thread_position.type)
         if name == dimension:
-            return build.binary("remui", place, extent)
-        place = _plus(_dim(w, "gpu.thread_id", following), build.binary("divui", place, extent))
-    return place
+            return build.binary("remui", thread_position, extent)
+        thread_position = _plus(_dim(w, "gpu.thread_id", following), build.binary("divui", thread_position, extent))
+    return thread_position
 
 
 @rule("gpu.global_id")
@@ -253,8 +253,8 @@ def _sources(mode: str, offset: Order, width: int, lanes: int) -> tuple[Order, n
     """The lane that each lane reads, and whether it is in its segment of `width` lanes (gpu.shuffle)."""
     lane = np.arange(lanes)
     first = lane // width * width
-    place = lane % width
-    other = {"xor": place ^ offset, "up": place - offset, "down": place + offset, "idx": offset}[mode]
+    lane_in_row = lane % width
+    other = {"xor": lane_in_row ^ offset, "up": lane_in_row - offset, "down": lane_in_row + offset, "idx": offset}[mode]
     valid = (other >= 0) & (other < width)
     return np.where(valid, first + other, lane), valid
 
@@ -275,9 +275,9 @@ def shuffle(w: Widener, op: ir.Operation) -> None:
         w.replace(op, w.value_of_lane(value, lane), build.constant(build.integer_type(1), 1))
         return
     data = w.wide(value)
-    known = w.known.of(offset)
-    if known is not None:
-        source, valid = _sources(mode, known, known_width, w.lanes)
+    constant_offset = w.known.of(offset)
+    if constant_offset is not None:
+        source, valid = _sources(mode, constant_offset, known_width, w.lanes)
         w.widen(op, build.permute(data, source), build.dense_integers(valid, build.integer_type(1)))
     else:
         w.widen(op, *_dynamic(w, offset, mode, data, known_width))
@@ -289,8 +289,8 @@ def _dynamic(w: Widener, offset: ir.Value, mode: str, data: ir.Value, width: int
     offset = w.wide(offset)
     lane = np.arange(w.lanes)
     name = {"xor": "xori", "up": "subi", "down": "addi"}.get(mode)
-    first, place = build.dense_integers(lane // width * width, i32), build.dense_integers(lane % width, i32)
-    other = build.binary(name, place, offset) if name else offset
+    first, lane_in_row = build.dense_integers(lane // width * width, i32), build.dense_integers(lane % width, i32)
+    other = build.binary(name, lane_in_row, offset) if name else offset
     # The comparison is unsigned, so that lanes below the segment are out of it too.
     valid = build.compare("ult", other, width)
     source = w.choose(valid, build.binary("addi", first, other), build.dense_integers(lane, i32))
@@ -358,9 +358,9 @@ def all_reduce(w: Widener, op: ir.Operation) -> None:
     """Reduce the lanes of each subgroup as gpu.subgroup_reduce does, then the subgroups in order."""
     w.require_convergence("is a barrier")
     kind = build.combining_kind(op)
-    own = kind.reduce(_present(w, op.operands[0], kind))
+    lane_result = kind.reduce(_present(w, op.operands[0], kind))
     number = build.make("gpu.subgroup_id", build.index_type())
-    w.replace(op, build.combine_subgroups(own, kind, number, _subgroups(w)))
+    w.replace(op, build.combine_subgroups(lane_result, kind, number, _subgroups(w)))
 
 
 @rule("gpu.printf")

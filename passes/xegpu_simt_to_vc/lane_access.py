@@ -47,37 +47,37 @@ class _Lanes(MemrefElements):
         """
         kind = self.w.vector(build.index_type())
         terms: list[ir.Value] = []
-        known = 0
-        for place, more, stride in zip(self.indices, added or [0] * len(self.indices), self.strides):
-            own = self.w.wide(place)
+        constant_part = 0
+        for index, more, stride in zip(self.indices, added or [0] * len(self.indices), self.strides):
+            lane_indices = self.w.wide(index)
             if isinstance(stride, int):
-                known += more * stride
-                terms.append(build.multiply(own, stride))
+                constant_part += more * stride
+                terms.append(build.multiply(lane_indices, stride))
             else:
-                terms.append(build.multiply(build.add(own, more), build.broadcast(stride, kind)))
-        return build.add(*terms, known) if terms else build.constant(kind, known)
+                terms.append(build.multiply(build.add(lane_indices, more), build.broadcast(stride, kind)))
+        return build.add(*terms, constant_part) if terms else build.constant(kind, constant_part)
 
-    def place(self, places: ir.Value | None, number: int) -> ir.Value:
+    def place(self, offsets: ir.Value | None, number: int) -> ir.Value:
         """Offsets of element `number` of an access along the innermost dimension.
 
         Args:
             places: the elements' offsets of gathers and scatters; None if the elements are consecutive.
         """
-        if places is None:
+        if offsets is None:
             return self.offsets([*[0] * (len(self.indices) - 1), number])
-        along = build.extract(_flat(self.w, places), [number])
+        along = build.extract(_flat(self.w, offsets), [number])
         if not isinstance(element_of(along), ir.IndexType):
             along = build.make("arith.index_cast", build.with_element(along.type, build.index_type()), along)
         return build.binary("addi", self.offsets(), along)
 
-    def read(self, places: ir.Value, mask: ir.Value | None, otherwise: ir.Value) -> ir.Value:
+    def read(self, offsets: ir.Value, mask: ir.Value | None, otherwise: ir.Value) -> ir.Value:
         """Load an element of each lane; `otherwise` where the mask is clear."""
-        value = self.gather(places, both(self.w.active(), mask))
+        value = self.gather(offsets, both(self.w.active(), mask))
         return value if mask is None else self.w.choose(mask, value, otherwise)
 
-    def write(self, value: ir.Value, places: ir.Value, mask: ir.Value | None) -> None:
+    def write(self, value: ir.Value, offsets: ir.Value, mask: ir.Value | None) -> None:
         """Store an element of each lane whose mask bit is set."""
-        self.scatter(value, places, both(self.w.active(), mask))
+        self.scatter(value, offsets, both(self.w.active(), mask))
 
     def elements(self, transfer: Transfer, masks: ir.Value | None) -> Iterator[tuple[ir.Value, ir.Value | None]]:
         """The offset of each element of a transfer in each lane, and the lanes that access it; None for all.
@@ -86,11 +86,11 @@ class _Lanes(MemrefElements):
             masks: the transfer's mask, [count, lanes].
         """
         shape, order = shape_of(transfer.vector), transfer.mask_dims
-        for place in np.ndindex(*shape):
+        for element in np.ndindex(*shape):
             added = [0] * len(self.indices)
-            number = int(np.ravel_multi_index([place[i] for i in order], [shape[i] for i in order])) if order else 0
+            number = int(np.ravel_multi_index([element[i] for i in order], [shape[i] for i in order])) if order else 0
             mask = None if masks is None else build.extract(masks, [number])
-            for d, at, bounded in zip(transfer.dimensions, place, transfer.in_bounds):
+            for d, at, bounded in zip(transfer.dimensions, element, transfer.in_bounds):
                 if d is not None:
                     added[d] = at
                     mask = mask if bounded else both(self._inside(d, at), mask)
@@ -99,8 +99,8 @@ class _Lanes(MemrefElements):
     def _inside(self, dimension: int, more: int) -> ir.Value:
         extent = build.make("memref.dim", build.index_type(), self.memref, build.index(dimension))
         limit = build.binary("subi", extent, build.index(more))
-        place = self.w.wide(self.indices[dimension])
-        return build.compare("slt", place, build.broadcast(limit, place.type))
+        index = self.w.wide(self.indices[dimension])
+        return build.compare("slt", index, build.broadcast(limit, index.type))
 
     def read_rows(self, shape: tuple[int, ...]) -> ir.Value:
         """Load vectors of this shape for each lane, [*shape, lanes], whose rows are consecutive elements."""
@@ -108,10 +108,10 @@ class _Lanes(MemrefElements):
         if not shape:
             return self.gather(self.offsets(), mask)
         for row in np.ndindex(*shape[:-1]):
-            found = self._read_row(row, shape[-1], mask)
+            row_values = self._read_row(row, shape[-1], mask)
             if not row:
-                return found
-            result = build.insert(found, result or self._zeros(*shape), list(map(int, row)))
+                return row_values
+            result = build.insert(row_values, result or self._zeros(*shape), list(map(int, row)))
         assert result is not None
         return result
 
@@ -144,9 +144,9 @@ class _Lanes(MemrefElements):
         for row in np.ndindex(*shape[:-1]):
             value = build.extract(data, list(map(int, row)))
             for first, chunk in message_sizes(shape[-1], CHUNK_SIZES):
-                places = self.offsets(self._added(row, first))
+                offsets = self.offsets(self._added(row, first))
                 part = build.extract_slice(value, [first, 0], [chunk, lanes])
-                self.scatter(build.shape_cast(part, (chunk, lanes) if chunk > 1 else (lanes,)), places, mask, chunk)
+                self.scatter(build.shape_cast(part, (chunk, lanes) if chunk > 1 else (lanes,)), offsets, mask, chunk)
 
 
 @rule("memref.load")
@@ -186,29 +186,29 @@ def generic_atomic_rmw(w: Widener, op: ir.Operation) -> None:
     memref, *indices = op.operands
     body, result = op.regions[0].blocks[0], op.results[0]
     inner = walk(op)[1:]
-    for found in inner:
-        if found.name.startswith("gpu."):
-            w.fail(f"has {found.name} in its region", "compute the value before the op")
-    own = {v for o in inner for v in o.results}
-    own |= {a for o in (op, *inner) for block in blocks_in(o) for a in block.arguments}
-    used = dict.fromkeys(v for o in inner for v in o.operands if v not in own)
+    for inner_op in inner:
+        if inner_op.name.startswith("gpu."):
+            w.fail(f"has {inner_op.name} in its region", "compute the value before the op")
+    inner_results = {v for o in inner for v in o.results}
+    inner_results |= {a for o in (op, *inner) for block in blocks_in(o) for a in block.arguments}
+    outer_operands = dict.fromkeys(v for o in inner for v in o.operands if v not in inner_results)
     source = w.uniform(memref)
-    values = {v: w.wide(v) if w.varies(v) else None for v in dict.fromkeys((*indices, *used))}
-    found = build.constant(w.vector(result.type), 0)
+    values = {v: w.wide(v) if w.varies(v) else None for v in dict.fromkeys((*indices, *outer_operands))}
+    old_elements = build.constant(w.vector(result.type), 0)
 
     for lane in range(w.lanes):
 
         def update(lane: int = lane) -> list[ir.Value]:
             mine = {v: w.uniform(v) if wide is None else _of_lane(w, wide, v, lane) for v, wide in values.items()}
-            made = build.create(
+            new_op = build.create(
                 "memref.generic_atomic_rmw", [result.type], [source, *(mine[i] for i in indices)], {}, 1
             )
-            block = ir.Block.create_at_start(made.regions[0], [result.type])
+            block = ir.Block.create_at_start(new_op.regions[0], [result.type])
             mine[body.arguments[0]] = block.arguments[0]
             with ir.InsertionPoint(block):
-                for old in body.operations:
-                    build.clone(old.operation, mine)
-            return list(made.results)
+                for body_op in body.operations:
+                    build.clone(body_op.operation, mine)
+            return list(new_op.results)
 
         if w.mask is None:
             (before,) = update()
@@ -216,8 +216,8 @@ def generic_atomic_rmw(w: Widener, op: ir.Operation) -> None:
             (before,) = build.if_(
                 build.extract(w.mask, [lane]), [result.type], update, lambda: [build.zero(result.type)]
             )
-        found = build.insert(before, found, [lane])
-    w.widen(op, found)
+        old_elements = build.insert(before, old_elements, [lane])
+    w.widen(op, old_elements)
 
 
 def _of_lane(w: Widener, wide: ir.Value, value: ir.Value, lane: int) -> ir.Value:
@@ -312,11 +312,11 @@ def transfer_write(w: Widener, op: ir.Operation) -> None:
 def gather(w: Widener, op: ir.Operation) -> None:
     """Each element of each lane whose bit is set."""
     source, *indices, mask, otherwise = op.operands
-    places = indices.pop() if op.name == "vector.gather" else None
+    offsets = indices.pop() if op.name == "vector.gather" else None
     memory, kind = _Lanes(w, source, indices), op.results[0].type
     masks, others = _flat(w, mask), _flat(w, otherwise)
     parts = [
-        memory.read(memory.place(places, i), build.extract(masks, [i]), build.extract(others, [i]))
+        memory.read(memory.place(offsets, i), build.extract(masks, [i]), build.extract(others, [i]))
         for i in range(math.prod(shape_of(kind)))
     ]
     w.widen(op, w.stacked(parts, kind))
@@ -327,10 +327,10 @@ def scatter(w: Widener, op: ir.Operation) -> None:
     """Each element of each lane whose bit is set."""
     w.erase(op)
     target, *indices, mask, value = op.operands
-    places = indices.pop() if op.name == "vector.scatter" else None
+    offsets = indices.pop() if op.name == "vector.scatter" else None
     memory, masks, data = _Lanes(w, target, indices), _flat(w, mask), _flat(w, value)
     for i in range(math.prod(shape_of(value))):
-        memory.write(build.extract(data, [i]), memory.place(places, i), build.extract(masks, [i]))
+        memory.write(build.extract(data, [i]), memory.place(offsets, i), build.extract(masks, [i]))
 
 
 # `xegpu`: ops that a subgroup executes on whole blocks.
@@ -344,10 +344,10 @@ def _check(w: Widener, op: ir.Operation) -> None:
     w.require_convergence("works on a block of the whole subgroup")
     for value in (*op.operands, *op.results):
         if is_desc(value):
-            found = TensorDesc.of(value).attr.map
-            if found is not None and math.prod(found.wi_layout) != w.lanes:
+            sg_map = TensorDesc.of(value).attr.map
+            if sg_map is not None and math.prod(sg_map.wi_layout) != w.lanes:
                 w.fail(
-                    f"distributes its block to {math.prod(found.wi_layout)} work items, but a subgroup has {w.lanes}"
+                    f"distributes its block to {math.prod(sg_map.wi_layout)} work items, but a subgroup has {w.lanes}"
                 )
 
 
@@ -360,10 +360,10 @@ def descriptor(w: Widener, op: ir.Operation) -> None:
     """A descriptor is uniform in the subgroup."""
     _check(w, op)
     operands = [w.uniform(v) for v in op.operands]
-    made = build.create(op.name, [without_sg_map(r.type) for r in op.results], operands, _attributes(op))
+    new_op = build.create(op.name, [without_sg_map(r.type) for r in op.results], operands, _attributes(op))
     # The rules of its users still read its map.
-    for old, new in zip(op.results, made.results):
-        w.held[old] = Held(new)
+    for old_result, new in zip(op.results, new_op.results):
+        w.held[old_result] = Held(new)
     w.erase(op)
 
 
@@ -371,8 +371,8 @@ def descriptor(w: Widener, op: ir.Operation) -> None:
 def select(w: Widener, op: ir.Operation) -> None:
     """A descriptor that is selected has no map, as those it is selected from."""
     if is_desc(op.results[0]):
-        made = build.create(op.name, [without_sg_map(op.results[0].type)], [w.uniform(v) for v in op.operands])
-        w.held[op.results[0]] = Held(made.results[0])
+        new_op = build.create(op.name, [without_sg_map(op.results[0].type)], [w.uniform(v) for v in op.operands])
+        w.held[op.results[0]] = Held(new_op.results[0])
         w.erase(op)
     else:
         w.convert_without_rule(op)
@@ -465,8 +465,10 @@ def _scales(w: Widener, value: ir.Value | None, name: str, count: int, blocks: i
     if name == "scale_b":
         return build.shape_cast(wide, (blocks, count))
     rows = min(count, lanes)
-    own = build.extract_slice(build.shape_cast(wide, (each * blocks, lanes)), [0, 0], [each * blocks, rows])
-    return build.shape_cast(build.transpose(build.shape_cast(own, (each, blocks, rows)), [0, 2, 1]), (count, blocks))
+    own_scales = build.extract_slice(build.shape_cast(wide, (each * blocks, lanes)), [0, 0], [each * blocks, rows])
+    return build.shape_cast(
+        build.transpose(build.shape_cast(own_scales, (each, blocks, rows)), [0, 2, 1]), (count, blocks)
+    )
 
 
 @rule(

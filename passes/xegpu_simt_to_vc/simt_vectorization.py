@@ -93,9 +93,9 @@ class Widener(Conversion):
     def convert_types(self, value: ir.Value, init: ir.Value | None = None) -> Sequence[ir.Type] | None:
         form = None
         if self.uniformity.varies(value):
-            known = self.placements.of(value)
-            if len(known) == 1 and shape_of(value):
-                form = known[0]
+            placement = self.placements.of(value)
+            if len(placement) == 1 and shape_of(value):
+                form = placement[0]
             else:
                 form = self.held[init].placement if init in self.held else None
                 form = form or natural(shape_of(value), self.lanes)
@@ -172,21 +172,21 @@ class Widener(Conversion):
         value = held.value
         if not held.placement.same(placement):
             count = placement.order.size
-            chosen = np.empty(count, np.int64)
-            chosen[placement.order.ravel()] = held.placement.order.ravel()
-            if not np.array_equal(chosen, np.arange(count)):
-                value = build.permute(build.shape_cast(value, (count,)), chosen)
+            source_order = np.empty(count, np.int64)
+            source_order[placement.order.ravel()] = held.placement.order.ravel()
+            if not np.array_equal(source_order, np.arange(count)):
+                value = build.permute(build.shape_cast(value, (count,)), source_order)
         return build.shape_cast(value, placement.shape)
 
     def _spread(self, value: ir.Value, kind: ir.Type, placement: Placement) -> ir.Value:
         """Broadcast a uniform value to all lanes."""
         shape, element = shape_of(kind), element_of(kind)
-        made = build.vector_type(placement.shape, element)
-        known = splat_of(value) if shape else None
-        if known is not None:
-            return build.constant(made, known)
+        vector_kind = build.vector_type(placement.shape, element)
+        splat = splat_of(value) if shape else None
+        if splat is not None:
+            return build.constant(vector_kind, splat)
         if not shape:
-            return build.broadcast(value, made)
+            return build.broadcast(value, vector_kind)
         # A broadcast adds the lanes as the outermost dimension.
         outer = build.broadcast(value, build.vector_type((self.lanes, *shape), element))
         return self.placed(Held(outer, self.lanes_first(shape)), placement, kind)
@@ -220,10 +220,10 @@ class Widener(Conversion):
 
     def stacked(self, parts: Sequence[ir.Value], kind: ir.Type) -> ir.Value:
         """A vector of all lanes of a type, from the vectors of all lanes of its elements."""
-        found = build.constant(build.vector_type((len(parts), self.lanes), element_of(kind)), 0)
+        stack = build.constant(build.vector_type((len(parts), self.lanes), element_of(kind)), 0)
         for i, part in enumerate(parts):
-            found = build.insert(part, found, [i])
-        return build.shape_cast(found, (*shape_of(kind), self.lanes))
+            stack = build.insert(part, stack, [i])
+        return build.shape_cast(stack, (*shape_of(kind), self.lanes))
 
     def truth(self, value: bool) -> ir.Value:
         """vector of i1 with the same element for each lane."""
@@ -243,11 +243,11 @@ class Widener(Conversion):
         """Of two vectors with the lanes innermost, `a` in the lanes whose bit is set."""
         return build.select(build.broadcast(mask, build.vector_type(shape_of(a), build.integer_type(1))), a, b)
 
-    def require_convergence(self, what: str) -> None:
+    def require_convergence(self, subject: str) -> None:
         """Refuse an op of the whole subgroup where lanes may be inactive."""
         if self.diverged is not None:
             diverge = Diagnostic("note", "they diverge here", position_of(self.diverged.location))
-            self.fail(f"{what} where work items of a subgroup may have diverged", diverge)
+            self.fail(f"{subject} where work items of a subgroup may have diverged", diverge)
 
 
 _PER_ELEMENT = ("arith.", "math.", "index.", "xegpu.truncf")
@@ -284,10 +284,10 @@ def elementwise(w: Widener, op: ir.Operation) -> None:
             operands.append(build.broadcast(w.wide(value), build.vector_type((*shape, w.lanes), build.integer_type(1))))
         else:
             operands.append(w.at(value, placement))
-    made = build.create(
+    new_op = build.create(
         name, [build.vector_type(placement.shape, element_of(r)) for r in op.results], operands, attributes
     )
-    w.widen(op, *made.results, placement=placement)
+    w.widen(op, *new_op.results, placement=placement)
 
 
 def _common(w: Widener, values: Sequence[ir.Value], shape: tuple[int, ...]) -> Placement:
@@ -322,10 +322,10 @@ def both(condition: ir.Value, lanes: ir.Value | None) -> ir.Value:
     return condition if lanes is None else build.binary("andi", condition, lanes)
 
 
-def _bind(w: Widener, old: Sequence[ir.Value], new: Sequence[ir.Value]) -> None:
+def _bind(w: Widener, old_values: Sequence[ir.Value], new: Sequence[ir.Value]) -> None:
     """Let values stand for others."""
-    for value, made in zip(old, new, strict=True):
-        w.set(value, made)
+    for value, new_value in zip(old_values, new, strict=True):
+        w.set(value, new_value)
 
 
 def _loop(
@@ -339,18 +339,18 @@ def _loop(
     outer = w.diverged, w.mask
     w.diverged = op
     # The result types are known after the first region is built, so it is built in a temporary op.
-    made = build.create("scf.while", [], state, regions=2)
-    with _block(made.regions[0], [v.type for v in state]) as point:
+    while_op = build.create("scf.while", [], state, regions=2)
+    with _block(while_op.regions[0], [v.type for v in state]) as point:
         condition, passed = before(list(point.block.arguments))
         build.create("scf.condition", [], [condition, *passed])
     types = [v.type for v in passed]
-    done = build.create("scf.while", types, state, regions=2)
-    made.regions[0].blocks[0].append_to(done.regions[0])
-    made.erase()
-    with _block(done.regions[1], types) as point:
+    final_op = build.create("scf.while", types, state, regions=2)
+    while_op.regions[0].blocks[0].append_to(final_op.regions[0])
+    while_op.erase()
+    with _block(final_op.regions[1], types) as point:
         build.create("scf.yield", [], after(list(point.block.arguments)))
     w.diverged, w.mask = outer
-    return list(done.results)
+    return list(final_op.results)
 
 
 def _may_wrap(w: Widener, op: ir.Operation) -> bool:
@@ -438,15 +438,15 @@ def _way(w: Widener, op: ir.Operation, block: ir.Block, condition: ir.Value) -> 
     outer = w.mask, w.diverged
     w.mask, w.diverged = condition if w.mask is None else build.binary("andi", w.mask, condition), op
     if all(o.operation.name.startswith(_PURE) for o in list(block.operations)[:-1]):
-        found = [w.wide(v) for v in w.inline(block)]
+        yielded_values = [w.wide(v) for v in w.inline(block)]
     else:
         zeros = [build.constant(w.with_lanes(r), 0) for r in op.results]
         otherwise = (lambda: zeros) if zeros else None
-        found = build.if_(
+        yielded_values = build.if_(
             w.any(w.mask), [z.type for z in zeros], lambda: [w.wide(v) for v in w.inline(block)], otherwise
         )
     w.mask, w.diverged = outer
-    return found
+    return yielded_values
 
 
 @rule("scf.index_switch")
@@ -454,9 +454,9 @@ def index_switch(w: Widener, op: ir.Operation) -> None:
     """Each case runs for the lanes that take it."""
     w.erase(op)
     blocks = [r.blocks[0] for r in op.regions]
-    chosen = w.wide(op.operands[0])
+    selector = w.wide(op.operands[0])
     cases = ir.DenseI64ArrayAttr(op.attributes["cases"])
-    conditions = [build.compare("eq", chosen, build.constant(w.vector(build.index_type()), c)) for c in cases]
+    conditions = [build.compare("eq", selector, build.constant(w.vector(build.index_type()), c)) for c in cases]
     rest = w.truth(True)
     for condition in conditions:
         rest = build.binary("andi", rest, _inverse(condition))
@@ -517,17 +517,21 @@ def _places(w: Widener, op: ir.Operation, shape: tuple[int, ...]) -> Order | lis
     """
     dynamic = iter(list(op.operands)[_VALUES[op.name] :])
     static = integers(op.attributes["static_position"])
-    found = lane_positions(op, w.known)
+    lane_offsets = lane_positions(op, w.known)
     outer = shape[: len(static)]
-    if found is not None:
+    if lane_offsets is not None:
         # Out-of-range positions give poison; inactive lanes may have them.
-        at = tuple(np.broadcast_to(x, w.lanes) for x in found)
+        at = tuple(np.broadcast_to(x, w.lanes) for x in lane_offsets)
         return np.ravel_multi_index(at, outer, mode="clip")
     kind = w.vector(build.index_type())
     total: ir.Value | None = None
-    for n, place in zip(outer, static):
-        own = w.wide(next(dynamic)) if place == ir.ShapedType.get_dynamic_size() else build.constant(kind, place)
-        total = own if total is None else build.add(build.multiply(total, n), own)
+    for n, static_index in zip(outer, static):
+        lane_index = (
+            w.wide(next(dynamic))
+            if static_index == ir.ShapedType.get_dynamic_size()
+            else build.constant(kind, static_index)
+        )
+        total = lane_index if total is None else build.add(build.multiply(total, n), lane_index)
     assert total is not None
     return [build.compare("eq", total, build.constant(kind, i)) for i in range(math.prod(outer))]
 
@@ -536,45 +540,45 @@ def _extract_by_lane(w: Widener, op: ir.Operation) -> None:
     source, result = op.operands[0], op.results[0]
     shape, inner = shape_of(source), shape_of(result)
     outer, size = math.prod(shape) // math.prod(inner), math.prod(inner)
-    places = _places(w, op, shape)
-    if isinstance(places, list):
-        places_at = places
-    elif not w.varies(source) or 2 * len(np.unique(places)) > w.lanes:
+    positions = _places(w, op, shape)
+    if isinstance(positions, list):
+        places_at = positions
+    elif not w.varies(source) or 2 * len(np.unique(positions)) > w.lanes:
         # A permutation gathers each lane's element; a select takes two instructions for each position.
-        order = places[None, :] * size + np.arange(size)[:, None]
+        order = positions[None, :] * size + np.arange(size)[:, None]
         held = source
         if w.varies(source):
             held, order = w.wide(source), order * w.lanes + np.arange(w.lanes)
-        made = build.permute(build.shape_cast(held, (math.prod(shape_of(held)),)), order.ravel())
-        w.widen(op, build.shape_cast(made, (*inner, w.lanes)))
+        permuted = build.permute(build.shape_cast(held, (math.prod(shape_of(held)),)), order.ravel())
+        w.widen(op, build.shape_cast(permuted, (*inner, w.lanes)))
         return
     else:
-        places_at = [_where(places, i) if (places == i).any() else None for i in range(outer)]
+        places_at = [_where(positions, i) if (positions == i).any() else None for i in range(outer)]
     rows = build.shape_cast(w.wide(source), (outer, *inner, w.lanes))
-    found: ir.Value | None = None
+    selected: ir.Value | None = None
     for i, here in enumerate(places_at):
         if here is not None:
             row = build.extract(rows, [i])
-            found = row if found is None else w.choose(here, row, found)
-    assert found is not None
-    w.widen(op, found)
+            selected = row if selected is None else w.choose(here, row, selected)
+    assert selected is not None
+    w.widen(op, selected)
 
 
-def _where(places: Order, place: int) -> ir.Value:
+def _where(positions: Order, position: int) -> ir.Value:
     """vector of i1: the lanes that have this position."""
-    return build.dense_integers(places == place, build.integer_type(1))
+    return build.dense_integers(positions == position, build.integer_type(1))
 
 
 def _insert_by_lane(w: Widener, op: ir.Operation) -> None:
     value, whole = op.operands[0], op.operands[1]
     shape, inner = shape_of(whole), shape_of(value)
     outer = math.prod(shape) // math.prod(inner)
-    places = _places(w, op, shape)
-    if not isinstance(places, list):
-        places = [_where(places, i) for i in range(outer)]
+    positions = _places(w, op, shape)
+    if not isinstance(positions, list):
+        positions = [_where(positions, i) for i in range(outer)]
     rows = build.shape_cast(w.wide(whole), (outer, *inner, w.lanes))
     part = w.wide(value)
-    for i, here in enumerate(places):
+    for i, here in enumerate(positions):
         rows = build.insert(w.choose(here, part, build.extract(rows, [i])), rows, [i])
     w.widen(op, build.shape_cast(rows, (*shape, w.lanes)))
 
@@ -582,8 +586,8 @@ def _insert_by_lane(w: Widener, op: ir.Operation) -> None:
 @rule("vector.shuffle", "vector.multi_reduction")
 def leading(w: Widener, op: ir.Operation) -> None:
     """Ops on outer dimensions do not affect the lanes."""
-    made = build.create_like(op, [w.with_lanes(op.results[0])], [w.wide(v) for v in op.operands])
-    w.widen(op, made.results[0])
+    new_op = build.create_like(op, [w.with_lanes(op.results[0])], [w.wide(v) for v in op.operands])
+    w.widen(op, new_op.results[0])
 
 
 @rule("vector.insert_strided_slice")
@@ -608,8 +612,8 @@ def reduction(w: Widener, op: ir.Operation) -> None:
         if rows % 2:
             joined = build.shuffle(joined, build.extract_slice(data, [half, 0], [1, w.lanes]), range(half + 1))
         data, rows = joined, half + rows % 2
-    found = build.shape_cast(data, (w.lanes,))
-    w.widen(op, kind.combine(w.wide(acc[0]), found) if acc else found)
+    reduced = build.shape_cast(data, (w.lanes,))
+    w.widen(op, kind.combine(w.wide(acc[0]), reduced) if acc else reduced)
 
 
 @rule("vector.from_elements")
@@ -655,21 +659,21 @@ def innermost(w: Widener, op: ir.Operation) -> None:
         elementwise(w, op)
         return
     operands = [w.at(v, w.lanes_first(shape_of(v))) for v in op.operands]
-    made = build.create_like(
+    new_op = build.create_like(
         op, [build.vector_type((w.lanes, *shape_of(r)), element_of(r)) for r in op.results], operands
     )
-    w.widen(op, *made.results, placement=w.lanes_first(shape_of(op.results[0])))
+    w.widen(op, *new_op.results, placement=w.lanes_first(shape_of(op.results[0])))
 
 
 @rule("vector.create_mask")
 def create_mask(w: Widener, op: ir.Operation) -> None:
     """True for the elements of each lane that are below its bounds."""
     shape = shape_of(op.results[0])
-    found: ir.Value | None = None
+    mask: ir.Value | None = None
     for i, bound in enumerate(op.operands):
-        places = np.broadcast_to(np.arange(shape[i]).reshape(-1, *[1] * (len(shape) - i)), (*shape, w.lanes))
-        place = build.dense_integers(places, build.index_type())
-        below = build.compare("slt", place, build.broadcast(w.wide(bound), place.type))
-        found = below if found is None else build.binary("andi", found, below)
-    assert found is not None
-    w.widen(op, found)
+        indices = np.broadcast_to(np.arange(shape[i]).reshape(-1, *[1] * (len(shape) - i)), (*shape, w.lanes))
+        index_vector = build.dense_integers(indices, build.index_type())
+        below = build.compare("slt", index_vector, build.broadcast(w.wide(bound), index_vector.type))
+        mask = below if mask is None else build.binary("andi", mask, below)
+    assert mask is not None
+    w.widen(op, mask)

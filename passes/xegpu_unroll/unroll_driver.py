@@ -90,8 +90,8 @@ class Legalization(Conversion):
     def convert_types(self, value: ir.Value, init: ir.Value | None = None) -> list[ir.Type] | None:
         if is_desc(value):
             # Replaced even by one descriptor of the same type, because the plan must have an entry for it.
-            kept = [value.type] if self.plan.is_kept(value) else []
-            return [*kept, *(kind for layout in self.plan.layouts_of(value) for kind in types_of(layout))]
+            whole_types = [value.type] if self.plan.is_kept(value) else []
+            return [*whole_types, *(kind for layout in self.plan.layouts_of(value) for kind in types_of(layout))]
         bounds = self.plan.bounds(value)
         return (
             None
@@ -118,8 +118,8 @@ class Legalization(Conversion):
         return self.get(value) if bounds is None else [self.part(value, box) for box in message_tiling.tiles(bounds)]
 
     def get(self, value: ir.Value) -> Sequence[ir.Value]:
-        found = self.values.get(value)
-        return (self.whole(value),) if found is None else found
+        pieces = self.values.get(value)
+        return (self.whole(value),) if pieces is None else pieces
 
     def is_legal(self, op: ir.Operation) -> bool:
         if op.name == "ub.poison":
@@ -160,11 +160,11 @@ class Legalization(Conversion):
 
     # Values in pieces.
 
-    def once(self, key: Any, made: Callable[[], ir.Value]) -> ir.Value:
+    def once(self, key: Any, build_value: Callable[[], ir.Value]) -> ir.Value:
         """The value made earlier in this block for a key; if there is none, make it now."""
         whole_key = (ir.InsertionPoint.current.block, key)
         if whole_key not in self._made:
-            self._made[whole_key] = made()
+            self._made[whole_key] = build_value()
         return self._made[whole_key]
 
     def whole(self, value: ir.Value) -> ir.Value:
@@ -181,9 +181,9 @@ class Legalization(Conversion):
         op = defining_op(value)
         see_through = op and (value in self._views or not whole) and view.get(op.name)
         if see_through:
-            made = self.once(("through", value, box), lambda: see_through(self, op, box) or value)
-            if made != value:
-                return made
+            source_part = self.once(("through", value, box), lambda: see_through(self, op, box) or value)
+            if source_part != value:
+                return source_part
             self._views.pop(value, None)
         return value if whole else self.once(("part", value, box), lambda: self.slice(value, box))
 
@@ -229,11 +229,11 @@ class Legalization(Conversion):
             # Moves gather columns of several such rows, if the rows are side by side. MLIR's canonicalize would take
             # each element of a slice from its own row again, but not those of a shuffle.
             rows = self.part(value, (*box[:-1], (left, right - left)))
-            places = np.arange(math.prod(shape_of(rows))).reshape(-1, right - left)[:, first - left :][:, :count]
-            return build.shape_cast(build.permute(build.flatten(rows), places.ravel()), message_tiling.box_shape(box))
+            order = np.arange(math.prod(shape_of(rows))).reshape(-1, right - left)[:, first - left :][:, :count]
+            return build.shape_cast(build.permute(build.flatten(rows), order.ravel()), message_tiling.box_shape(box))
         result = build.poison(build.with_shape(value.type, message_tiling.box_shape(box)))
-        for place in message_tiling.tiles(tuple((1,) * len(line) for line in lines)):
-            index = [line[p[0]] for line, p in zip(lines, place)]
+        for tile_index in message_tiling.tiles(tuple((1,) * len(line) for line in lines)):
+            index = [line[p[0]] for line, p in zip(lines, tile_index)]
             piece = tuple((s[i], b[i]) for s, i, b in zip(firsts, index, tiles.bounds))
             common = message_tiling.overlap(piece, box)
             inner = zip(message_tiling.offsets_in(common, piece), message_tiling.box_shape(common))
@@ -283,28 +283,28 @@ class Legalization(Conversion):
             return True
         return any(v in self._waiting for v in op.operands)
 
-    def _flush(self, place: ir.Operation) -> None:
+    def _flush(self, anchor: ir.Operation) -> None:
         """Make all deferred ops, piece by piece, before an op."""
         if not self._pending:
             return
         ops, self._pending, self._waiting = self._pending, [], set()
         bounds = self.plan.bounds(ops[0].results[0])
         assert bounds is not None
-        made: dict[ir.Value, list[ir.Value]] = {v: [] for op in ops for v in op.results}
-        with ir.InsertionPoint(place):
+        new_results: dict[ir.Value, list[ir.Value]] = {v: [] for op in ops for v in op.results}
+        with ir.InsertionPoint(anchor):
             for box in message_tiling.tiles(bounds):
                 now: dict[ir.Value, ir.Value] = {}
                 for op in ops:
-                    with place.location:
+                    with anchor.location:
                         operands = [now.get(v) or self._piece(v, box) for v in op.operands]
                     with op.location:
                         new = build.create_like(
                             op, [build.with_shape(v.type, message_tiling.box_shape(box)) for v in op.results], operands
                         )
-                    for old, value in zip(op.results, new.results):
-                        now[old] = value
-                        made[old].append(value)
-        for value, parts in made.items():
+                    for old_result, value in zip(op.results, new.results):
+                        now[old_result] = value
+                        new_results[old_result].append(value)
+        for value, parts in new_results.items():
             self.set(value, bounds, parts)
 
     def _piece(self, value: ir.Value, box: Box) -> ir.Value:
@@ -362,10 +362,10 @@ def reshaped(low: Legalization, op: ir.Operation, box: Box) -> ir.Value | None:
 def _again(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
     """Apply the op to whole operands, and take the box of its result."""
     value = op.results[0]
-    made = low.once(
+    repeated = low.once(
         ("again", value), lambda: build.create_like(op, [value.type], [low.whole(v) for v in op.operands]).results[0]
     )
-    return low.slice(made, box)
+    return low.slice(repeated, box)
 
 
 @view("vector.bitcast")
@@ -393,8 +393,8 @@ def interleave(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
 @view("vector.create_mask")
 def create_mask(low: Legalization, op: ir.Operation, box: Box) -> ir.Value:
     """A mask whose bounds are reduced by the box's first position."""
-    left = [build.index(build.add(v, -first)) for v, (first, _) in zip(op.operands, box)]
-    return make("vector.create_mask", _type(op, box), *left)
+    remaining = [build.index(build.add(v, -first)) for v, (first, _) in zip(op.operands, box)]
+    return make("vector.create_mask", _type(op, box), *remaining)
 
 
 @view("vector.step")
@@ -420,24 +420,24 @@ def sink(slabs: Sequence[Slab]) -> None:
     blocks: dict[ir.Block, list[Slab]] = {}
     for start, factors in slabs:
         blocks.setdefault(start.block, []).append((start, factors))
-    for block, found in blocks.items():
+    for block, block_ops in blocks.items():
         ops = [op.operation for op in block.operations]
-        place: dict[ir.Operation, int] = {op: i for i, op in enumerate(ops)}
+        order: dict[ir.Operation, int] = {op: i for i, op in enumerate(ops)}
         barred = [0, *accumulate(not (only_reads(op) or implements(op, Prefetch)) for op in ops)]
-        for start, factors in found:
+        for start, factors in block_ops:
             for load in dict.fromkeys(_load(v) for v in factors):
-                if load is None or load not in place or place[load] >= place[start]:
+                if load is None or load not in order or order[load] >= order[start]:
                     continue
-                users = _users(load, place)
-                if users is None or barred[place[load]] != barred[place[start]]:
+                users = _users(load, order)
+                if users is None or barred[order[load]] != barred[order[start]]:
                     continue
                 views = [op for op in users if op.name in BY_PARTS]
-                if any(place[op] < place[start] and op not in views for op in users):
+                if any(order[op] < order[start] and op not in views for op in users):
                     continue
-                for op in (load, *sorted(views, key=place.__getitem__)):
-                    if place[op] < place[start]:
+                for op in (load, *sorted(views, key=order.__getitem__)):
+                    if order[op] < order[start]:
                         op.move_before(start)
-                        place[op] = place[start]
+                        order[op] = order[start]
 
 
 def _load(value: ir.Value) -> ir.Operation | None:
@@ -448,17 +448,17 @@ def _load(value: ir.Value) -> ir.Operation | None:
     return op if op is not None and op.name == "xegpu.load_nd" else None
 
 
-def _users(op: ir.Operation, place: dict[ir.Operation, int]) -> list[ir.Operation] | None:
+def _users(op: ir.Operation, order: dict[ir.Operation, int]) -> list[ir.Operation] | None:
     """The ops of a block that use an op's results or views of them; None if ops of other blocks do."""
-    found: dict[ir.Operation, None] = {}
+    users: dict[ir.Operation, None] = {}
     for use in (use for result in op.results for use in result.uses):
         user = use.owner.operation
-        if user not in place:
+        if user not in order:
             return None
-        found[user] = None
+        users[user] = None
         if user.name in BY_PARTS:
-            inner = _users(user, place)
+            inner = _users(user, order)
             if inner is None:
                 return None
-            found.update(dict.fromkeys(inner))
-    return list(found)
+            users.update(dict.fromkeys(inner))
+    return list(users)

@@ -46,17 +46,17 @@ def transform_in_registers(op: ir.Operation, target: Target) -> bool:
     Messages transpose blocks of two dimensions, in units of at least 32 bits that begin at a multiple of their size.
     Returns whether the load was changed.
     """
-    given, op = op, merge_transposed_units(op)
+    original, op = op, merge_transposed_units(op)
     view: Any = op.opview
     desc, limits = TensorDesc.of(view.tdesc), target.block2d
     if desc.attr.message:
-        return op is not given
+        return op is not original
     plain = view.transpose is None or tuple(view.transpose) == tuple(range(len(desc.shape)))
     if view.mode != Mode.VC or len(desc.shape) < 2 or plain or limits is None:
-        return op is not given
+        return op is not original
     if len(desc.shape) == 2:
         if transposes_in_message(view, desc, limits):
-            return op is not given
+            return op is not original
         remark(op, "transposes its block in registers: it is not known to begin at a multiple of a message's unit")
     expand_load_transform(view)
     return True
@@ -72,8 +72,10 @@ def create_nd_tdesc(low: Legalization, op: ir.Operation) -> None:
 
     def make(layout: BlockTiling) -> Iterator[ir.Value]:
         for offsets, desc in layout:
-            moved = [build.add(o, step) for o, step in zip(view.offsets, offsets)]
-            yield xegpu.create_nd_tdesc(view.source, moved, view.shape, view.strides, tdesc=desc, mode=view.mode)
+            moved_offsets = [build.add(o, step) for o, step in zip(view.offsets, offsets)]
+            yield xegpu.create_nd_tdesc(
+                view.source, moved_offsets, view.shape, view.strides, tdesc=desc, mode=view.mode
+            )
 
     low.in_pieces(op, make)
 
@@ -149,8 +151,8 @@ def _load_blocks(
     for lead in itertools.product(*(range(n) for n in desc.shape[:-2])):
         for message in messages:
             for column, value in _load(low, op, next(pieces), message, desc, transform):
-                place = (*lead, message.row, column)
-                parts[place] = value
+                origin = (*lead, message.row, column)
+                parts[origin] = value
     rows = sorted({p[-2] for p in parts})
     columns = sorted({p[-1] for p in parts})
     ends = _extents(messages)
@@ -190,10 +192,10 @@ def _load(
     view: Any = op.opview
     limits = low.plan.target.block2d
     assert limits
-    made = message_desc(desc, message, transform, limits)
-    height, width = made.shape[-2:]
+    message_type = message_desc(desc, message, transform, limits)
+    height, width = message_type.shape[-2:]
     count = len(message.blocks)
-    lead = made.shape[:-2]
+    lead = message_type.shape[:-2]
     bits, unit = transpose_unit(desc, transform, limits)
     extra: dict[str, Any] = {"vnni_axis": view.vnni_axis}
     shape = _block_shape(height, width, desc, transform)
@@ -209,7 +211,7 @@ def _load(
         shape = (count, *shape)
     kind = build.vector_type(shape, element_of(op.results[0]))
     loaded = xegpu.load_nd(piece, value=kind, mode=view.mode, **extra, **hints_of(view))
-    found = []
+    blocks = []
     for i, (column, wanted) in enumerate(message.blocks):
         value = loaded
         if count > 1:
@@ -217,8 +219,8 @@ def _load(
         if transform.transposed and transform.unit < unit:
             value = _separated(value, unit // transform.unit, transform.unit, height)
         value = _trimmed(low, value, message.height, wanted, height, width, transform)
-        found.append((column, value))
-    return found
+        blocks.append((column, value))
+    return blocks
 
 
 def _block_shape(height: int, width: int, desc: TensorDesc, transform: Transform) -> message_tiling.Shape:
@@ -233,8 +235,8 @@ def _block_shape(height: int, width: int, desc: TensorDesc, transform: Transform
 def _separated(value: ir.Value, units: int, unit: int, height: int) -> ir.Value:
     """Make a row of each column that the load transposed as part of a unit."""
     rows = shape_of(value)[0]
-    moved = build.transpose(build.shape_cast(value, (rows, height, units, unit)), (0, 2, 1, 3))
-    return build.shape_cast(moved, (rows * units, height * unit))
+    transposed = build.transpose(build.shape_cast(value, (rows, height, units, unit)), (0, 2, 1, 3))
+    return build.shape_cast(transposed, (rows * units, height * unit))
 
 
 def _trimmed(
@@ -270,7 +272,7 @@ def dpas(low: Legalization, op: ir.Operation) -> None:
     tiles = list(message_tiling.tiles(blocks.bounds))
     wide = [((row, max(rows, blocks.least_rows)), (column, blocks.step_columns)) for (row, rows), (column, _) in tiles]
     sums = [None if view.acc is None else low.padded(view.acc, box) for box in wide]
-    held: dict[Any, ir.Value] = {}
+    reused: dict[Any, ir.Value] = {}
 
     def factor(value: ir.Value, outer: tuple[int, int], inner: tuple[int, int], depth: int) -> ir.Value:
         """A part of a factor. Dimension `depth` is K, and the innermost dimension may hold packed elements of K."""
@@ -278,17 +280,17 @@ def dpas(low: Legalization, op: ir.Operation) -> None:
         box = [outer, inner, *((0, n) for n in packed)]
         box[depth] = (box[depth][0] // math.prod(packed), box[depth][1] // math.prod(packed))
         key = (value, outer, inner)
-        if key not in held:
-            held[key] = low.padded(value, tuple(box))
-        return held[key]
+        if key not in reused:
+            reused[key] = low.padded(value, tuple(box))
+        return reused[key]
 
     def scales(row: tuple[int, int], column: tuple[int, int], k: int) -> dict[str, ir.Value]:
         """The scales of the blocks of K that a step is in."""
         if op.name != DPAS_MX:
             return {}
         along = (k // SCALE_BLOCK, -(-blocks.step // SCALE_BLOCK))
-        given = {"scale_a": (view.scale_a, (row, along)), "scale_b": (view.scale_b, (along, column))}
-        return {name: low.padded(value, box) for name, (value, box) in given.items() if value is not None}
+        operands = {"scale_a": (view.scale_a, (row, along)), "scale_b": (view.scale_b, (along, column))}
+        return {name: low.padded(value, box) for name, (value, box) in operands.items() if value is not None}
 
     product = xegpu.dpas_mx if op.name == DPAS_MX else xegpu.dpas
     slabs = itertools.product(range(0, blocks.depth, blocks.slab_depth), range(0, blocks.columns, blocks.slab_columns))
@@ -304,8 +306,8 @@ def dpas(low: Legalization, op: ir.Operation) -> None:
                 operands.update({a: None, b: None})
                 # The first instruction reads the accumulator in its own type; partial results have the result's type.
                 kind = build.with_shape(view.result.type, (row[1], blocks.step_columns))
-                given = scales(row, column, k)
-                sums[i] = product(a, b, acc=sums[i], result=kind, mode=view.mode, **given)
+                scale_operands = scales(row, column, k)
+                sums[i] = product(a, b, acc=sums[i], result=kind, mode=view.mode, **scale_operands)
                 start = start or defining_op(sums[i])
         if (first or left) and start is not None:
             low.slabs.append((start, list(operands)))
@@ -362,17 +364,17 @@ def _replace(low: Legalization, op: ir.Operation, parts: list[ir.Value]) -> None
 def load_gather(low: Legalization, op: ir.Operation) -> None:
     """A gather of each piece."""
     view: Any = op.opview
-    given = {"mode": view.mode, "transpose": view.transpose, **hints_of(view)}
-    _replace(low, op, [xegpu.load_gather(piece, part(view.mask), **given) for piece, part in _pieces(low, op)])
+    attributes = {"mode": view.mode, "transpose": view.transpose, **hints_of(view)}
+    _replace(low, op, [xegpu.load_gather(piece, part(view.mask), **attributes) for piece, part in _pieces(low, op)])
 
 
 @rule("xegpu.store_scatter")
 def store_scatter(low: Legalization, op: ir.Operation) -> None:
     """A scatter of each piece."""
     view: Any = op.opview
-    given = {"mode": view.mode, "memory_scope": view.memory_scope, **hints_of(view)}
+    attributes = {"mode": view.mode, "memory_scope": view.memory_scope, **hints_of(view)}
     for piece, part in _pieces(low, op):
-        xegpu.store_scatter(part(view.value), piece, part(view.mask), **given)
+        xegpu.store_scatter(part(view.value), piece, part(view.mask), **attributes)
     low.erase(op)
 
 
@@ -416,17 +418,17 @@ def _is_joined(bounds: Segments | None, value: ir.Value, dimension: int) -> bool
     return len(set(bounds[dimension])) == 1 and len(bounds[dimension]).bit_count() == 1
 
 
-def _bounds(low: Legalization, value: ir.Value, kept: Sequence[int] = ()) -> Segments | None:
+def _bounds(low: Legalization, value: ir.Value, kept_dimensions: Sequence[int] = ()) -> Segments | None:
     """The sizes of a vector's pieces; small ones are joined along the `kept` dimensions."""
     if value not in low.tiles:
         return low.plan.bounds(value)
-    found = list(low.tiles[value].bounds)
-    each = bytes_of(value) * math.prod(pieces[0] for pieces in found)
+    bounds = list(low.tiles[value].bounds)
+    each = bytes_of(value) * math.prod(pieces[0] for pieces in bounds)
     most = REDUCED_GRFS * low.plan.target.grf_bytes
-    for d in reversed(kept):
-        grown = message_tiling.merge_segments(found[d], max(most // each, 1) * found[d][0])
-        each, found[d] = each // found[d][0] * grown[0], grown
-    return tuple(found)
+    for d in reversed(kept_dimensions):
+        grown = message_tiling.merge_segments(bounds[d], max(most // each, 1) * bounds[d][0])
+        each, bounds[d] = each // bounds[d][0] * grown[0], grown
+    return tuple(bounds)
 
 
 @rule("vector.reduction")
@@ -446,21 +448,21 @@ def multi_reduction(low: Legalization, op: ir.Operation) -> None:
     """For each piece of the result, combine the pieces along the outermost reduced dimension, then reduce."""
     source, acc = op.operands
     first, *others = reduced = integers(op.attributes["reduction_dims"])
-    kept = [d for d in range(len(shape_of(source))) if d not in reduced]
-    bounds = _bounds(low, source, kept)
+    kept_dimensions = [d for d in range(len(shape_of(source))) if d not in reduced]
+    bounds = _bounds(low, source, kept_dimensions)
     if bounds is None or not _is_joined(bounds, source, first) or any(len(bounds[d]) > 1 for d in others):
         low.keep(op)
         return
     parts = []
-    for box in message_tiling.tiles(tuple(bounds[d] for d in kept)):
+    for box in message_tiling.tiles(tuple(bounds[d] for d in kept_dimensions)):
         group = []
         for line in zip(message_tiling.starts(bounds[first]), bounds[first]):
-            place = {**dict(zip(kept, box)), **{d: (0, bounds[d][0]) for d in others}, first: line}
-            group.append(low.part(source, tuple(place[d] for d in range(len(bounds)))))
+            part = {**dict(zip(kept_dimensions, box)), **{d: (0, bounds[d][0]) for d in others}, first: line}
+            group.append(low.part(source, tuple(part[d] for d in range(len(bounds)))))
         start = low.part(acc, box) if shape_of(acc) else acc
         parts.append(build.create_like(op, [start.type], [_combined(op, group), start]).results[0])
     if shape_of(op.results[0]):
-        low.divide(op, tuple(bounds[d] for d in kept), parts)
+        low.divide(op, tuple(bounds[d] for d in kept_dimensions), parts)
     else:
         low.replace(op, parts[0])
 

@@ -138,10 +138,10 @@ class UnrollShapes(Struct):
     def split(self, value: ir.Value, dimension: int, positions: Iterable[int]) -> None:
         """Add these positions to the splits of a vector."""
         shape = shape_of(value)
-        found = {p for p in positions if 0 < p < shape[dimension]}
-        if found:
+        inner_positions = {p for p in positions if 0 < p < shape[dimension]}
+        if inner_positions:
             root = self.vectors.find(value)
-            self.splits.setdefault(root, [set() for _ in shape])[dimension] |= found
+            self.splits.setdefault(root, [set() for _ in shape])[dimension] |= inner_positions
             self._bounds.pop(root, None)
 
     def leave(self, root: ir.Value) -> None:
@@ -195,15 +195,15 @@ def _assemble(plan: UnrollShapes, op: ir.Operation) -> None:
     value = op.results[0]
     if any(use.owner.name == INSERT and use.operand_number == 1 for use in value.uses):
         return
-    while (made := defining_op(value)) is not None and made.name == INSERT:
+    while (insert_op := defining_op(value)) is not None and insert_op.name == INSERT:
         before.append(value)
-        parts[tuple(integers(made.attributes["offsets"]))] = made.operands[0]
-        value = made.operands[1]
+        parts[tuple(integers(insert_op.attributes["offsets"]))] = insert_op.operands[0]
+        value = insert_op.operands[1]
     shape = shape_of(value)
     bounds = tuple(segments(extent, starts) for extent, starts in zip(shape, map(set, zip(*parts))))
     boxes = {tuple(first for first, _ in box): box_shape(box) for box in tiles(bounds)}
     single = all(len(list(v.uses)) == 1 for v in before[1:])
-    if made is None or made.name != "ub.poison" or not single or len(parts) < len(before):
+    if insert_op is None or insert_op.name != "ub.poison" or not single or len(parts) < len(before):
         return
     if boxes == {at: shape_of(part) for at, part in parts.items()}:
         plan.assembled[before[0]] = bounds, [parts[at] for at in boxes]
@@ -260,23 +260,23 @@ def _limit_reduction(plan: UnrollShapes, op: ir.Operation) -> None:
     source = op.operands[0]
     shape, reduced = shape_of(source), integers(op.attributes["reduction_dims"])
     elements = REDUCED_GRFS * plan.target.grf_bytes // bytes_of(source)
-    left = max(elements // math.prod(shape[d] for d in reduced), 1)
+    budget = max(elements // math.prod(shape[d] for d in reduced), 1)
     if len(shape) - 1 not in reduced:
-        left = max(left, plan.target.dpas_exec_size)
+        budget = max(budget, plan.target.dpas_exec_size)
     for d in reversed([d for d in range(len(shape)) if d not in reduced]):
-        step = left if d == len(shape) - 1 else min(left, REDUCED_GRFS)
+        step = budget if d == len(shape) - 1 else min(budget, REDUCED_GRFS)
         plan.split(source, d, range(0, shape[d], step))
-        left = max(left // min(step, shape[d]), 1)
+        budget = max(budget // min(step, shape[d]), 1)
 
 
 def _limit_dpas(plan: UnrollShapes, view: Any) -> None:
 
-    found = dpas_blocks(view, plan.target, plan.ahead)
-    if found is None:
+    blocks = dpas_blocks(view, plan.target, plan.ahead)
+    if blocks is None:
         return
     plan.products.add(view.result)
-    rows, columns = (starts(pieces) for pieces in found.bounds)
-    depth = range(0, found.depth, found.step)
+    rows, columns = (starts(pieces) for pieces in blocks.bounds)
+    depth = range(0, blocks.depth, blocks.step)
     plan.split(view.result, 0, rows)
     plan.split(view.result, 1, columns)
     a_shape, b_shape = shape_of(view.lhs), shape_of(view.rhs)
@@ -284,8 +284,8 @@ def _limit_dpas(plan: UnrollShapes, view: Any) -> None:
     plan.split(view.lhs, 1, [k // math.prod(a_shape[2:]) for k in depth])
     plan.split(view.rhs, 0, [k // math.prod(b_shape[2:]) for k in depth])
     plan.split(view.rhs, 1, columns)
-    plan.most_columns[plan.vectors.find(view.lhs)] = found.slab_depth
-    plan.most_rows[plan.vectors.find(view.rhs)] = found.slab_depth
+    plan.most_columns[plan.vectors.find(view.lhs)] = blocks.slab_depth
+    plan.most_rows[plan.vectors.find(view.rhs)] = blocks.slab_depth
 
 
 def _limit_block(plan: UnrollShapes, access: MessageAccess, value: ir.Value) -> None:
@@ -358,16 +358,16 @@ def _split_chains(plan: UnrollShapes, ops: Sequence[ir.Operation]) -> None:
                 sizes[op] = size
     if not sizes:
         return
-    held = {plan.vectors.find(v) for op in ops for v in _held(op)}
+    chain_vectors = {plan.vectors.find(v) for op in ops for v in _held(op)}
     for op in ops:
         if op.name == SLICE and not _is_in_pieces(plan, op):
-            held.add(plan.vectors.find(op.results[0]))
+            chain_vectors.add(plan.vectors.find(op.results[0]))
         if op not in sizes:
             continue
         result, size = op.results[0], sizes[op]
         root = plan.vectors.find(result)
         shape = shape_of(result)
-        if root in held or any(plan.splits.get(root, ())):
+        if root in chain_vectors or any(plan.splits.get(root, ())):
             continue
         each = max(most // size, 1)
         for d, extent in enumerate(shape):
@@ -392,8 +392,8 @@ def _is_in_pieces(plan: UnrollShapes, op: ir.Operation) -> bool:
     if source in plan.assembled:
         return True
     splits = plan.splits.get(plan.vectors.find(source), ())
-    taken = zip(splits, integers(op.attributes["offsets"]), shape_of(op.results[0]))
-    return any(not positions.isdisjoint(range(first + 1, first + size)) for positions, first, size in taken)
+    slices = zip(splits, integers(op.attributes["offsets"]), shape_of(op.results[0]))
+    return any(not positions.isdisjoint(range(first + 1, first + size)) for positions, first, size in slices)
 
 
 def _leave_loads(plan: UnrollShapes, func: ir.Operation, ops: Sequence[ir.Operation]) -> None:
@@ -462,12 +462,12 @@ def _block_layout(plan: UnrollShapes, access: MessageAccess) -> BlockTiling | No
 def _load_layout(plan: UnrollShapes, access: MessageAccess, value: ir.Value) -> BlockTiling | None:
     if value not in plan.messages:
         plan.messages[value] = _messages(plan, access, value)
-    found, desc = plan.messages[value], access.desc
-    if found is None:
+    layout, desc = plan.messages[value], access.desc
+    if layout is None:
         return None
     transform, limits = access.transform, plan.target.block2d
     assert transform and limits
-    return for_each_matrix(desc, [((m.row, m.blocks[0][0]), message_desc(desc, m, transform, limits)) for m in found])
+    return for_each_matrix(desc, [((m.row, m.blocks[0][0]), message_desc(desc, m, transform, limits)) for m in layout])
 
 
 def _is_one_message(plan: UnrollShapes, access: MessageAccess) -> bool:
@@ -523,10 +523,10 @@ def _store_layout(plan: UnrollShapes, access: MessageAccess, value: ir.Value) ->
     high, wide = bounds[axes.rows], bounds[axes.columns]
     if any(block_problem(BlockShape(desc.bits, 1, w, h), plan.target, True) for h in set(high) for w in set(wide)):
         # The vector is in pieces that no message stores: messages store others.
-        given = store_spans(desc, plan.target)
-        if given is None:
+        spans = store_spans(desc, plan.target)
+        if spans is None:
             return None
-        high, wide = given[0], given[1] * (1 if axes.array is not None else desc.attr.array_length)
+        high, wide = spans[0], spans[1] * (1 if axes.array is not None else desc.attr.array_length)
     found = []
     count = desc.attr.array_length if axes.array is not None else 1
     for block in range(count):
