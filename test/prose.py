@@ -1,6 +1,6 @@
 """`python test/prose.py`: the findings in pages, docstrings, messages and comments, one a line; exit status 1 if any.
 
-- Words for which CONTRIBUTING.md has standard terms.
+- Words for which `AVOIDED` below has standard terms.
 - Sentences and headings that begin with "What" or "Which" and are not questions.
 - Terms of the glossary that a page uses and does not link to it.
 - Links that lead nowhere, and files, modules and names in them that do not exist.
@@ -40,6 +40,10 @@ AVOIDED = {
     r"\b(?:go|goes|gone|went|going) round\b": "wraps around, round robin",
     r"\bdoes no harm\b": "equals rounding once",
     r"\bwhoever\b|\bwho owns what\b": "a noun: 'the owner', 'the caller'",
+    r"\bleverag\w+": "use",
+    r"\butiliz\w+": "use",
+    r"\bbasically\b": "nothing",
+    r"\bout of the box\b": "without configuration",
     r"\banew\b": "again",
     r"\b(?:taken|take|takes) apart\b": "split",
     r"\blanes part\b|\bparting\b": "diverge",
@@ -96,7 +100,7 @@ def words(text: str, line: int = 1) -> Iterator[Finding]:
     """The avoided words of a text that begins at a line."""
     for m in WORDS.finditer(text):
         instead = [*AVOIDED.values()][int(m.lastgroup[1:])]
-        yield line + text.count("\n", 0, m.start()), f"'{m[0]}': {instead}"
+        yield line + text.count("\n", 0, m.start()), f"'{m[0]}': write '{instead}'"
 
 
 def statements(token: tokenize.TokenInfo) -> Iterator[Finding]:

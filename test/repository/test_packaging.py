@@ -1,6 +1,7 @@
 """`pip install .` includes all files."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -38,6 +39,13 @@ def distributions(tmp_path_factory):
     assert built.returncode == 0, built.stdout
     assert "Warning" not in built.stdout, built.stdout
     return {path.suffix: path for path in folder.iterdir() if path.is_file()}
+
+
+def test_every_extra_is_on_the_page_of_the_installation():
+    extras = set(metadata.metadata("xegpu-py").get_all("Provides-Extra"))
+    rows = [line for line in (ROOT / "docs" / "install.md").read_text().splitlines() if line.startswith("| `")]
+    shown = {name for row in rows for name in re.findall(r"`([\w-]+)`", row.split("|")[1])}
+    assert shown == extras
 
 
 def test_names_of_distributions(distributions):

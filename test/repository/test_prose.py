@@ -7,11 +7,15 @@ def test_the_lint_of_prose_finds_each_kind_of_mistake(tmp_path):
     page, source, lit = (tmp_path / name for name in ("page.md", "source.py", "test.mlir"))
     word = "an" + "ew"
     page.write_text(f"One.\nIt is {word} [here](nowhere.md), `f[x](y)`.\n```\n[in code](z.md)\n```\n")
-    assert [*prose.in_page(page)] == [(2, "'nowhere.md' does not exist"), (2, f"'{word}': again")]
+    assert [*prose.in_page(page)] == [(2, "'nowhere.md' does not exist"), (2, f"'{word}': write 'again'")]
     source.write_text(f'{word} = 1\n"""A text\n\nand {word}"""\n# {word}\nx = f"{word} {{x}}"\n')
-    assert [*prose.in_source(source)] == [(4, f"'{word}': again"), (5, f"'{word}': again"), (6, f"'{word}': again")]
+    assert [*prose.in_source(source)] == [
+        (4, f"'{word}': write 'again'"),
+        (5, f"'{word}': write 'again'"),
+        (6, f"'{word}': write 'again'"),
+    ]
     lit.write_text(f"// CHECK: {word}\n// a comment\n  // {word}\n%{word} = f()\n")
-    assert [*prose.in_lit_test(lit)] == [(3, f"'{word}': again")]
+    assert [*prose.in_lit_test(lit)] == [(3, f"'{word}': write 'again'")]
     found = [*prose.terms("`DPAS` of lanes, [lanes](glossary.md#simd-lane), and DPAS")]
     assert found == [(1, "'DPAS' is not linked to glossary.md#dpas")]
 
