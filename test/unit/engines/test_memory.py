@@ -712,6 +712,28 @@ def test_random_surfaces(target: str, block: str) -> None:
     assert len(refused) > 4
 
 
+def test_surfaces_that_are_known_before_the_launch() -> None:
+    """The lowering takes the limits from the same rules; what is not known is trusted."""
+    limits = TARGETS["bmg"].block2d
+    assert limits
+    good = {"width": 64, "height": 1, "pitch": 64, "base": 0}
+    for change in ({}, {"width": LONG - 16, "pitch": LONG - 16}, {"height": LONG}, dict.fromkeys(good)):
+        assert limits.surface_problem(*(good | change).values()) is None
+    for change, problem in (
+        ({"height": 0}, "has no rows, but 2D block messages need 1"),
+        ({"height": LONG + 1}, f"has {LONG + 1} rows"),
+        ({"width": 60}, "has rows of 60 bytes, but 2D block messages need 64"),
+        ({"width": 66, "pitch": 80}, "a multiple of 4"),
+        ({"pitch": 48, "width": None}, "has a pitch of 48 bytes, but 2D block messages need 64"),
+        ({"pitch": 72}, "a multiple of 16"),
+        ({"pitch": LONG}, f"at most {LONG - 1}"),
+        ({"width": 128}, "has a pitch of 64 bytes, less than its rows' 128"),
+        ({"base": 32}, "begins 32 bytes behind its buffer"),
+    ):
+        found = limits.surface_problem(*(good | change).values())
+        assert found is not None and problem in found
+
+
 @pytest.mark.parametrize("bad", ["outside", "illegal"])
 def test_surface_faults_name_the_thread_of_several(bad: str) -> None:
     """Threads that are predicated off do not count."""
