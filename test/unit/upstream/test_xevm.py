@@ -589,6 +589,35 @@ def test_bits_are_shuffled(kind, result):
     np.testing.assert_array_equal(out, expected)
 
 
+def test_adjacent_messages_are_not_joined():
+    load, store = (
+        "<{elem_size_in_bits = 16 : i32, tile_width = 16 : i32, tile_height = 8 : i32" + rest
+        for rest in (
+            ", v_blocks = 1 : i32, transpose = false, pack_register = false}>"
+            " : (!llvm.ptr<1>, i32, i32, i32, i32, i32) -> vector<8xi16>",
+            "}> : (!llvm.ptr<1>, i32, i32, i32, i32, i32, vector<8xi16>)",
+        )
+    )
+    text = f"""
+gpu.module @kernels {{
+  llvm.func @both(%a: !llvm.ptr<1>, %b: !llvm.ptr<1>) attributes {{gpu.kernel}} {{
+    %w = llvm.mlir.constant(128 : i32) : i32
+    %h = llvm.mlir.constant(8 : i32) : i32
+    %x = llvm.mlir.constant(0 : i32) : i32
+    %next = llvm.mlir.constant(16 : i32) : i32
+    %u = xevm.blockload2d %a, %w, %h, %w, %x, %x {load}
+    %v = xevm.blockload2d %a, %w, %h, %w, %next, %x {load}
+    xevm.blockstore2d %b, %w, %h, %w, %x, %x, %u {store}
+    xevm.blockstore2d %b, %w, %h, %w, %next, %x, %v {store}
+    llvm.return
+  }}
+}}
+"""
+    program = xegpu_py.compile(text, target="bmg").program
+    messages = [i.name for i in program.instructions if "block2d" in i.name]
+    assert messages == 2 * ["lsc_load_block2d"] + 2 * ["lsc_store_block2d"]
+
+
 @pytest.mark.each_value
 @pytest.mark.parametrize("is_uniform", [False, True])
 @pytest.mark.parametrize("element", ["bf8", "f8", "e2m1", "bf16"])
