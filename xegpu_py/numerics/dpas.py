@@ -180,7 +180,7 @@ def multiply(
     """`acc + a x b` for matrices of any size, with the bits of the DPAS instructions that compute it.
 
     K is divided into steps of one instruction of systolic depth 8, that is 8 times `ops_per_channel` elements; the last
-    step may be shorter. Accumulators of bf and hf are therefore rounded after each step.
+    step may be shorter, and zeros fill its last stage. Accumulators of bf and hf are therefore rounded after each step.
 
     Args:
         acc: [M, N] of the storage type of `src0_type`; None for zero.
