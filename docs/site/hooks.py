@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from functools import cache
 from html import unescape
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FunctionType, ModuleType
@@ -70,14 +71,15 @@ BOOSTS = {"dialects/": 8, "generated/api/": 4, "generated/diagnostics": 0.1, "CH
 """How much more a match counts in search in pages whose paths begin so: the entry of a name comes before its uses."""
 
 _FENCE = re.compile(r"^( *```)(\w+) (\S+?)\+?$", re.MULTILINE)
-_OUTSIDE = re.compile(r"\]\((?:\.\./)*((?:examples/[\w./-]+|CONTRIBUTING\.md)(?:#[\w-]+)?)\)")
+_OUTSIDE = re.compile(r"\]\((?:\.\./)*((?:examples/[\w./-]+|(?:CHANGELOG|CONTRIBUTING|SECURITY)\.md)(?:#[\w-]+)?)\)")
 _PLAIN = re.compile(r"(?<=<pre><span></span><code>)[^<]+(?=</code></pre>)")
 _PICTURE = re.compile(r'<img [^>]*src="([^"]+\.svg)"[^>]*>')
 _EXPECTED = re.compile(r"// *expected-error(?:-re)? *@?\S* *(?:\d+ *)?\{\{(.*)\}\}")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Let the navigation have a page for each module of the Python API."""
+    """Let the navigation have a page for each module of the Python API, and the foot of pages the version."""
+    config.copyright = f"xegpu-py {version('xegpu-py')}"
     (reference,) = (part["Reference"] for part in config.nav or [] if "Reference" in part)
     reference.insert(0, {"Python API": [{name: _page_of(name)} for name in PUBLIC]})
     return config
@@ -171,7 +173,11 @@ def _module(name: str) -> str:
     for public in public_names(module):
         value = getattr(module, public)
         same = first.setdefault(id(value), public)
-        entry = _entry(name, public, value) if same == public else f"The same as [`{same}`](#{name}.{same})."
+        entry = _entry(name, same, value)
+        if same != public:
+            # mkdocstrings names an entry by the definition's module.
+            anchor = entry.split()[1] if entry.startswith(":::") else f"{name}.{same}"
+            entry = f"The same as [`{same}`](#{anchor})."
         heading = f"## {name}.{public} {{ #{name}.{public} data-toc-label={public} }}"
         parts.append(entry if entry.startswith(":::") else f"{heading}\n\n{entry}")
     return "\n\n".join(parts)
@@ -221,6 +227,8 @@ def _entry(module: str, public: str, value: object) -> str:
 def _defined(module: str) -> list[str]:
     """The names that a module's own statements define."""
     tree = ast.parse(inspect.getsource(importlib.import_module(module)))
+    # An `else` holds the definitions that type checkers do not see.
+    tree.body += [n for branch in tree.body if isinstance(branch, ast.If) for n in branch.orelse]
     named = [n.name for n in tree.body if isinstance(n, (ast.ClassDef, ast.FunctionDef))]
     plain = [t.id for n in tree.body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)]
     typed = [n.target.id for n in tree.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)]

@@ -1,6 +1,7 @@
 """The documentation site builds without a warning, and looks right in a browser."""
 
 import contextlib
+import html.parser
 import http.server
 import importlib
 import json
@@ -8,7 +9,9 @@ import re
 import subprocess
 import sys
 import threading
+from importlib.metadata import version
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from markdown import ROOT
@@ -87,6 +90,50 @@ def test_pages_of_the_api_begin_with_a_table_of_names(site, name, earlier, later
     names = [name for _, name in linked]
     assert names.index(earlier) < names.index(later)
     assert not [anchor for anchor, _ in linked if f'id="{anchor}"' not in page]
+
+
+class Links(html.parser.HTMLParser):
+    """The anchors of a page, and what it refers to."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.anchors, self.references = set(), set()
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.anchors |= {given[name] for name in ("id", "name") if given.get(name)}
+        self.references |= {given[name] for name in ("href", "src") if given.get(name)}
+
+
+def broken_links(site):
+    """The links within a site to files or anchors that are not there, with their pages."""
+    pages = {path: Links(path) for path in site.rglob("*.html")}
+    for path, page in pages.items():
+        for reference in page.references:
+            url = urlsplit(reference)
+            if url.scheme or url.netloc or path.name == "404.html":
+                continue
+            target = (path.parent / unquote(url.path)).resolve() if url.path else path
+            target = target / "index.html" if target.is_dir() else target
+            if not target.exists() or (url.fragment and unquote(url.fragment) not in pages[target].anchors | {"__top"}):
+                yield f"{path.relative_to(site)}: {reference}"
+
+
+def test_links_anchors_and_pictures_lead_somewhere(site):
+    assert list(broken_links(site)) == []
+
+
+def test_broken_links_are_found(tmp_path):
+    (tmp_path / "a.html").write_text("<a href='#b'><a href='b.html#c'><img src='d.png'><a href='https://e'><p id='f'>")
+    (tmp_path / "b.html").write_text("<a href='a.html#f'><a href='./'>")
+    assert sorted(broken_links(tmp_path)) == ["a.html: #b", "a.html: b.html#c", "a.html: d.png", "b.html: ./"]
+
+
+def test_pages_have_neighbours_and_a_version(site):
+    page = (site / "faq" / "index.html").read_text()
+    assert "md-footer__link--prev" in page and "md-footer__link--next" in page
+    assert f"xegpu-py {version('xegpu-py')}" in page
 
 
 def test_pictures_open_in_full_size(site):
