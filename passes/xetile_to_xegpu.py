@@ -602,7 +602,7 @@ def reduction(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     view: Any = op.opview
     value, (dim,) = low.replacement(view.value), view.dims
     result, kind, element = shape_of(view.result), view.kind, element_of(value)
-    if result[dim] > 1:
+    if result[dim] > 1 or kind.is_sequential(op):
         return [_reduced(kind, value, dim, result)]
     size, block = shape_of(value)[dim], reduced_block(dim, _bits(element))
     groups: dict[int, list[ir.Value]] = {}

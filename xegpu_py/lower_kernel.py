@@ -18,6 +18,7 @@ from xegpu_py.collector import collector_paused
 from xegpu_py.deferred import deferred
 from xegpu_py.dialects import visa
 from xegpu_py.dialects.xegpu.types import EXACT_SURFACES, UNIT_STRIDES
+from xegpu_py.ir.builtin import REDUCTION_ORDER
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.module import Module, argument_names, functions, is_program, source_of, walk
 from xegpu_py.ir.passes import ROOT, Listener, Runner, Step, parse_pipeline, step
@@ -105,8 +106,11 @@ class ModuleSource(Struct, frozen=True):
             found = levels_of(module, chosen_kernel(module, name), options)
             return {level: at if level == "visa" else at.copy() for level, at in found}
 
-        remake = (lambda other: self.kernel(name, other, versions=False)) if versions else None
-        return Kernel(self.executable(name, options), options, remake=remake, levels=levels)
+        def relower(other: Options) -> Kernel:
+            return self.kernel(name, other, versions=False)
+
+        remake = relower if versions else None
+        return Kernel(self.executable(name, options), options, remake=remake, relower=relower, levels=levels)
 
 
 def text_of(module: Module | str | Path) -> ModuleSource:
@@ -177,7 +181,7 @@ def compile(
     """Lower a kernel of XeTile or XeGPU to vISA.
 
     With `engine="reference"` the kernel is not lowered, but evaluated at its own level. Of the other options only
-    `model` then has an effect, and `check` is refused.
+    `model` and the choice `reduction-order` then have an effect, and `check` is refused.
 
     Args:
         module: a module, its text, the path of a file with its text, or a `ModuleSource`. The module is not changed.
@@ -196,6 +200,9 @@ def compile(
     own = Options.from_keywords(**{**stated_options(source), **options})
     if own.engine == REFERENCE:
         found = source.read()
+        if own.reduction_order:
+            found = found.copy()
+            _mark_reduction_order(found, own)
         return evaluate.ReferenceKernel(found, chosen_kernel(found, kernel), own.model)
     return source.kernel(kernel, own)
 
@@ -317,6 +324,7 @@ def levels_of(
     if options.unaligned:
         mark_unaligned(lowered, name, options.unaligned)
     _mark_unit_strides(lowered, name, options.strided)
+    _mark_reduction_order(lowered, options)
     if "surfaces" in options.check and is_of_xegpu(module, name):
         with lowered.context:
             visa.kernel_named(lowered.outline, name).attributes[EXACT_SURFACES] = ir.UnitAttr.get()
@@ -368,6 +376,13 @@ def mark_unaligned(module: Module, name: str, arguments: Sequence[int]) -> None:
     func = visa.kernel_named(module.outline, name)
     for dialect in ("xegpu", "xetile"):
         func.attributes[f"{dialect}.unaligned"] = ir.DenseI64ArrayAttr.get(list(arguments), func.context)
+
+
+def _mark_reduction_order(module: Module, options: Options) -> None:
+    """Set the attribute of a module by which its reductions combine in another order than by default."""
+    if options.reduction_order:
+        order = ir.StringAttr.get(options.reduction_order, module.context)
+        module.outline.attributes[REDUCTION_ORDER] = order
 
 
 def _leave_out_other_kernels(module: Module, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -604,6 +605,10 @@ def reduction(w: Widener, op: ir.Operation) -> None:
     data = w.wide(value)
     rows = shape_of(value)[0]
     kind = CombiningKind.of(op)
+    if kind.is_sequential(op):
+        lines = [build.shape_cast(build.extract_slice(data, [i, 0], [1, w.lanes]), (w.lanes,)) for i in range(rows)]
+        w.widen(op, functools.reduce(kind.combine, [*map(w.wide, acc), *lines]))
+        return
     # By halves, the order of a vector's reduction.
     while rows > 1:
         half = rows // 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from functools import partial
+from functools import partial, reduce
 
 import numpy as np
 from mlir import ir
@@ -441,6 +441,12 @@ def _reduce(low: Lowering, rows: Reg, count: int, each: int, combine: Combine) -
     return rows
 
 
+def _reduce_in_order(rows: Reg, count: int, each: int, combine: Combine, start: Reg | None) -> Reg:
+    """Combine `count` groups of `each` contiguous numbers by increasing index, beginning with `start`."""
+    groups = [rows.slice(i * each, each) for i in range(count)]
+    return reduce(combine, groups if start is None else [start, *groups])
+
+
 def _to_accumulation_type(low: Lowering, source: Reg, name: str) -> Reg:
     return low.emit.in_registers(source, {"bf": "f", "d": name}.get(source.type, ""))
 
@@ -454,12 +460,13 @@ def reduction(low: Lowering, op: ir.Operation) -> Value:
     if isinstance(value, (Mask, KnownMask)):
         return _reduce_mask(low, op, value)
     source = _to_accumulation_type(low, low.reg(op.operands[0]), name)
-    combine = combiner(low.emit, CombiningKind.of(op), source.type)
+    kind = CombiningKind.of(op)
+    combine = combiner(low.emit, kind, source.type)
+    acc = low.emit.in_registers(low.numbers(op.operands[1]), source.type) if len(op.operands) > 1 else None
+    if kind.is_sequential(op):
+        return low.emit.in_registers(_reduce_in_order(source, count, 1, combine, acc), name)
     result = _reduce(low, source, count, 1, combine)
-    if len(op.operands) > 1:
-        acc = low.emit.in_registers(low.numbers(op.operands[1]), source.type)
-        result = combine(acc, result)
-    return low.emit.in_registers(result, name)
+    return low.emit.in_registers(result if acc is None else combine(acc, result), name)
 
 
 _MASK_KINDS = {"maxui": "or", "minsi": "or", "add": "xor", "minui": "and", "maxsi": "and", "mul": "and"}
@@ -510,10 +517,12 @@ def multi_reduction(low: Lowering, op: ir.Operation) -> Value:
     if not name:
         return _multi_reduce_mask(low, op, order.reshape(groups, count))
     source = _to_accumulation_type(low, gather(low, low.reg(op.operands[0]), order), name)
-    combine = combiner(low.emit, CombiningKind.of(op), source.type)
-    result = _reduce(low, source, groups, count, combine)
-    result = combine(low.emit.in_registers(low.numbers(op.operands[1]), source.type), result)
-    return low.emit.in_registers(result, name)
+    kind = CombiningKind.of(op)
+    combine = combiner(low.emit, kind, source.type)
+    acc = low.emit.in_registers(low.numbers(op.operands[1]), source.type)
+    if kind.is_sequential(op):
+        return low.emit.in_registers(_reduce_in_order(source, groups, count, combine, acc), name)
+    return low.emit.in_registers(combine(acc, _reduce(low, source, groups, count, combine)), name)
 
 
 def _multi_reduce_mask(low: Lowering, op: ir.Operation, order: Order) -> Mask:

@@ -410,6 +410,15 @@ def _combined(op: ir.Operation, parts: Sequence[ir.Value]) -> ir.Value:
     return parts[0]
 
 
+def _reduced_parts(op: ir.Operation, parts: Sequence[ir.Value], acc: Sequence[ir.Value], result: ir.Type) -> ir.Value:
+    """Reduce pieces of one shape: combined elementwise, or one after the other if the order is sequential."""
+    if not CombiningKind.of(op).is_sequential(op):
+        parts = [_combined(op, parts)]
+    for part in parts:
+        acc = [build.create_like(op, [result], [part, *acc]).results[0]]
+    return acc[0]
+
+
 def _is_joined(bounds: Segments | None, value: ir.Value, dimension: int) -> bool:
     """Whether consecutive pieces along a dimension are combined elementwise before they are reduced."""
     if bounds is None or element_of(value) == build.integer_type(1):
@@ -433,19 +442,19 @@ def _bounds(low: Legalization, value: ir.Value, kept_dimensions: Sequence[int] =
 
 @rule("vector.reduction")
 def reduction(low: Legalization, op: ir.Operation) -> None:
-    """Combine all pieces into one, and reduce its elements."""
+    """Reduce all pieces to one number."""
     source, *acc = op.operands
     bounds = _bounds(low, source)
     if bounds is None or not _is_joined(bounds, source, 0):
         low.keep(op)
         return
     parts = [low.part(source, box) for box in message_tiling.tiles(bounds)]
-    low.replace(op, build.create_like(op, [op.results[0].type], [_combined(op, parts), *acc]).results[0])
+    low.replace(op, _reduced_parts(op, parts, acc, op.results[0].type))
 
 
 @rule("vector.multi_reduction")
 def multi_reduction(low: Legalization, op: ir.Operation) -> None:
-    """For each piece of the result, combine the pieces along the outermost reduced dimension, then reduce."""
+    """For each piece of the result, reduce the pieces along the outermost reduced dimension."""
     source, acc = op.operands
     first, *others = reduced = integers(op.attributes["reduction_dims"])
     kept_dimensions = [d for d in range(len(shape_of(source))) if d not in reduced]
@@ -460,7 +469,7 @@ def multi_reduction(low: Legalization, op: ir.Operation) -> None:
             part = {**dict(zip(kept_dimensions, box)), **{d: (0, bounds[d][0]) for d in others}, first: line}
             group.append(low.part(source, tuple(part[d] for d in range(len(bounds)))))
         start = low.part(acc, box) if shape_of(acc) else acc
-        parts.append(build.create_like(op, [start.type], [_combined(op, group), start]).results[0])
+        parts.append(_reduced_parts(op, group, [start], start.type))
     if shape_of(op.results[0]):
         low.divide(op, tuple(bounds[d] for d in kept_dimensions), parts)
     else:

@@ -347,6 +347,27 @@ class CombiningKind(str, Enum):
         keywords = {"kind": self.attribute}
         return ir.Operation.create("vector.reduction", [vector.type.element_type], [vector], keywords).results[0]
 
+    def is_sequential(self, op: ir.Operation) -> bool:
+        """Whether a reduction of this kind combines its elements by increasing index, as its module may say.
+
+        The order matters for sums and products of floats only; other kinds keep the usual one.
+        """
+        if self not in (CombiningKind.ADD, CombiningKind.MUL):
+            return False
+        kind = op.results[0].type
+        if not isinstance(kind.element_type if isinstance(kind, ir.ShapedType) else kind, ir.FloatType):
+            return False
+        at: Any = op
+        while at is not None:
+            if REDUCTION_ORDER in at.attributes:
+                return bool(ir.StringAttr(at.attributes[REDUCTION_ORDER]).value == "sequential")
+            at = at.parent and at.parent.operation
+        return False
+
+
+REDUCTION_ORDER = "xegpu.reduction_order"
+"""An attribute of modules: the alternative of the choice `reduction-order` by which their reductions combine."""
+
 
 _ATOMIC = {
     **{f"{kind.value}{suffix}": kind for kind in (CombiningKind.ADD, CombiningKind.MUL) for suffix in "fi"},

@@ -163,7 +163,13 @@ _ALL = (
         "visa.md#the-visa-that-igc-prints",
     ),
     Choice(
-        "reduction-order", "halves", "reductions of vectors add by halves", "numerics.md#reductions", is_visible=False
+        "reduction-order",
+        "halves",
+        "reductions of vectors add by halves",
+        "numerics.md#reductions",
+        {"sequential": "by increasing index, beginning with the accumulator"},
+        "choices",
+        is_visible=False,
     ),
     Choice("e2m1-nan", "greatest", "NaN becomes 6 in e2m1", "numerics.md#bdpas", is_visible=False),
     Choice(

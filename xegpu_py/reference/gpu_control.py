@@ -163,7 +163,7 @@ def subgroup_reduce(subgroup: Subgroup, node: Node, lane_operands: Sequence[Sequ
         rows = np.concatenate([rows, identities])
     size = node.attribute("cluster_size")
     if size is None:
-        return [reduced(combining_kind, element, rows, None)] * len(lane_operands)
+        return [reduced(node, combining_kind, element, rows)] * len(lane_operands)
     stride = node.attribute("cluster_stride", 1)
     step = size * stride // 2
     while step >= stride:
@@ -184,7 +184,7 @@ def all_reduce(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> St
     rows = np.concatenate(
         [rows, np.broadcast_to(identity_of(combining_kind, element), (absent_lanes, *rows.shape[1:]))]
     )
-    group.told.setdefault(node.op, {})[subgroup.number] = reduced(combining_kind, element, rows, None)
+    group.told.setdefault(node.op, {})[subgroup.number] = reduced(node, combining_kind, element, rows)
     yield from _wait_at_barrier(subgroup, node)
     told = group.told[node.op]
     total = told[0]

@@ -426,7 +426,7 @@ def reduce(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
     sources = [np.moveaxis(frame.values[p][lane], axis, 0) for p in node.operands]
     kind = node.memo("kind", lambda: _single_kind(node))
     if kind is not None:
-        found = [np.squeeze(reduced_along(kind, node.element, frame.values[node.operands[0]][lane], axis), axis)]
+        found = [np.squeeze(reduced_along(node, kind, node.element, frame.values[node.operands[0]][lane], axis), axis)]
     else:
         while len(sources[0]) > 1:
             half = len(sources[0]) // 2

@@ -5,6 +5,7 @@ Source: MLIR's documentation of the dialect, and docs/reference.md for the order
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -95,7 +96,7 @@ def combine(combining_kind: str, element: Element, a: Array, b: Array) -> Array:
 def by_halves(combining_kind: str, element: Element, rows: Array) -> Array:
     """Combine n rows: row i with row i + n/2, and so on; an odd last row is combined with the first of the result.
 
-    This is the order of all reductions (docs/reference.md).
+    This is the order of all reductions (docs/reference.md), unless the choice `reduction-order` is another one.
     """
     while len(rows) > 1:
         half = len(rows) // 2
@@ -107,10 +108,16 @@ def by_halves(combining_kind: str, element: Element, rows: Array) -> Array:
     return np.asarray(rows[0])
 
 
-def reduced(combining_kind: str, element: Element, rows: Array, acc: Array | None) -> Array:
+def is_sequential(node: Node, combining_kind: str) -> bool:
+    """Whether a reduction combines by increasing index, as its module may say."""
+    return bool(node.memo("is_sequential", lambda: CombiningKind(combining_kind).is_sequential(node.op)))
+
+
+def reduced(node: Node, combining_kind: str, element: Element, rows: Array, acc: Array | None = None) -> Array:
     """Combine rows by halves, and then with an accumulator. bf16 and 8-bit floats are summed in f32.
 
-    A row alone keeps its bits, those of a NaN too.
+    A row alone keeps its bits, those of a NaN too. `node` is the op; its module may say that rows are combined by
+    increasing index, beginning with the accumulator.
     """
     if len(rows) == 1 and acc is None:
         return np.asarray(rows[0])
@@ -119,6 +126,10 @@ def reduced(combining_kind: str, element: Element, rows: Array, acc: Array | Non
         working = element_of("f32")
         rows = to_float(rows, element, working)
         acc = None if acc is None else to_float(acc, element, working)
+    if is_sequential(node, combining_kind):
+        terms = [*([] if acc is None else [np.asarray(acc)]), *rows]
+        result = np.asarray(functools.reduce(functools.partial(combine, combining_kind, working), terms))
+        return to_float(result, working, element) if working != element else result
     result = np.asarray(by_halves(combining_kind, working, rows))
     if acc is not None:
         result = combine(combining_kind, working, np.asarray(acc), result)
@@ -128,7 +139,7 @@ def reduced(combining_kind: str, element: Element, rows: Array, acc: Array | Non
 @evaluates("vector.reduction")
 def reduction(node: Node, a: Array, *acc: Array) -> Array:
     """Combine all elements by halves, and then with the accumulator."""
-    return reduced(node.word("kind"), node.element, a.reshape(-1), acc[0] if acc else None)
+    return reduced(node, node.word("kind"), node.element, a.reshape(-1), acc[0] if acc else None)
 
 
 @evaluates("vector.multi_reduction")
@@ -137,7 +148,7 @@ def multi_reduction(node: Node, a: Array, acc: Array) -> Array:
     dims = node.attribute("reduction_dims")
     kept_dims = [d for d in range(a.ndim) if d not in dims]
     rows = np.transpose(a, (*dims, *kept_dims)).reshape(-1, *(a.shape[d] for d in kept_dims))
-    return reduced(node.word("kind"), node.element, rows, acc)
+    return reduced(node, node.word("kind"), node.element, rows, acc)
 
 
 def identity_of(combining_kind: str, element: Element) -> Array:

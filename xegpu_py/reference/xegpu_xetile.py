@@ -33,7 +33,7 @@ from xegpu_py.reference.machine import (
 )
 from xegpu_py.reference.memref import atomic
 from xegpu_py.reference.storage import Element, Fault, Memory, MemRef, element_of, to_float
-from xegpu_py.reference.vector import combine, reduced
+from xegpu_py.reference.vector import combine, is_sequential, reduced
 
 # `xegpu`: blocks, scattered elements, dpas and barriers, in VC mode and in SIMT mode.
 #
@@ -564,17 +564,19 @@ def reduction(node: Node, a: Array) -> Array:
     if node.shape[dim] > 1:
         size = a.shape[dim] // node.shape[dim]
         grouped = a.reshape(*a.shape[:dim], node.shape[dim], size, *a.shape[dim + 1 :])
-        return reduced(combining_kind, element, np.moveaxis(grouped, dim + 1, 0), None)
-    return reduced_along(combining_kind, element, a, dim)
+        return reduced(node, combining_kind, element, np.moveaxis(grouped, dim + 1, 0))
+    return reduced_along(node, combining_kind, element, a, dim)
 
 
-def reduced_along(combining_kind: str, element: Element, a: Array, dim: int) -> Array:
+def reduced_along(node: Node, combining_kind: str, element: Element, a: Array, dim: int) -> Array:
     """Combine all elements along a dimension, of which one is left, in the order of `xetile.reduction`."""
     lines, block = np.moveaxis(a, dim, 0), reduced_block(dim, element.bits)
+    if is_sequential(node, combining_kind):
+        return np.expand_dims(reduced(node, combining_kind, element, lines), dim)
     blocks = [lines[i : i + block] for i in range(0, len(lines), block)]
     full_blocks = [b for b in blocks if len(b) == len(blocks[0])]
-    partials = [reduced(combining_kind, element, _tree(combining_kind, element, full_blocks), None)]
-    partials += [reduced(combining_kind, element, b, None) for b in blocks[len(full_blocks) :]]
+    partials = [reduced(node, combining_kind, element, _tree(combining_kind, element, full_blocks))]
+    partials += [reduced(node, combining_kind, element, b) for b in blocks[len(full_blocks) :]]
     return np.expand_dims(_tree(combining_kind, element, partials), dim)
 
 

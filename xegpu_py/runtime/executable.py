@@ -87,7 +87,8 @@ class Options(Struct, frozen=True):
             memory. The default is the JIT, or the interpreter with `uninit`, because it reports the first
             uninitialised read of all threads, where the JIT reports the first one of a thread. If the JIT finds a race,
             the interpreter runs the launch again and reports it. "reference" evaluates a kernel of MLIR at its own
-            level; of the other options only `model` then has an effect, and `check` is refused.
+            level; of the other options only `model` and the choice `reduction-order` then have an effect, and `check`
+            is refused.
         threads: the number of operating system threads of the JIT; by default one for each processor.
         cache: the folder where lowered kernels and native code are kept, or "off"; by default the value of the
             environment variable XEGPU_PY_CACHE, otherwise a folder in the user's cache directory.
@@ -137,7 +138,7 @@ class Options(Struct, frozen=True):
         if self.schedules < 0 or (self.schedules and "races" not in self.check):
             raise ValueError(f"'schedules' must be a number of orders for the check races, but got {self.schedules!r}")
         if self.engine == REFERENCE:
-            refuse_choices(REFERENCE, alternatives)
+            refuse_choices(REFERENCE, [name for name in alternatives if name != "reduction-order"])
             refuse_checks(REFERENCE, self.check)
             return
         if self.engine is not None and self.engine not in ENGINES:
@@ -174,7 +175,13 @@ class Options(Struct, frozen=True):
     def key(self) -> str:
         """The options on which the lowered kernel depends."""
         lowering_options = structs.replace(self, large=bool(self.large))
-        return repr([*(getattr(lowering_options, name) for name in _LOWERING), "surfaces" in self.check])
+        own = [getattr(lowering_options, name) for name in _LOWERING]
+        return repr([*own, "surfaces" in self.check, self.reduction_order])
+
+    @property
+    def reduction_order(self) -> str:
+        """The alternative of the choice `reduction-order`; empty for the default."""
+        return selected(self.choices).get("reduction-order", "")
 
 
 _LOWERING = (

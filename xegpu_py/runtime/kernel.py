@@ -114,6 +114,7 @@ class Kernel:
         options: Options | None = None,
         *,
         remake: Callable[[Options], Kernel] | None = None,
+        relower: Callable[[Options], Kernel] | None = None,
         levels: Callable[[], Mapping[str, Module]] | None = None,
         source: Source | None = None,
         **keywords: Any,
@@ -122,6 +123,7 @@ class Kernel:
 
         Args:
             remake: makes the version with other options; None if there are no other versions.
+            relower: lowers this version with other choices; None if it was not lowered here.
             levels: the modules at each level, the highest first.
             source: the text from which the program was read, which errors quote.
             keywords: `Options` by their names, if `options` is not given.
@@ -135,6 +137,7 @@ class Kernel:
         options = options or Options.from_keywords(**keywords)
         self.executable, self.name, self.remarks = executable, executable.name, executable.remarks
         self._remake, self._modules = remake and functools.cache(remake), levels
+        self._relower = relower
         self._sources = [executable.source] if executable.source else []
         self.stats: Statistics | None = None
         self.names: Sequence[str] = ()
@@ -276,6 +279,14 @@ class Kernel:
         version.names = self.names
         return version
 
+    def with_choices(self, choices: Sequence[str]) -> Kernel | None:
+        """This version of the kernel, lowered again with other choices; None if it was not lowered here."""
+        if self._relower is None:
+            return None
+        version = self._relower(structs.replace(self.options, choices=tuple(choices)))
+        version.names = self.names
+        return version
+
     def for_target(self, target: str) -> Kernel:
         """The kernel for another GPU: lowered again, or the same assembly, with the rules of that GPU.
 
@@ -287,7 +298,7 @@ class Kernel:
         options = structs.replace(self.options, target=target)
         if self._remake is not None:
             made = self._remake(options)
-            own = Kernel(made.executable, options, remake=self._remake, levels=made._modules)
+            own = Kernel(made.executable, options, remake=self._remake, relower=self._relower, levels=made._modules)
         elif self.executable.is_assembly:
             own = Kernel(self.executable, options)
         else:

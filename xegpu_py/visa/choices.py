@@ -123,6 +123,9 @@ def with_choices(program: Program, target: Target, selected: tuple[tuple[str, st
     def follow(inst: Instruction) -> Instruction:
         alternatives: dict[str, str] = {}
         for name, value in selected:
+            if not CHOICES[name].is_visible:
+                # A rule of the lowering.
+                continue
             if name == "dpas-mask":
                 is_masked = is_divergent and INSTRUCTIONS[inst.name].category == "dpas" and not inst.no_mask
                 inst = inst.replaced(mask=f"{inst.mask}_NM") if is_masked else inst

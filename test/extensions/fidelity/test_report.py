@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
@@ -101,7 +102,14 @@ def test_gemm(dtype: Any, precision: str, launches: list[Kernel]) -> None:
     assert "dpas-denormals" not in rules(report)
 
 
-@pytest.mark.parametrize("name", ["softmax", "attention"])
+GALLERY_DEPENDS = {
+    "softmax": {"exp-accuracy", "division", "reduction-order"},
+    "layer_norm": {"sqrt-accuracy", "division", "reduction-order"},
+    "attention": {"dpas-sums", "exp-accuracy", "division", "reduction-order"},
+}
+
+
+@pytest.mark.parametrize("name", GALLERY_DEPENDS)
 def test_gallery(name: str, launches: list[Kernel]) -> None:
     found = runpy.run_path(str(GALLERY / f"{name}.py"))
     arguments, launch = found["arguments"], found["launch"]
@@ -113,18 +121,20 @@ def test_gallery(name: str, launches: list[Kernel]) -> None:
     np.testing.assert_array_equal(output, wanted)
     check_runs(report, launches)
     depends = {rule.choice for rule in report.rules if rule.depends}
-    assert depends == {"exp-accuracy", "division", *(["dpas-sums"] if name == "attention" else [])}
+    assert depends == GALLERY_DEPENDS[name]
     assert str(report) in PAGE.read_text(), f"docs/fidelity.md shows another report than\n{report}"
     assert "math-special" in rules(report) and not rules(report)["math-special"].tried
-    assert all(one.reaches == "-" for _, one in tried(report))
+    for choice, one in tried(report):
+        assert one.reaches == ("not compared" if choice == "reduction-order=sequential" else "-")
     # Each alternative is what the option of the same name gives.
-    alternative = found[name].with_options(choices="division=inverse")
-    other = output.copy()
-    alternative[4](*(other if a is output else a for a in arguments))
-    difference = unlike(wanted, other)
-    assert difference
-    [(count, ulps)] = effects(report)["division=inverse"].values()
-    assert (count, ulps) == (difference.count, difference.ulps)
+    for choice in ("division=inverse", "reduction-order=sequential"):
+        alternative = found[name].with_options(choices=choice)
+        other = output.copy()
+        alternative[4](*(other if a is output else a for a in arguments))
+        difference = unlike(wanted, other)
+        assert difference
+        [(count, ulps)] = effects(report)[choice].values()
+        assert (count, ulps) == (difference.count, difference.ulps), choice
 
 
 def test_subnormal_factors_on_a_gpu_without_a_bit() -> None:
@@ -346,8 +356,37 @@ def test_orders_of_sums_are_named() -> None:
     rule = rules(report)["reduction-order"]
     place = REDUCTIONS[: REDUCTIONS.index("%s = vector.reduction <mul>")].count("\n") + 1
     assert [(line.line, line.instructions) for line in rule.lines] == [(place, ("vector.reduction",))]
-    assert not rule.tried and not rule.is_modelled and "reduction-order" not in report.not_visible
-    assert "no alternative modelled  vector.reduction at" in str(report)
+    [other] = rule.tried
+    assert (other.alternative, other.depends, other.reaches) == ("sequential", False, "not compared")
+    assert report.runs == 2 and "reduction-order" not in report.not_visible
+    assert re.search(r"reduction-order +halves +sequential +vector.reduction at \d+ +none +not compared", str(report))
+
+
+def test_other_orders_of_sums() -> None:
+    """The kernel is lowered again with the other order, whichever of the two it has, and other versions too."""
+    x = np.ones((2, 16), np.float32)
+    x[:, 0] = 2**24
+    misplaced = np.ones((2, 17), np.float32)[:, 1:]
+    misplaced[:] = x
+
+    @xegpu_py.jit
+    def total(X, Y):
+        Y.tile((2, 1), at=(0, 0)).store(X.tile((2, 16), at=(0, 0)).load().sum(1, keep_dims=True))
+
+    for choices, own, other, sums in (
+        ((), "halves", "sequential", 2**24 + 14),
+        (("reduction-order=sequential",), "sequential", "halves", 2**24),
+    ):
+        for source in (x, misplaced):
+            y = np.zeros((2, 1), np.float32)
+            report = total.with_options(choices=choices)[1].fidelity(source, y, only=["reduction-order"])
+            assert (y == sums).all()
+            rule = rules(report)["reduction-order"]
+            assert (rule.followed, [t.alternative for t in rule.tried], report.runs) == (own, [other], 2)
+            # Numbers above 2^24 are 2 apart.
+            assert effects(report) == {f"reduction-order={other}": {"Y": (2, 7)}}
+    report = total[1].fidelity(x, y, only=["nan-bits"])
+    assert not rules(report)["reduction-order"].tried and "reduction-order  halves     not run" in str(report)
 
 
 BARRIERS = """

@@ -24,7 +24,7 @@ from .test_jit import REGISTERS, compare
 from .test_subnormals import F_OPERANDS, TEXT
 
 ANY = TARGETS["any"]
-SELECTABLE = [(n, a) for n, c in CHOICES.items() if c.option == "choices" for a in c.alternatives]
+SELECTABLE = [(n, a) for n, c in CHOICES.items() if c.option == "choices" and c.is_visible for a in c.alternatives]
 OF_INSTRUCTIONS = [s for s in SELECTABLE if s[0] not in ("dpas-mask", "alu-denormals")]
 
 

@@ -86,6 +86,8 @@ class Tried(Struct, frozen=True):
         addresses, branches, barriers: where a message accesses other addresses or lanes, a jump goes elsewhere, or a
             barrier is another one: values that depend on the choice reach them.
         failure: the error with which the run failed; empty if it did not.
+        is_lowered_again: whether the alternative has a program of its own, so that addresses, branches and barriers are
+            not compared.
     """
 
     alternative: str
@@ -95,6 +97,7 @@ class Tried(Struct, frozen=True):
     branches: tuple[Line, ...] = ()
     barriers: tuple[Line, ...] = ()
     failure: str = ""
+    is_lowered_again: bool = False
 
     @property
     def depends(self) -> bool:
@@ -106,7 +109,8 @@ class Tried(Struct, frozen=True):
         """The addresses, branches and barriers that values depending on the choice reach, in words."""
         parts = (("address", self.addresses), ("branch", self.branches), ("barrier", self.barriers))
         said = [f"{name} ({'; '.join(_places(lines))})" for name, lines in parts if lines]
-        return "; ".join([*said, *([f"fails: {self.failure}"] if self.failure else [])]) or "-"
+        said += [f"fails: {self.failure}"] * bool(self.failure) + ["not compared"] * self.is_lowered_again
+        return "; ".join(said) or "-"
 
 
 class Rule(Struct, frozen=True):
@@ -283,6 +287,14 @@ class _Runs(Struct):
         with contextlib.redirect_stdout(io.StringIO()):
             return self.traced(run, **options), memory
 
+    def lowered_again(self, version: Kernel) -> DeviceMemory:
+        """Run a version with a program of its own on a copy of the memory; what it prints is dropped."""
+        memory = self.initial.copy()
+        self.count += 1
+        with contextlib.redirect_stdout(io.StringIO()):
+            version.with_engine("jit", threads=1).run(structs.replace(self.prepared, memory=memory, staged=None))
+        return memory
+
 
 def _last_first(kernel: Kernel, launch: Prepared) -> Statistics:
     """Run the workgroups in parts, the last part first."""
@@ -340,11 +352,29 @@ def measured(
         rules.append(Rule(name, own, said, _lines(usual, executed), tried, bool(choice.option)))
     sums = _reductions(version)
     if sums:
-        choice = CHOICES[_REDUCTIONS]
-        rules.append(Rule(choice.name, choice.default, choice.rule, sums, (), False))
+        rules.append(_order_of_sums(runs, sums, types, not only or _REDUCTIONS in only))
     found = {rule.choice for rule in rules}
     hidden = tuple(name for name, choice in CHOICES.items() if not choice.is_visible and name not in found)
     return Fidelity(version.name, version.options.target, runs.count, tuple(rules), hidden, usual.stats)
+
+
+def _order_of_sums(runs: _Runs, lines: tuple[Line, ...], types: Mapping[str, np.dtype[Any]], is_wanted: bool) -> Rule:
+    """The order of the kernel's reductions. The kernel is lowered again with each other one."""
+    version, choice = runs.version, CHOICES[_REDUCTIONS]
+    own = followed(choice, version.options)
+    kept = [c for c in version.options.choices if not c.startswith(f"{choice.name}=")]
+    tried = []
+    for name in (value for value in choice.values if value != own and is_wanted):
+        meaning = choice.alternatives.get(name, choice.rule)
+        try:
+            other = version.with_choices([*kept, f"{choice.name}={name}"])
+            if other is None:
+                continue
+            effects = tuple(_effects(runs.prepared.memory, runs.lowered_again(other), types))
+            tried.append(Tried(name, meaning, effects, is_lowered_again=True))
+        except DiagnosticError as error:
+            tried.append(Tried(name, meaning, failure=error.diagnostics[0].message, is_lowered_again=True))
+    return Rule(choice.name, own, choice.alternatives.get(own, choice.rule), lines, tuple(tried), True)
 
 
 def _tried(runs: _Runs, usual: Trace, choice: Choice, name: str, types: Mapping[str, np.dtype[Any]]) -> Tried:
