@@ -16,6 +16,7 @@ import xegpu_py.language as xl
 from xegpu_py.extensions.portability import verdicts
 from xegpu_py.extensions.portability.verdicts import GPUS, Portability, targets_of
 from xegpu_py.language.jit_function import tile_kernel
+from xegpu_py.runtime.host_arrays import Window
 from xegpu_py.target import TARGETS
 from xegpu_py.tools import xegpu_run
 from xegpu_py.visa.finalizer import FinalizerError, Native
@@ -58,19 +59,22 @@ def test_a_kernel_that_all_targets_accept() -> None:
 
 
 def test_a_rule_that_one_target_has() -> None:
-    """The error names the line and the rule; other targets are judged after it."""
+    """The error names the line and the rules that the message breaks; other targets are judged after it."""
     file = TEST / "upstream" / "xevm-messages.mlir"
     a, out = np.zeros(4096, np.int8), np.zeros(4096, np.int8)
     kernel = xegpu_py.compile(file, "pitch_52", target="pvc")
     found = xegpu_py.portability(kernel, a, out, block=16, targets=["bmg", "pvc", "pvcxt"])
-    [problem] = found["bmg"].problems
-    assert "accesses a surface whose pitch is below 64 bytes" in problem.message
-    line = file.read_text().splitlines()[problem.line - 1]
-    assert problem.file == str(file) and "xevm.blockload2d" in line
-    assert any(note.startswith("rule block2d-pitch-least: ") for note in problem.notes)
+    problems = found["bmg"].problems
+    assert [p.rule for p in problems] == ["block2d-pitch-least", "block2d-pitch-multiple", "block2d-width-least"]
+    line = file.read_text().splitlines()[problems[0].line - 1]
+    assert "xevm.blockload2d" in line
+    for problem in problems:
+        assert (problem.file, problem.line) == (str(file), problems[0].line)
+        assert "accesses a surface whose pitch is below 64 bytes" in problem.message
+        assert [n.startswith(f"rule {problem.rule}: ") for n in problem.notes if n.startswith("rule ")] == [True]
     assert not found["bmg"].accepted and found["bmg"].equal is None
     assert found.first == "pvc" and found["pvcxt"].equal
-    assert re.search(r"^bmg +no, 1 error ", found.table, re.MULTILINE)
+    assert re.search(r"^bmg +no, 3 errors ", found.table, re.MULTILINE)
     assert [d.notes[-1].message for d in found.diagnostics] == ["on bmg"]
     assert line.strip()[:60] in str(found)
 
@@ -197,6 +201,59 @@ def test_programs_of_triton() -> None:
     assert all(v.accepted and v.equal for v in found.verdicts)
     found = xegpu_py.portability(xegpu_py.compile(file), x, y, out[:3], 300, grid=2, targets="bmg")
     assert found["bmg"].problems[0].file.endswith("kernels.py")
+
+
+def test_kernels_of_the_rfc() -> None:
+    """A kernel with named barriers, which dg2 does not have."""
+    file = TEST / "run" / "nbarrier.mlir"
+    x, y = np.ones((4, 64), np.float32), np.zeros((4, 64), np.float32)
+    found = xegpu_py.portability(xegpu_py.compile(file), x, y, block=2, targets="dg2,pvc,bmg")
+    assert found.first == "pvc" and found["bmg"].equal and not y.any()
+    [problem, *_] = found["dg2"].problems
+    assert problem.file == str(file) and "nbarrier" in file.read_text().splitlines()[problem.line - 1]
+
+
+UPSTREAM = """
+gpu.module @m {
+  gpu.func @negated(%a: memref<8x16xf32>, %b: memref<8x16xf32>) kernel {
+    %s = xegpu.create_nd_tdesc %a : memref<8x16xf32> -> !xegpu.tensor_desc<8x16xf32>
+    %d = xegpu.create_nd_tdesc %b : memref<8x16xf32> -> !xegpu.tensor_desc<8x16xf32>
+    %v = xegpu.load_nd %s[0, 0] : !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>
+    %n = arith.negf %v : vector<8x16xf32>
+    xegpu.store_nd %n, %d[0, 0] : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>
+    gpu.return
+  }
+}
+"""
+
+
+def test_kernels_of_upstream() -> None:
+    """Blocks that a target has no message for are repaired, and `surfaces` makes an error of that."""
+    a, b = np.arange(128, dtype=np.float32).reshape(8, 16), np.zeros((8, 16), np.float32)
+    found = xegpu_py.portability(xegpu_py.compile(UPSTREAM), a, b, targets="dg2,pvc,bmg,cri")
+    assert found.first == "dg2" and all(v.accepted and v.equal for v in found.verdicts) and not b.any()
+    narrow = UPSTREAM.replace("8x16", "8x13")
+    kernel = xegpu_py.compile(narrow, check="surfaces")
+    a, b = np.ascontiguousarray(a[:, :13]), np.zeros((8, 13), np.float32)
+    found = xegpu_py.portability(kernel, a, b, targets="pvc,bmg")
+    assert {p.rule for p in found["bmg"].problems} >= {"block2d-pitch-least", "block2d-width-least"}
+    assert "load_nd" in narrow.splitlines()[found["bmg"].problems[0].line - 1]
+
+
+def test_arrays_that_overlap_do_so_in_the_copies() -> None:
+    memory = np.arange(64, dtype=np.float32)
+    x, y, other = memory[:32], memory[16:48], np.zeros(4, np.int16)
+    window = Window.at(memory[32:].ctypes.data, memory.ctypes.data, memory.ctypes.data + 256, memory.dtype)
+    arguments = x, y, (other, x), window, memory[::-1], 3
+    copies = verdicts._Copies(arguments)
+    a, b, (c, again), w, backwards, number = map(copies.of, arguments)
+    assert (
+        again is a and number == 3 and (a == x).all() and (w == memory[32:]).all() and (backwards == memory[::-1]).all()
+    )
+    a[16], w[0], c[:] = -1, -2, 5
+    assert b[0] == -1 and b[16] == -2 and w.is_aligned(128) and not w.is_aligned(256)
+    assert w.span[1] - w.span[0] == 256 and w.span[0] == a.ctypes.data and a.ctypes.data % 64 == x.ctypes.data % 64
+    assert memory[16] == 16 and memory[32] == 32 and not other.any()
 
 
 @pytest.mark.needs("ocloc")

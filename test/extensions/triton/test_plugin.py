@@ -125,6 +125,48 @@ def test_fidelity_reports_name_the_arguments():
     np.testing.assert_array_equal(z, x + y)
 
 
+def test_verdicts_of_launches():
+    """Each target gets a copy of the whole memory of the tensors; the program goes on with one run."""
+    memory, (x, y, _) = np.arange(64, dtype=np.float32), vectors()
+    before = x.copy()
+
+    def run():
+        kernels.previous[(1,)](xe.wrap(memory[32:]), xe.wrap(memory[:16]), 20, BLOCK=16)
+        kernels.add[(4,)](xe.wrap(x), xe.wrap(y), xe.wrap(x), 1000, BLOCK=256)
+
+    moved, added = xe.portability(run, targets="pvc,dg2,bmg")
+    assert (moved.kernel, added.kernel) == ("previous", "add")
+    for found in (moved, added):
+        assert [v.target for v in found.verdicts] == ["pvc", "dg2", "bmg"] and found.first == "pvc"
+        assert all(v.accepted and v.equal for v in found.verdicts) and found["bmg"].seconds
+    np.testing.assert_array_equal(memory, [*range(12, 28), *range(16, 64)])
+    np.testing.assert_array_equal(x, before + y)
+    with pytest.raises(ValueError, match="unknown target 'bgm'"):
+        xe.portability(run, targets="bgm")
+
+
+def test_verdicts_of_torch_tensors():
+    torch = pytest.importorskip("torch")
+    memory = torch.arange(96, dtype=torch.float32)
+    [found] = xe.portability(
+        lambda: kernels.add[(1,)](*(memory[32 * i : 32 * i + 32] for i in range(3)), 32, BLOCK=32), targets="bmg,cri"
+    )
+    assert found["cri"].equal and (memory[64:] == memory[:32] + memory[32:64]).all()
+
+
+def test_programs_go_on_after_a_target_that_refuses_a_launch():
+    x = np.full(16, 4.0)
+    run = lambda: kernels.root[(1,)](xe.wrap(x), N=16)  # noqa: E731
+    for target, left in (("dg2", 4), ("bmg", 2)):
+        with xe.options(target=target):
+            [found] = xe.portability(run, targets=["dg2", "bmg"])
+        [problem] = found["dg2"].problems
+        assert f"{Path(problem.file).name}:{problem.line}:" == line_of(kernels.root, "tl.sqrt")
+        assert found.first == "bmg" and (x == left).all()
+    with xe.options(target="dg2"), pytest.raises(xegpu_py.DiagnosticError, match="no f64 square root"):
+        xe.portability(run, targets="bmg")
+
+
 def test_numbers_that_overflow_run_the_exact_version():
     found = np.zeros(16, np.int32)
     for n in (3, 1 << 29, -(1 << 29), 3):

@@ -73,6 +73,12 @@ def previous(X, Y, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def root(X, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(X + i, tl.sqrt(tl.load(X + i)))
+
+
+@triton.jit
 def swapped(X, Y, Z, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     p, q = X + i, Y + i

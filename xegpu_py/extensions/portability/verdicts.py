@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import difflib
 import io
+import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from html import escape
 from types import FunctionType
@@ -25,7 +26,7 @@ from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Lines
 from xegpu_py.language.jit_function import LAUNCH_HINTS, Named, OnGrid, TileKernel, hinted_options
 from xegpu_py.numerics.differences import Unlike, unlike
 from xegpu_py.numerics.formats import Array
-from xegpu_py.runtime.host_arrays import PointerTable, copy_of
+from xegpu_py.runtime.host_arrays import PointerTable, Span, Window, copy_of, memory_between, overlapping, span_of
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Prepared
 from xegpu_py.target import TARGETS
@@ -60,9 +61,10 @@ class Problem(Struct, frozen=True):
     """A reason why a target does not take a kernel: a rule that it breaks, or an error as it runs.
 
     Attributes:
-        message: the message.
+        message: the message. Rules that one message of the kernel breaks have the same one.
         file, line, column: its place in the source; 0 where it is not known.
         notes: further messages.
+        rule: the name of the rule of messages that it breaks; empty for other reasons.
     """
 
     message: str
@@ -70,6 +72,7 @@ class Problem(Struct, frozen=True):
     line: int
     column: int
     notes: tuple[str, ...] = ()
+    rule: str = ""
 
 
 class Difference(Struct, frozen=True):
@@ -120,7 +123,8 @@ class Verdict(Struct):
     Attributes:
         target: the target.
         accepted: whether it is lowered, and ends.
-        problems: why not: all rules that the lowering finds broken, or the first error as it runs.
+        problems: why not: all rules that the lowering finds broken; or all rules that the first message breaks that is
+            refused as it runs, with which execution ends.
         fits: by the number of registers of a thread, whether its variables fit them.
         pressure: the registers that hold values at once, at most.
         equal: whether all arrays have the bytes of the first target; None where it does not run.
@@ -311,7 +315,7 @@ def portability(
                 launch.kernel.run(launch.prepared)
         except DiagnosticError as failure:
             failures[name] = failure
-            verdict.problems = [_problem(d) for d in failure.diagnostics if d.severity == "error"]
+            verdict.problems = [p for d in failure.diagnostics if d.severity == "error" for p in _problems(d)]
             continue
         verdict.accepted = True
         if result.first is None:
@@ -322,9 +326,25 @@ def portability(
     return result
 
 
-def _problem(d: Diagnostic) -> Problem:
-    where = d.position
-    return Problem(d.message, where.file, where.line, where.column, tuple(note.message for note in d.notes))
+_RULE = re.compile(r"rule ([\w-]+): ")
+
+
+def _problems(d: Diagnostic) -> list[Problem]:
+    """One problem for each rule of messages that an error names in its notes, or one for the error."""
+    where, notes = d.position, [note.message for note in d.notes]
+    rules = [match[1] for match in map(_RULE.match, notes) if match]
+    others = [note for note in notes if not _RULE.match(note)]
+    return [
+        Problem(
+            d.message,
+            where.file,
+            where.line,
+            where.column,
+            (*(note for note in notes if note.startswith(f"rule {rule}: ")), *others),
+            rule,
+        )
+        for rule in rules or [""]
+    ]
 
 
 def _judge_text(verdict: Verdict, launch: Launch) -> None:
@@ -355,23 +375,67 @@ def _finalized(kernel: Kernel, target: str, finalizer: str) -> Finalized:
 
 
 class _Copies:
-    """Copies of arguments; one that is passed twice is one copy."""
+    """Copies of arguments. Memory in which several of them lie is copied once, so that their copies overlap too."""
 
-    def __init__(self) -> None:
-        self._made: dict[int, Any] = {}
+    def __init__(self, arguments: Iterable[Any]) -> None:
+        self._made: dict[int, Array] = {}
+        arrays: dict[int, Array] = {}
+        for argument in arguments:
+            self._collect(argument, arrays)
+        placed = {key: a for key, a in arrays.items() if a.size and min(a.strides, default=0) >= 0}
+        self._made |= {key: copy_of(np.ascontiguousarray(a)) for key, a in arrays.items() if key not in placed}
+        keys, spans = [*placed], [_memory_of(a) for a in placed.values()]
+        for group in overlapping(spans):
+            self._copy({keys[n]: placed[keys[n]] for n in group}, [spans[n] for n in group])
+
+    def _collect(self, argument: Any, arrays: dict[int, Array]) -> None:
+        found = _as_array(argument)
+        if isinstance(found, (PointerTable, tuple)):
+            for member in found.arrays if isinstance(found, PointerTable) else found:
+                self._collect(member, arrays)
+        elif isinstance(found, np.ndarray):
+            arrays[id(argument)] = found
+
+    def _copy(self, arrays: Mapping[int, Array], spans: Sequence[Span]) -> None:
+        """Copy arrays of which each overlaps another one."""
+        if len(arrays) == 1 and not any(isinstance(a, Window) for a in arrays.values()):
+            self._made |= {key: copy_of(a) for key, a in arrays.items()}
+            return
+        start, end = min(s for s, _ in spans), max(e for _, e in spans)
+        memory = np.zeros(end - start + _ALIGNMENT, np.uint8)
+        offset = (start - memory.ctypes.data) % _ALIGNMENT
+        memory[offset : offset + end - start] = memory_between(start, end)
+        moved = int(memory.ctypes.data) + offset - start
+        for key, array in arrays.items():
+            at = offset + int(array.ctypes.data) - start
+            made: Array = np.ndarray(array.shape, array.dtype, memory, at, array.strides)
+            if isinstance(array, Window):
+                window = made.view(Window)
+                window.span = array.span[0] + moved, array.span[1] + moved
+                made = window
+            self._made[key] = made
 
     def of(self, argument: Any) -> Any:
-        found = as_argument(argument)
+        found = _as_array(argument)
         if isinstance(found, PointerTable):
             return PointerTable([self.of(a) for a in found.arrays])
         if isinstance(found, tuple):
             return tuple(map(self.of, found))
-        if not isinstance(found, np.ndarray):
-            return argument
-        if id(argument) not in self._made:
-            self._made[id(argument)] = np.ascontiguousarray(found) if min(found.strides, default=0) < 0 else found
-            self._made[id(argument)] = copy_of(self._made[id(argument)])
-        return self._made[id(argument)]
+        return self._made[id(argument)] if isinstance(found, np.ndarray) else argument
+
+
+_ALIGNMENT = 64
+"""Copies begin at addresses that are the same modulo this number of bytes, so that a kernel has the same version."""
+
+
+def _as_array(argument: Any) -> Any:
+    """An argument as a numpy array, if it is an array of any library."""
+    return argument if isinstance(argument, Window) else as_argument(argument)
+
+
+def _memory_of(array: Array) -> Span:
+    """The addresses of an array, or of all that a kernel may access with it."""
+    return array.span if isinstance(array, Window) else span_of(array)
 
 
 def _arrays(names: Sequence[str], arguments: Sequence[Any]) -> dict[str, Array]:
@@ -399,11 +463,11 @@ def _launch(
         return _launch(kernel(target), arguments, keywords, grid, block, target)
     if isinstance(kernel, OnGrid):
         return _launch(kernel.func, arguments, keywords, kernel.keywords["grid"], block, target)
-    copies = _Copies()
     if hasattr(kernel, "chosen"):
-        return _tile_launch(kernel, arguments, keywords, grid, block, target, copies)
+        return _tile_launch(kernel, arguments, keywords, grid, block, target)
     if keywords:
         raise TypeError(f"portability() got an unexpected keyword argument '{next(iter(keywords))}'")
+    copies = _Copies(arguments)
     own = [copies.of(a) for a in arguments]
     if isinstance(kernel, TileKernel):
         made = TileKernel(kernel.function, kernel.arguments, {**kernel.options, "target": target})
@@ -428,12 +492,12 @@ def _tile_launch(
     grid: Any,
     block: Any,
     target: str,
-    copies: _Copies,
 ) -> Launch:
     """A launch of a kernel of the tile language, or of what chooses its options and arguments."""
     hints = {name: value for name, value in keywords.items() if name in LAUNCH_HINTS}
     others = {name: value for name, value in keywords.items() if name not in hints}
     own, bound = kernel.chosen(arguments, others, grid, block)
+    copies = _Copies(bound.values())
     made = own.with_options(target=target, **hinted_options(hints))
     version, passed, values = made.bind(**{name: copies.of(value) for name, value in bound.items()})
     size = grid(Named(made.__name__, values)) if callable(grid) else grid

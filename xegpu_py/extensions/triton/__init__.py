@@ -2,4 +2,5 @@
 
 Triton imports this package with its own backends, so that nothing is imported here; `api` has the public names, which
 are those of `xegpu_py.triton`. Imports the extension `profile`.
+Imports the extension `portability`.
 """

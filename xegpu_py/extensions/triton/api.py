@@ -10,7 +10,7 @@ with xegpu_py.triton.options(check="races,bounds"):
 """
 
 try:
-    from xegpu_py.extensions.triton.inspection import fidelity, kernel_of, profile
+    from xegpu_py.extensions.triton.inspection import fidelity, kernel_of, portability, profile
     from xegpu_py.extensions.triton.settings import options
     from xegpu_py.extensions.triton.wrapped import wrap
 except ModuleNotFoundError as e:
@@ -20,4 +20,4 @@ except ModuleNotFoundError as e:
 
     raise MissingExtra("Triton programs need 'triton': pip install 'xegpu-py[triton]'") from None
 
-__all__ = ["fidelity", "kernel_of", "options", "profile", "wrap"]
+__all__ = ["fidelity", "kernel_of", "options", "portability", "profile", "wrap"]

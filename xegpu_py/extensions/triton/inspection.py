@@ -1,12 +1,14 @@
-"""The kernels of this package behind those of Triton: their IR at each level, profiles and fidelity reports."""
+"""The kernels of this package behind those of Triton: their IR at each level, profiles, reports and verdicts."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xegpu_py.extensions.triton.launches import MEASUREMENT, LoadedKernel
+from xegpu_py.extensions.portability import verdicts
+from xegpu_py.extensions.portability.verdicts import Portability, targets_of
+from xegpu_py.extensions.triton.launches import MEASUREMENT, LoadedKernel, Measure
+from xegpu_py.extensions.triton.settings import current
 from xegpu_py.runtime.kernel import Kernel
 
 
@@ -40,7 +42,7 @@ def profile(run: Callable[[], Any]) -> list[Any]:
     Returns:
         A profile for each launch, in order.
     """
-    return _measured(run, Kernel.profile)
+    return _measured(run, lambda on, arguments, grid: on("").profile(*arguments, grid=grid))
 
 
 def fidelity(run: Callable[[], Any], only: Sequence[str] = ()) -> list[Any]:
@@ -53,11 +55,40 @@ def fidelity(run: Callable[[], Any], only: Sequence[str] = ()) -> list[Any]:
     Returns:
         A report for each launch, in order.
     """
-    return _measured(run, functools.partial(Kernel.fidelity, only=only))
+    return _measured(run, lambda on, arguments, grid: on("").fidelity(*arguments, grid=grid, only=only))
 
 
-def _measured(run: Callable[[], Any], measure: Callable[..., Any]) -> list[Any]:
-    """The results of a method of kernels for each launch of a function."""
+def portability(run: Callable[[], Any], targets: str | Sequence[str] = "all") -> list[Portability]:
+    """Judge for each GPU the Triton kernels that a function launches; see `xegpu_py.portability`.
+
+        (found,) = xegpu_py.triton.portability(lambda: add[(4,)](x, y, 1000, BLOCK=256), targets="bmg,pvc")
+        print(found)
+
+    Args:
+        run: launches kernels. Each launch runs on copies of the memory of its tensors for each target, and then once as
+            usual. If its own target refuses it, and is one of those judged, the program goes on without it.
+        targets: "all", names with commas between them, or a list of names.
+
+    Returns:
+        The verdicts for each launch, in order.
+
+    Raises:
+        ValueError: if there is no such target.
+    """
+    chosen = targets_of(targets)
+
+    def judge(on: Callable[[str], Kernel], arguments: Sequence[Any], grid: tuple[int, int, int]) -> Portability:
+        found = verdicts.portability(on, *arguments, targets=chosen, grid=grid)
+        usual = current().target
+        if usual not in chosen or found[usual].accepted:
+            on("")(*arguments, grid=grid)
+        return found
+
+    return _measured(run, judge)
+
+
+def _measured(run: Callable[[], Any], measure: Measure) -> list[Any]:
+    """The results of a measurement for each launch of a function."""
     found: list[Any] = []
     token = MEASUREMENT.set((measure, found))
     try:

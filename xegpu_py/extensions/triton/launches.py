@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import structs
 from triton.runtime.errors import OutOfResources
@@ -29,8 +29,11 @@ from xegpu_py.target import target as target_of
 SECONDS: ContextVar[list[float] | None] = ContextVar("seconds", default=None)
 """Takes the model's time of each launch, which then does not run; None if none is wanted."""
 
-MEASUREMENT: ContextVar[tuple[Callable[..., Any], list[Any]] | None] = ContextVar("measurement", default=None)
-"""The method of `Kernel` that runs each launch, such as `Kernel.profile`, and takes its result; None for a call."""
+Measure: TypeAlias = Callable[[Callable[[str], Kernel], Sequence[Any], tuple[int, int, int]], Any]
+"""Runs a launch: it gets the kernel for each target, where "" is that of the settings, the arguments, and the grid."""
+
+MEASUREMENT: ContextVar[tuple[Measure, list[Any]] | None] = ContextVar("measurement", default=None)
+"""The function that runs each launch, and the list that takes its results; None for a call."""
 
 FEWER_SUBGROUPS = (0, 4, 2, None)
 """The numbers of subgroups with which a kernel is tried that does not fit shared memory: fewer exchange less. 0 is the
@@ -161,12 +164,20 @@ class LoadedKernel:
         values = [arguments[p.path[0]] if len(p.path) == 1 else at_path(arguments, p.path) for p in self._parameters]
         measurement, seconds = MEASUREMENT.get(), SECONDS.get()
         if (measurement is not None or seconds is not None) and 0 not in grid:
-            self.last, flat = self._version(settings, grid, values)
+            flat = self._passed(values)
+
+            def on(target: str) -> Kernel:
+                own = structs.replace(settings, target=target or settings.target)
+                found = self._version(own, grid, values, flat)
+                if not target:
+                    self.last = found
+                return found
+
             if measurement is not None:
                 measure, results = measurement
-                results.append(measure(self.last, *flat, grid=grid))
+                results.append(measure(on, flat, grid))
             if seconds is not None:
-                seconds.append(predicted(launched(self.last, flat, grid)).seconds)
+                seconds.append(predicted(launched(on(""), flat, grid)).seconds)
             return
         key = (settings, grid, *map(key_of, self._parameters, values))
         prepared = self._prepared.get(key)
@@ -189,20 +200,24 @@ class LoadedKernel:
         self, settings: Settings, grid: tuple[int, int, int], values: Sequence[Any]
     ) -> tuple[Kernel, Prepared]:
         """The version of the kernel that a launch runs, and its arguments."""
-        kernel, flat = self._version(settings, grid, values)
-        return kernel.prepared(flat, grid, None)
+        flat = self._passed(values)
+        return self._version(settings, grid, values, flat).prepared(flat, grid, None)
+
+    def _passed(self, values: Sequence[Any]) -> list[Any]:
+        """The arguments that the kernel of a launch takes."""
+        assert self._parameters is not None
+        return [one for p, a in zip(self._parameters, values) for one in passed(p, a)]
 
     def _version(
-        self, settings: Settings, grid: tuple[int, int, int], values: Sequence[Any]
-    ) -> tuple[Kernel, list[Any]]:
-        """The kernel of a launch, and the arguments that it takes."""
+        self, settings: Settings, grid: tuple[int, int, int], values: Sequence[Any], flat: Sequence[Any]
+    ) -> Kernel:
+        """The kernel of a launch with arguments `flat`."""
         assert self._parameters is not None
-        flat = [one for p, a in zip(self._parameters, values) for one in passed(p, a)]
         padding = tuple(padding_of(a) for p, a in zip(self._parameters, values) if p.kind == "descriptor")
         key = (settings.target, padding)
         if key not in self._assumptions:
             self._assumptions[key] = self.source.assumptions(*key)
-        return self.kernel(settings, padding, exact=not self._assumptions[key].hold(flat, grid)), flat
+        return self.kernel(settings, padding, exact=not self._assumptions[key].hold(flat, grid))
 
     def kernel(self, settings: Settings, padding: tuple[str, ...] = (), exact: bool = False) -> Kernel:
         """The kernel compiled for settings; see `TtirSource.module`.
