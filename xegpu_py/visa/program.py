@@ -24,10 +24,11 @@ from xegpu_py.numerics.formats import FLOATS, TYPES, Array, Format
 
 if TYPE_CHECKING:
     from xegpu_py import highlighting
-    from xegpu_py.visa import assembly
 else:
     highlighting = deferred("xegpu_py.highlighting")
-    assembly = deferred("xegpu_py.visa.assembly")
+
+assembly: Any = deferred("xegpu_py.visa.assembly")
+"""The reader and writer of assembly, which itself needs programs: a program shows itself as its text."""
 
 # `Program`: a kernel decoded into plain immutable records, which engines, allocator and writers read.
 
