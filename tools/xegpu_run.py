@@ -71,7 +71,7 @@ _GROUPS = {
         "--dpas-denormals",
         "--choice",
     ),
-    "output": ("--print", "-o", "--stats", "--json", "--profile", "--fidelity", "--trace"),
+    "output": ("--print", "-o", "--stats", "--json", "--profile", "--fidelity", "--targets", "--trace"),
     "OpenCL": ("--global", "--local", "--ocloc", "--build-options"),
     "upstream": ("--import-upstream", "--via", "--level"),
 }

@@ -12,7 +12,6 @@ Kernels of XeTile are written as Python functions, in `xegpu_py.language`.
 from __future__ import annotations
 
 import contextlib
-import linecache
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +22,7 @@ from mlir.dialects import gpu
 
 from xegpu_py.ir.bindings import tracebacks_leave_out
 from xegpu_py.ir.definition import parse_type
-from xegpu_py.ir.diagnostics import DiagnosticError, Source
+from xegpu_py.ir.diagnostics import DiagnosticError, sources_of
 from xegpu_py.ir.module import Context, Module
 
 # An op's location is the code that called the builder, not a line of the builder itself.
@@ -48,8 +47,7 @@ def module(context: Context | None = None) -> Iterator[Module]:
         try:
             made.verify()
         except DiagnosticError as e:
-            files = dict.fromkeys(d.position.file for d in e.diagnostics)
-            e.sources = [Source("".join(linecache.getlines(file)), file) for file in files]
+            e.sources = sources_of(d.position for d in e.diagnostics)
             raise
 
 

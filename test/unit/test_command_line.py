@@ -56,7 +56,7 @@ def test_help_of_xegpu_run_has_each_option_in_a_group():
         ("xegpu-opt --xegpu-dce=", {"--xegpu-dce=keep-loads="}),
         ("xegpu-run kernel.mlir --engine ", {"jit", "interpreter", "both", "reference"}),
         ("xegpu-translate --mlir-to-g", {"--mlir-to-gen"}),
-        ("xegpu-bisect --load", {"--load-ahead"}),
+        ("xegpu-bisect --load", {"--load-ahead", "--load-pass-plugin"}),
         ("xegpu-tune --samp", {"--sampler"}),
         ("xegpu-viz --sub", {"--subgroups"}),
     ],
@@ -151,27 +151,27 @@ def in_shell(line, **environment):
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    ("line", "status", "message"),
     [
-        ("set -o pipefail; xegpu-opt gemm.mlir | true", ""),
-        ("set -o pipefail; python -m xegpu_py | true", ""),
-        ("xegpu-opt gemm.mlir >&-", "error: cannot write to standard output: Bad file descriptor\n"),
-        ("xegpu-opt gemm.mlir >/dev/full", "error: cannot write to standard output: No space left on device\n"),
-        ("xegpu-opt - <&-", "xegpu-opt: error: cannot open input file '-': Bad file descriptor\n"),
-        ("xegpu-opt missing.mlir 2>&-", ""),
-        ("xegpu-opt $'\\xff.mlir'", r"error: argument '\udcff.mlir' is not valid UTF-8" + "\n"),
-        ("python -m xegpu_py fast", "python -m xegpu_py: error: unrecognized arguments: fast\n"),
-        ("xegpu-lsp --tcp 99999", "xegpu-lsp: error: cannot listen on port 99999: bind(): port must be 0-65535.\n"),
+        ("set -o pipefail; xegpu-opt gemm.mlir | true", 1, ""),
+        ("set -o pipefail; python -m xegpu_py | true", 1, ""),
+        ("xegpu-opt gemm.mlir >&-", 1, "error: cannot write to standard output: Bad file descriptor\n"),
+        ("xegpu-opt gemm.mlir >/dev/full", 1, "error: cannot write to standard output: No space left on device\n"),
+        ("xegpu-opt - <&-", 2, "xegpu-opt: error: cannot open input file '-': Bad file descriptor\n"),
+        ("xegpu-opt missing.mlir 2>&-", 2, ""),
+        ("xegpu-opt $'\\xff.mlir'", 2, r"error: argument '\udcff.mlir' is not valid UTF-8" + "\n"),
+        ("python -m xegpu_py fast", 2, "python -m xegpu_py: error: unrecognized arguments: fast\n"),
+        ("xegpu-lsp --tcp 99999", 2, "xegpu-lsp: error: cannot listen on port 99999: bind(): port must be 0-65535.\n"),
     ],
 )
-def test_errors_of_streams_and_arguments_are_one_line(line, message):
-    assert in_shell(line) == (1, message)
+def test_errors_of_streams_and_arguments_are_one_line(line, status, message):
+    assert in_shell(line) == (status, message)
 
 
 def test_text_is_utf8_in_every_locale():
     assembly = '.version 3.8\n.kernel "kä"\nret (M1, 1)\n'
     line = f"printf '{assembly}' | xegpu-translate --visaasm-to-mlir | grep -q 'k.C3.A4' && xegpu-opt größe.mlir"
-    expected = (1, "xegpu-opt: error: cannot open input file 'größe.mlir': No such file or directory\n")
+    expected = (2, "xegpu-opt: error: cannot open input file 'größe.mlir': No such file or directory\n")
     assert in_shell(line, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0") == expected
 
 

@@ -91,7 +91,7 @@ WRONG += [Path("/"), 1 << 70, np.zeros((3, 5), complex), np.zeros(0, np.float32)
 CLASSES = {"Config", "Context", "PointerTable", "Space", "Systolic"}
 """Classes that users make. The others are made by functions, or are checked where they are used."""
 
-ELSEWHERE = {"launch_on", "tune"}
+ELSEWHERE = {"launch_on", "portability", "tune"}
 """Functions whose valid call takes seconds; their parameters are checked by `test_argument_types.py`."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import mmap
 import re
 from bisect import bisect_right
@@ -279,6 +280,12 @@ def spelled(text: str) -> str:
         if dialect in text:
             text = text.replace(dialect, namespace)
     return text
+
+
+def sources_of(positions: Iterable[Position]) -> list[Source]:
+    """The texts of the files of positions, of Python as it was executed."""
+    files = dict.fromkeys(position.file for position in positions)
+    return [Source("".join(linecache.getlines(file)), file) for file in files]
 
 
 class Diagnostic(Struct, frozen=True):

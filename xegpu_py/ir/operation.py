@@ -6,6 +6,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from types import UnionType
 from typing import Any, ClassVar, Literal, NoReturn, Protocol, Union, get_args, get_origin
@@ -18,7 +19,7 @@ from xegpu_py.ir.bindings import register_operation
 from xegpu_py.ir.builtin import Decoded, Index, TypeConstraint, alternatives
 from xegpu_py.ir.codecs import AttributeCodec, Cursor, Scope, codec_of
 from xegpu_py.ir.definition import Attribute, Default, IndexList, Interface, Operand, Region, Result, parse_type
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of, sources_of
 
 # Operation classes: the view with named accessors, the builder, and what a syntax of their text must do.
 
@@ -383,12 +384,26 @@ def _make_init(cls: type[Operation], signature: _Signature) -> Callable[..., Non
             loc=arguments["loc"],
             ip=arguments["ip"],
         )
-        broken = _BROKEN_RULES.of(arguments["self"], operands, results, attributes)
+        broken = _CHECKED[-1] and _BROKEN_RULES.of(arguments["self"], operands, results, attributes)
         if broken:
             raise _build_error(arguments["self"], *broken)
 
     __init__.__doc__ = f"Build `{cls.OPERATION_NAME}`."
     return __init__
+
+
+_CHECKED = [True]
+"""Whether builders check the rules of ops; see `unchecked`."""
+
+
+@contextmanager
+def unchecked() -> Iterator[None]:
+    """Let builders make ops that break rules: of a rewriting, which replaces them before it ends."""
+    _CHECKED.append(False)
+    try:
+        yield
+    finally:
+        _CHECKED.pop()
 
 
 class _BrokenRules(dict[Any, Broken]):
@@ -441,7 +456,7 @@ def _build_error(op: Operation, message: str, notes: Sequence[str]) -> BuildErro
     text = f"the op is printed as: {name} {op.assembly_format}"
     diagnostics = tuple(Diagnostic("note", note, where) for note in (*notes, call, text))
     op.operation.erase()
-    return BuildError([Diagnostic("error", f"'{name}' op {message}", where, diagnostics)])
+    return BuildError([Diagnostic("error", f"'{name}' op {message}", where, diagnostics)], sources_of([where]))
 
 
 def _is_required(spec: OpSpec, name: str) -> bool:

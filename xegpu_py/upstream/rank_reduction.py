@@ -19,6 +19,7 @@ from xegpu_py.dialects.xegpu.upstream_types import Layout, Slice, TensorDesc, la
 from xegpu_py.ir.builtin import CombiningKind
 from xegpu_py.ir.control_flow import UnionFind, forwarded_groups
 from xegpu_py.ir.element_movement import permutation_of
+from xegpu_py.ir.operation import unchecked
 from xegpu_py.passes.analysis.divisibility import divisor
 from xegpu_py.passes.analysis.ir_queries import attributes_of, defining_op, narrow_bits, shape_of
 from xegpu_py.passes.rewriting import builders as build
@@ -552,12 +553,15 @@ class _Batches:
             places = [build.add(o, i) for o, i in zip(total, [*[0] * (rank - 2 - len(at)), *at, 0, 0])]
             if block_attr(desc).boundary_check:
                 places = _within(places, extents)
-            if view.operation.name == _STORE:
-                upstream.StoreNdOp(self.matrices[view.value][len(loaded)], self.descs[view.tdesc], places, **options)
-                loaded.append(view.value)
-            else:
-                kind_of = _matrix_type(view.value)
-                loaded.append(upstream.LoadNdOp(self.descs[view.tdesc], places, value=kind_of, **options).value)
+            # The descriptor is of a matrix, and the offsets of the whole tensor, until `SubgroupImport` joins them.
+            with unchecked():
+                if view.operation.name == _STORE:
+                    matrix = self.matrices[view.value][len(loaded)]
+                    upstream.StoreNdOp(matrix, self.descs[view.tdesc], places, **options)
+                    loaded.append(view.value)
+                else:
+                    kind_of = _matrix_type(view.value)
+                    loaded.append(upstream.LoadNdOp(self.descs[view.tdesc], places, value=kind_of, **options).value)
         if view.operation.name == _LOAD:
             self.matrices[view.value] = loaded
 

@@ -37,7 +37,9 @@ BITS = {"bf": 16, "hf": 16, "tf32": 32, "bf8": 8, "hf8": 8}
 
 def load(name: str, block: str, rng: random.Random, guard: str = "") -> str:
     """A message for a block that may reach out of its surface."""
-    x, y = rng.choice([0, 3, 8, -2, 20]), rng.choice([0, 1, 5, -3, 36])
+    # Columns are multiples of 4 bytes.
+    step = max(32 // int(block[1:].partition(".")[0]), 1)
+    x, y = step * rng.choice([0, 1, 2, -1, 5]), rng.choice([0, 1, 5, -3, 36])
     place = f"0x{BYTES - 1:x},0x{ROWS - 1:x},0x{BYTES - 1:x},0x{x & 0xFFFFFFFF:x},0x{y & 0xFFFFFFFF:x}"
     return f"    {guard}lsc_load_block2d.ugm (M1, 1) {name}:{block} flat[In,{place}]\n"
 

@@ -606,7 +606,10 @@ def test_candidates_that_cannot_be_compiled_are_left_out():
     assert x[0] == 8
     with pytest.raises(xegpu_py.DiagnosticError, match="assertion failed"):
         xegpu_py.autotune(both[:1])(xegpu_py.jit(kernel))(x)
-    with pytest.raises(ValueError, match="'objective' must be one of model, .*, time, executed, size, but got 'speed'"):
+    with pytest.raises(
+        ValueError,
+        match="'objective' must be a function, one of model, .* or one of time, executed, size, but got 'speed'",
+    ):
         xegpu_py.autotune(both, objective="speed")
 
 
@@ -778,7 +781,10 @@ def test_each_failure_of_tuning_is_listed():
         "Config(BLOCK=4, num_warps=4): name 'nothing' is not defined",
     ]
     for wrong, message in (
-        ({"configs": [{"BLOCK": 3}]}, "autotune of kernel 'kernel' takes Configs, but got {'BLOCK': 3}"),
+        (
+            {"configs": [{"BLOCK": 3}]},
+            "'configs' must be a list of which each element is a Config or a Space, but got [{'BLOCK': 3}]",
+        ),
         (
             {"configs": [Config({"BLOK": 3})]},
             r"Config\(BLOK=3\) names 'BLOK', but kernel 'kernel' has no such parameter",

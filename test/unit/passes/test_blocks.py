@@ -276,8 +276,8 @@ def test_a_surface_that_is_not_known_at_the_call_says_what_to_do():
     )
     a, out = np.arange(1024, dtype=np.float16), np.zeros((8, 32), np.float16)
     with pytest.raises(xegpu_py.DiagnosticError, match="width is below 64 bytes") as raised:
-        xegpu_py.compile(text, cache="off")(a, out, 8, 0, 64)
+        xegpu_py.compile(text, target="bmg", cache="off")(a, out, 8, 0, 64)
     notes = "".join(n.message for n in raised.value.diagnostics[0].notes)
     assert "kernel's attribute xegpu.unaligned or in the argument 'unaligned' of xegpu_py.compile" in notes
-    xegpu_py.compile(text, unaligned=[0], cache="off")(a, out, 8, 0, 64)
+    xegpu_py.compile(text, target="bmg", unaligned=[0], cache="off")(a, out, 8, 0, 64)
     np.testing.assert_array_equal(out[:, :2], a.reshape(16, 64)[:8, 2:4])

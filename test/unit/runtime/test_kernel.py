@@ -249,7 +249,7 @@ def test_the_key_of_options_is_what_lowering_depends_on() -> None:
     }  # fmt: skip
     running = {
         "model": "exact", "check": ("races",), "strict_grf": True, "engine": "both", "threads": 2, "cache": "off",
-        "progress": False, "dpas_denormals": "flush",
+        "progress": False, "dpas_denormals": "flush", "choices": ("nan-bits=negative",),
     }  # fmt: skip
     # Other schedules need the check of races.
     assert {*lowering, *running, "schedules"} == {*Options.__struct_fields__}

@@ -279,9 +279,6 @@ class Autotuner(Tunable):
         if not self.configs and self._space is None:
             raise ValueError("autotune needs a Config")
         name, parameters = self.__name__, self.__signature__.parameters
-        for config in self.configs:
-            if not isinstance(config, Config):
-                raise TypeError(f"autotune of kernel '{name}' takes Configs, but got {config!r}")
         self._hooks, self._search = dict(hooks or {}), search
         named = ((one, f"Config({config})") for config in self.configs for one in config.values)
         lists = (*key, *self._hooks.get("zeroed", ()), *self._hooks.get("restored", ()))
