@@ -282,7 +282,7 @@ def spelled(text: str) -> str:
     return text
 
 
-def sources_of(positions: Iterable[Position]) -> list[Source]:
+def sources_of(positions: Iterable[Position]) -> list[Lines]:
     """The texts of the files of positions, of Python as it was executed."""
     files = dict.fromkeys(position.file for position in positions)
     return [Source("".join(linecache.getlines(file)), file) for file in files]

@@ -783,7 +783,7 @@ def test_each_failure_of_tuning_is_listed():
     for wrong, message in (
         (
             {"configs": [{"BLOCK": 3}]},
-            "'configs' must be a list of which each element is a Config or a Space, but got [{'BLOCK': 3}]",
+            "'configs' must be a list of which each element is a Config or a Space, but got ",
         ),
         (
             {"configs": [Config({"BLOK": 3})]},
