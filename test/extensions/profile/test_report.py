@@ -76,6 +76,28 @@ def test_lines_take_what_other_buffers_leave(found: Profile, monkeypatch: pytest
     assert "<h3>X by line</h3>" in found.html()
 
 
+@xegpu_py.jit(target="bmg")
+def with_a_branch(X, Y, n):
+    total = xl.sum(X.tile((32, 32), at=(0, 0)).load())
+    if n > 3:
+        total = total * 7.0
+    Y[0] = total
+
+
+def test_lines_that_no_thread_executes_look_different() -> None:
+    def idle(n: int) -> dict[str, list[str]]:
+        text = with_a_branch.profile(np.ones((32, 32), np.float32), np.zeros(1, np.float32), n).html()
+        panes = re.findall(r"aria-label='([^']+)'><h3>.*?</h3>(.*?)</section>", text, re.DOTALL)
+        lines = r"<div class='line idle'[^>]*title='executed by no thread'>(.*)</div>"
+        return {title: re.findall(lines, pane) for title, pane in panes}
+
+    never, always = idle(3), idle(4)
+    assert [re.sub("<.*?>", "", line).strip() for line in never["source: test_report.py"]] == ["total = total * 7.0"]
+    assert len(never["vISA"]) >= 1 and "mul" in "".join(never["vISA"])
+    assert any("arith.mulf" in re.sub("<.*?>", "", line) for line in never["xegpu"])
+    assert not any(lines for lines in always.values())
+
+
 def test_in_notebooks_it_has_a_frame(found: Profile) -> None:
     assert found._repr_html_().startswith("<iframe srcdoc='&lt;!doctype html")
 
@@ -98,6 +120,11 @@ CHOOSE = """async ([name, title, value]) => {
   return [...images.map(model => model.data.image[0]).find(image => image.length === 64 * 16)];
 }"""
 """Moves the sliders of a title in all memory maps, and gives the accesses of the cells, or lines, of `X`."""
+
+
+WIDER = """[...document.querySelectorAll('body *')].filter(element =>
+  element.getBoundingClientRect().right > innerWidth + 1 && !element.closest('.code, .scroll'))"""
+"""The elements that are wider than the window, but those in panes that scroll."""
 
 
 @pytest.mark.needs("chromium")
@@ -139,6 +166,11 @@ def test_every_view_in_a_browser(report: Path, browser: Any, request: pytest.Fix
     box = page.locator("[role=tabpanel]:not([hidden]) .bk-Figure").first.bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + box["height"] * 0.5)
     page.get_by_text("by workgroup 2: 2 times").wait_for(timeout=10_000)
+    bars = "[...Bokeh.documents[0]._all_models.values()].filter(model => model.type === 'ColorBar')"
+    assert (
+        page.evaluate(f"{bars}.map(bar => bar.title).sort()") == ["accesses of a cell"] * 2 + ["accesses of a line"] * 2
+    )
+    assert page.evaluate(f"{bars}.map(bar => bar.color_mapper.high)[0]") == 8
     # By line: the second window has rows 64 to 127, of which workgroups 2 and 3 load each line once.
     lines = page.evaluate(CHOOSE, ["lines", "window of 64 rows of 16 lines", 1])
     assert set(lines) == {1}
@@ -152,6 +184,16 @@ def test_every_view_in_a_browser(report: Path, browser: Any, request: pytest.Fix
     light = page.evaluate(colour)
     page.locator("#theme").click()
     assert page.evaluate(colour) != light
+    # Below 700 px the panes are one below the other, and only what scrolls is wider than the window.
+    lefts = "[...document.querySelectorAll('.pane')].map(pane => pane.getBoundingClientRect().left)"
+    page.locator("#tab0").click()
+    assert len(set(page.evaluate(lefts))) > 1
+    page.set_viewport_size({"width": 690, "height": 844})
+    assert len(set(page.evaluate(lefts))) == 1
+    page.set_viewport_size({"width": 400, "height": 844})
+    for tab in range(len(views)):
+        page.locator(f"#tab{tab}").click()
+        page.wait_for_function(f"{WIDER}.length === 0", timeout=10_000)
     page.set_viewport_size({"width": 390, "height": 844})
     for tab in range(len(views)):
         page.locator(f"#tab{tab}").click()

@@ -42,6 +42,7 @@ class Listing(Struct):
         keys: for each line the line of the source, or None.
         lexer: what colours it.
         costs: for each line the share of the kernel's cycles, from 0 to 1.
+        executions: for each line how often its instructions were executed, or None if it has none.
         pictures: pictures of layouts, by the index of the line.
     """
 
@@ -50,6 +51,7 @@ class Listing(Struct):
     keys: list[str | None]
     lexer: Lexer
     costs: list[float]
+    executions: list[int | None]
     pictures: dict[int, str] = field(default_factory=dict)
 
 
@@ -68,7 +70,7 @@ def _key(file: str, line: int) -> str | None:
     return f"{Path(file).name}:{line}" if line else None
 
 
-def _level(title: str, text: str, costs: Mapping[str | None, float]) -> Listing:
+def _level(title: str, text: str, costs: Mapping[str | None, float], executions: Mapping[Any, int]) -> Listing:
     """A module's text, which was printed with locations, without them."""
     aliases: dict[str, str | None] = {}
     for line in text.split("\n"):
@@ -86,7 +88,8 @@ def _level(title: str, text: str, costs: Mapping[str | None, float]) -> Listing:
     while lines and not lines[-1]:
         lines.pop()
         keys.pop()
-    return Listing(title, lines, keys, MlirLexer(), [costs.get(key, 0.0) for key in keys], _pictures(lines))
+    heat, times = [costs.get(key, 0.0) for key in keys], [executions.get(key) for key in keys]
+    return Listing(title, lines, keys, MlirLexer(), heat, times, _pictures(lines))
 
 
 def _pictures(lines: Sequence[str]) -> dict[int, str]:
@@ -109,7 +112,9 @@ def _pictures(lines: Sequence[str]) -> dict[int, str]:
     return found
 
 
-def _native(done: Launched, keys: Mapping[int, str | None], costs: Mapping[int, float]) -> Listing | None:
+def _native(
+    done: Launched, keys: Mapping[int, str | None], costs: Mapping[int, float], executions: Mapping[Any, int]
+) -> Listing | None:
     """The kernel's native code by Intel's finalizer; None without it."""
     kernel = done.kernel
     try:
@@ -132,6 +137,7 @@ def _native(done: Launched, keys: Mapping[int, str | None], costs: Mapping[int, 
         [None if n is None else keys.get(n) for n in own],
         VisaLexer(),
         [0.0 if n is None else costs.get(n, 0.0) / shares[n] for n in own],
+        [executions.get(n) for n in own],
     )
 
 
@@ -142,10 +148,13 @@ def listings(done: Launched, rows: Sequence[Row], cycles: Sequence[float]) -> li
     total = sum(spent.values()) or 1.0
     costs = {index: cost / total for index, cost in spent.items()}
     keys = {row.index: _key(row.file, row.line) for row in rows}
+    executions = {row.index: row.executions for row in rows}
     by_key: dict[str | None, float] = {}
+    times_by_key: dict[str | None, int] = {}
     for index, key in keys.items():
-        by_key[key] = by_key.get(key, 0.0) + costs[index]
-    by_key.pop(None, None)
+        if key is not None:
+            by_key[key] = by_key.get(key, 0.0) + costs[index]
+            times_by_key[key] = times_by_key.get(key, 0) + executions[index]
     found = []
     files = {row.file for row in rows if row.line}
     for file in sorted(files):
@@ -160,18 +169,18 @@ def listings(done: Launched, rows: Sequence[Row], cycles: Sequence[float]) -> li
         own = [_key(file, n) for n in range(first, min(last, len(lines)) + 1)]
         lexer = PythonLexer() if file.endswith(".py") else MlirLexer()
         title = f"source: {Path(file).name}"
-        found.append(
-            Listing(title, lines[first - 1 : last], own, lexer, [by_key.get(k, 0.0) for k in own], _pictures(lines))
-        )
+        heat, times = [by_key.get(key, 0.0) for key in own], [times_by_key.get(key) for key in own]
+        found.append(Listing(title, lines[first - 1 : last], own, lexer, heat, times, _pictures(lines)))
     for level in kernel.levels:
         if level != "visa":
-            found.append(_level(level, kernel.ir(level, debuginfo=True), by_key))
+            found.append(_level(level, kernel.ir(level, debuginfo=True), by_key, times_by_key))
     texts = {row.index: row for row in rows}
     instructions = kernel.program.instructions
     lines = [texts[at].text if at in texts else f"{inst['label']}:" for at, inst in enumerate(instructions)]
     own = [keys.get(at) for at in range(len(instructions))]
-    found.append(Listing("vISA", lines, own, VisaLexer(), [costs.get(at, 0.0) for at in range(len(lines))]))
-    native = _native(done, keys, costs)
+    heat, counts = [costs.get(at, 0.0) for at in range(len(lines))], [executions.get(at) for at in range(len(lines))]
+    found.append(Listing("vISA", lines, own, VisaLexer(), heat, counts))
+    native = _native(done, keys, costs, executions)
     return [*found, native] if native else found
 
 
@@ -189,13 +198,16 @@ def _pane(number: int, listing: Listing, numbers: dict[str, int]) -> str:
     hottest = max(listing.costs, default=0.0) or 1.0
     rows = []
     for at, text in enumerate(made.rstrip("\n").split("\n")[: len(listing.lines)]):
-        key, cost = listing.keys[at], listing.costs[at]
+        key, cost, times = listing.keys[at], listing.costs[at], listing.executions[at]
         heat = f" style='--heat:{0.75 * math.sqrt(cost / hottest):.2f}'" if cost > 0.0005 else ""
-        title = f" title='{cost:.1%} of the cycles'" if cost > 0.0005 else ""
+        tips = [f"{cost:.1%} of the cycles"] if cost > 0.0005 else []
+        tips += [f"{times:,} instructions executed" if times else "executed by no thread"] if times is not None else []
+        title = f" title='{'; '.join(tips)}'" if tips else ""
+        idle = " idle" if times == 0 else ""
         mark = f" data-key={numbers.setdefault(key, len(numbers))}" if key else ""
         picture = listing.pictures.get(at)
         hover = f"<span class='layout'>▦<span class='popup'>{picture}</span></span>" if picture else ""
-        rows.append(f"<div class='line'{mark}{heat}{title}>{text or ' '}{hover}</div>")
+        rows.append(f"<div class='line{idle}'{mark}{heat}{title}>{text or ' '}{hover}</div>")
     return (
         f"<section class='pane' aria-label='{escape(listing.title)}'><h3>{escape(listing.title)}</h3>"
         f"<div class='code' tabindex='0' id='pane{number}'>{''.join(rows)}</div></section>"
@@ -369,15 +381,21 @@ def _maps(done: Launched) -> Iterator[tuple[str, _Map, _Lines]]:
                 break
 
 
-def _image(name: str, image: Array, highest: float, across: str, down: str) -> tuple[Any, Any]:
-    """A figure of how often the cells of a grid were accessed, and the source of its image."""
-    from bokeh.models import ColumnDataSource, LinearColorMapper
+def _image(name: str, unit: str, image: Array, highest: float, across: str, down: str) -> tuple[Any, Any]:
+    """A figure of how often the cells of a grid were accessed, with its scale, and the source of its image."""
+    from bokeh.models import BasicTicker, ColorBar, ColumnDataSource, LinearColorMapper, NumeralTickFormatter
 
     made, source = _figure(x_axis_label=across, y_axis_label=down), ColumnDataSource({"image": [image]}, name=name)
     made.y_range.flipped = True
     rows, columns = image.shape
     colours = LinearColorMapper("Viridis256", low=0, high=highest)
     made.image("image", source=source, x=0, y=0, dw=columns, dh=rows, color_mapper=colours)
+    bar = ColorBar(
+        color_mapper=colours, ticker=BasicTicker(min_interval=1), formatter=NumeralTickFormatter(format="0,0"),
+        title=f"accesses of a {unit}", width=12, background_fill_alpha=0, title_text_color=_GREY,
+        major_label_text_color=_GREY,
+    )  # fmt: skip
+    made.add_layout(bar, "right")
     return made, source
 
 
@@ -402,7 +420,7 @@ def _line_map(name: str, found: _Lines) -> Any:
     shown = np.zeros(high * found.pitch, np.float32)
     shown[: found.count] = found.times
     image = shown.reshape(high, found.pitch)[:rows, :columns].copy()
-    made, source = _image("lines", image, float(found.times.max()), "64-byte lines of a row", "rows")
+    made, source = _image("lines", "line", image, float(found.times.max()), "64-byte lines of a row", "rows")
     window = _slider(f"window of {rows} rows of {columns} lines", 0, max(across * down - 1, 1))
     # Models are written once, other arguments with each of their uses.
     source.tags = [found.packed]
@@ -422,7 +440,7 @@ def _memory_map(found: _Map) -> Any:
     cells = found.rows * found.columns
     image = np.bincount(found.keys % cells, found.times, cells).astype(np.float32).reshape(found.rows, found.columns)
     entries = ColumnDataSource({"keys": found.keys, "times": found.times})
-    made, source = _image("cells", image, float(image.max()), "64-byte lines of a row (cells)", "rows (cells)")
+    made, source = _image("cells", "cell", image, float(image.max()), "64-byte lines of a row (cells)", "rows (cells)")
     each = "workgroup" if found.each == 1 else f"{found.each:.4g} workgroups each"
     time = _slider("time (-1: all of it)", -1, SLICES - 1)
     part = _slider(f"{each} (-1: all of them)", -1, found.parts - 1)
@@ -541,7 +559,10 @@ def page(
         part = "" if lines.count == lines.whole else f": the first {lines.count} of {lines.whole}"
         memory += f"<h3>{escape(name)}</h3>{parts[f'map{n}']}<h3>{escape(name)} by line{part}</h3>{parts[f'lines{n}']}"
     complete = "" if done.counts.trace.complete else "<p class='note'>Only the first accesses are shown.</p>"
-    hint = "Colour: share of the cycles by the model. Click a line to see its partners."
+    hint = (
+        "Orange: share of the cycles by the model, of a line of the source in the listings of MLIR. "
+        "<span class='idle'>Grey with a dotted edge</span>: executed by no thread. Click a line to see its partners."
+    )
     views = {
         "Code": f"<p class='note'>{hint}</p><div class='panes'>{panes}</div>",
         "Registers": parts["registers"],
