@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from xegpu_py.extensions.tuning.cluster import LIMIT
-from xegpu_py.extensions.tuning.evaluation import ERRORS
+from xegpu_py.extensions.tuning.evaluation import ERRORS, with_unit
 from xegpu_py.extensions.tuning.kernel_space import Subject, subject_of
 from xegpu_py.extensions.tuning.search import SAMPLERS, tune
 from xegpu_py.extensions.tuning.space import Space
@@ -74,7 +74,9 @@ def _search(subject: Subject, space: Space, args: argparse.Namespace) -> int:
     if args.plot:
         found.plot(args.plot)
     best = found.best
-    print(f"best: {', '.join(f'{name} = {value:.6g}' for name, value in zip(found.objectives, best.values))}")
+    print(
+        f"best: {', '.join(f'{name} = {with_unit(name, value)}' for name, value in zip(found.objectives, best.values))}"
+    )
     for name, value in best.configuration.items():
         print(f"  {name} = {value!r}")
     if args.output:

@@ -580,6 +580,17 @@ def test_the_table_of_autotune(monkeypatch, capsys):
     assert [float(row.split()[0]) for row in rows] == sorted(cost for _, cost in costs)
     assert all(str(config) in "".join(rows) for config in CONFIGS)
     assert kernel.table() + "\n" in capsys.readouterr().err
+    assert all(row.split()[1] == "instructions" for row in rows)
+
+
+@pytest.mark.parametrize("unit, scale, options", [("us", 1e6, {}), ("ms", 1, {"warmup": 1, "rep": 1}), ("", 1, None)])
+def test_the_table_of_autotune_has_units(unit, scale, options):
+    options = {"objective": lambda run: 0.5} if options is None else options
+    kernel = xegpu_py.autotune(CONFIGS[:1], ["n"], **options)(xegpu_py.jit(tuned.__kernel_function__))
+    x = np.arange(100, dtype=F32)
+    kernel[lambda a: xl.cdiv(a["n"], a["BLOCK"])](x, np.zeros_like(x), 100)
+    (((config, cost),),) = kernel.costs.values()
+    assert kernel.table().splitlines()[1].split("  ")[-2:] == [f"{cost * scale:.6g} {unit}".strip(), str(config)]
 
 
 @pytest.mark.parametrize("objective", ["time", "size", lambda run: -run.configuration.values["BLOCK"]])

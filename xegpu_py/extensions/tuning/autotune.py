@@ -344,8 +344,17 @@ class Autotuner(Tunable):
             if key in (None, one):
                 named = ", ".join(f"{name}={value}" for name, value in zip(self._key, one))
                 lines.append(f"{self.__name__}({named}): the cost of {len(costs)} candidates")
-                lines += [f"{cost:>12.6g}  {config}" for config, cost in sorted(costs, key=lambda pair: pair[1])]
+                ranked = sorted(costs, key=lambda pair: pair[1])
+                lines += [
+                    f"{evaluation.with_unit(self._objective_name, cost, 12)}  {config}" for config, cost in ranked
+                ]
         return "\n".join(lines)
+
+    @property
+    def _objective_name(self) -> str:
+        """The name of the objective in `evaluation.UNITS`."""
+        names = (name for name, function in OBJECTIVES.items() if function is self._objective)
+        return next(names, getattr(self._objective, "__name__", ""))
 
     def _tried(self, candidates: Candidates, arguments: tuple[Any, ...]) -> tuple[Config, list[tuple[Config, float]]]:
         """The best candidate and the costs of all, tried in this process."""
@@ -491,8 +500,10 @@ def autotune(
     if do_bench is not None or (objective == "time" and (warmup is not None or rep is not None)):
         bench = do_bench or functools.partial(testing.do_bench, warmup=warmup or 25, rep=rep or 100)
 
-        def objective_function(run: Run) -> float:
+        def milliseconds(run: Run) -> float:
             return float(bench(run.again, quantiles=(0.5, 0.2, 0.8))[0])
+
+        objective_function = milliseconds
 
     prune = prune if prune_configs_by is None else _by_triton(prune_configs_by)
     counted = do_bench is None and isinstance(objective, str) and objective not in _TIMED

@@ -236,6 +236,19 @@ OBJECTIVES: dict[str, Objective] = {
 }
 """Objectives by name, all to be minimized; `tune` says what they are."""
 
+UNITS = {
+    "model": "us", "jit": "us", "instructions": "instructions", "messages": "messages", "lines": "lines of 64 bytes",
+    "dpas": "x -1 dpas an instruction", "size": "instructions", "milliseconds": "ms",
+}  # fmt: skip
+"""The units in which values of objectives are shown. Times are seconds, and shown in microseconds."""
+
+
+def with_unit(objective: str, value: float, width: int = 0) -> str:
+    """The value of an objective, for people; without a unit if the objective is a function of the user's."""
+    unit = UNITS.get(objective, "")
+    return f"{value * 1e6 if unit == 'us' else value:>{width}.6g} {unit}".rstrip()
+
+
 ObjectiveName = Literal["model", "jit", "instructions", "messages", "lines", "dpas"]
 
 
