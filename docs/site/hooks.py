@@ -70,7 +70,7 @@ PUBLIC = (
 BOOSTS = {"dialects/": 8, "generated/api/": 4, "generated/diagnostics": 0.1, "CHANGELOG": 0.1, "map": 0.1}
 """How much more a match counts in search in pages whose paths begin so: the entry of a name comes before its uses."""
 
-_FENCE = re.compile(r"^( *```)(\w+) (\S+?)\+?$", re.MULTILINE)
+_FENCE = re.compile(r"^( *```)(\w+) (\S+?)(\+?)$", re.MULTILINE)
 _OUTSIDE = re.compile(r"\]\((?:\.\./)*((?:examples/[\w./-]+|(?:CHANGELOG|CONTRIBUTING|SECURITY)\.md)(?:#[\w-]+)?)\)")
 _PLAIN = re.compile(r"(?<=<pre><span></span><code>)[^<]+(?=</code></pre>)")
 _PICTURE = re.compile(r'<img [^>]*src="([^"]+\.svg)"[^>]*>')
@@ -113,7 +113,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Let the file names of code blocks be titles, and links to files outside of docs/ lead to the site's copies."""
     page.meta["search"] = {"boost": next((b for start, b in BOOSTS.items() if page.file.src_uri.startswith(start)), 1)}
-    markdown = _FENCE.sub(r'\1\2 title="\3"', markdown)
+    markdown = _FENCE.sub(lambda m: f'{m[1]}{m[2]} title="{m[3]}{" (appended)" * bool(m[4])}"', markdown)
     up = "../" * page.file.src_uri.count("/")
     return _OUTSIDE.sub(rf"]({up}\1)", markdown)
 
@@ -130,7 +130,7 @@ def _index() -> str:
     text = (ROOT / "README.md").read_text()
     text = text.replace("[CITATION](CITATION.cff) for papers", "CITATION.cff for papers")
     text = text.replace("(examples/gallery)", "(generated/gallery.md)")
-    text = re.sub(r"\n- Browse: `make site` builds .*", "", text)
+    text = text.replace("; `make site` builds all pages with search", "")
     return re.sub(r"\]\(docs/", "](", text)
 
 

@@ -4,6 +4,8 @@ import ast
 import re
 import runpy
 import shutil
+import subprocess
+import sys
 
 from markdown import ROOT, runs
 
@@ -34,6 +36,17 @@ def test_recipes(tmp_path):
         found = list(runs((ROOT / recipe).read_text(), copy, environment))
         for run in found:
             assert run.agrees(), f"{recipe}: {run.command}\nshown:\n{run.shown}\nactual:\n{run.actual}"
+            if run.command.startswith("sed -i"):
+                assert _changed(copy, run.command.split()[-1]), f"{recipe}: {run.command} changes nothing"
+    # As `make lint` does.
+    for command in ("check", "format --diff"):
+        lint = [sys.executable, "-m", "ruff", *command.split(), "--config", str(ROOT / "pyproject.toml"), str(copy)]
+        found = subprocess.run(lint, cwd=copy, capture_output=True, text=True)
+        assert found.returncode == 0, found.stdout + found.stderr
+
+
+def _changed(copy, file):
+    return (copy / file).read_text() != (ROOT / file).read_text()
 
 
 def test_every_recipe_is_linked():
