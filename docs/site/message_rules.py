@@ -16,11 +16,11 @@ This page lists the rules, and the reaction of each generation of GPUs with its 
 - **Assembly, OpenCL C and XeVM**: an op or instruction is the message. It is executed as written, and every rule is
   checked with the values that its operands have. A broken rule is an error at the line of the op. Its notes name the
   rule, and say what each target does. A rule that a target is known not to need is no error there.
-- **XeGPU**, of [subgroups](glossary.md#subgroup) and lanes: upstream's lowering makes a message of each block access without a check. The lowering
-  of this project uses other messages for surfaces that [2D block messages](glossary.md#2d-block-message) cannot address ([targets](targets.md)), so
-  results are right. A warning names the first such block of a kernel, unless the target is known not to need the rule.
-  With `--check=surfaces` (in Python `check="surfaces"`) blocks are 2D block messages as upstream makes them, and one that
-  breaks a rule is an error. Columns that only a run knows are checked, too. Without the check they cause no warning.
+- **XeGPU**, of [subgroups](glossary.md#subgroup) and lanes: upstream's lowering makes a message of each block access without a check. The
+  lowering here uses other messages for surfaces that [2D block messages](glossary.md#2d-block-message) cannot address
+  ([targets](targets.md)), so results are right. A warning names the first such block of a kernel.
+- **XeGPU with `--check=surfaces`** (in Python `check="surfaces"`): blocks are 2D block messages as upstream makes them, and one that
+  breaks a rule is an error. Columns that only a run knows are checked, too; without the check they cause no warning.
 - **Xe3** (`ptl`): a dpas whose factors are in registers that were never written is an error there without a check.
 - **The tile language and XeTile**: the compiler chooses the messages. The check has no effect, and there is no warning.
 
