@@ -20,7 +20,7 @@ def test_recipes(tmp_path):
         shutil.copytree(ROOT / folder, copy / folder, symlinks=True)
     # lit passes few variables of its environment to commands.
     configuration = (ROOT / "lit.cfg.py").read_text()
-    path = f'\nconfig.environment["PYTHONPATH"] = {str(copy)!r}\n'
+    path = f'\nconfig.environment["PYTHONPATH"] = "{copy}"\n'
     (copy / "lit.cfg.py").write_text(configuration + path)
     (copy / "test/unit").mkdir(parents=True)
     for file in ("test/forked_tools.py", "test/recorder.py", "test/conftest.py", "test/effort.py"):

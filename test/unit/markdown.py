@@ -79,8 +79,10 @@ def runs(
         if block.file:
             path = folder / block.file.removesuffix("+")
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("a" if block.file.endswith("+") else "w") as f:
-                f.write(block.text)
+            appends = block.file.endswith("+")
+            with path.open("a" if appends else "w") as f:
+                # Two blank lines come before a function or class.
+                f.write(block.text if not appends or block.language != "python" else f"\n\n{block.text}")
         elif block.language == "console":
             for m in _COMMAND.finditer(block.text):
                 yield Run(m[1], m[2], run(["bash", "-c", m[1]], folder))
