@@ -145,10 +145,9 @@ def argument_parser() -> KernelParser:
         action="append",
         default=[],
         choices=(*CHECKS, ALL_CHECKS),
-        help="check for memory (out-of-bounds accesses, always on), uninit (reads of registers that were never "
-        "written), races (unordered accesses of two threads to one byte), bounds (2D blocks that are not within "
-        "their surface), surfaces (2D blocks of XeGPU whose messages break a rule of the target, which are replaced "
-        "otherwise) or all; may be given several times",
+        help="memory: out-of-bounds accesses, always on; uninit: reads of registers that were never written; races: "
+        "unordered accesses of two threads to one byte; bounds: 2D blocks that are not within their surface; surfaces: "
+        "2D blocks of XeGPU whose messages break a rule of the target; all; may be given several times",
     )
     add(
         "--schedules",
@@ -218,8 +217,8 @@ def argument_parser() -> KernelParser:
         metavar="CHOICES",
         nargs="?",
         const="",
-        help="run the kernel, and again with each alternative of the chosen rules that it exercises (of CHOICES, names "
-        "with commas between, if given), and print whether its outputs depend on them",
+        help="run the kernel again with each alternative of the chosen rules that it exercises, and print whether its "
+        "outputs depend on them; CHOICES: names of rules, with commas between",
     )
     add(
         "--trace",

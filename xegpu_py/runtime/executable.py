@@ -60,9 +60,9 @@ class Options(Struct, frozen=True):
         load_ahead: XeTile kernels only: whether loops load tiles one iteration ahead.
         subgroups: XeTile kernels without maps only: the number of subgroups of a workgroup, among which the tiles are
             divided; 0 for a number that suits the tiles. By default each subgroup executes the whole kernel.
-        unaligned: the numbers of the arguments whose addresses, extents and strides are not assumed to satisfy the
-            rules of 2D block messages if they are unknown at compile time. For the other arguments they are assumed
-            to; a call with an array that does not satisfy the rules compiles the kernel again.
+        unaligned: the numbers of the arguments whose unknown addresses, extents and strides need not satisfy the rules
+            of 2D block messages. For the other arguments they are assumed to, and a call with an array that does not
+            satisfy the rules compiles the kernel again.
         large: whether arrays, index arguments and grids may be larger than `SMALL`. By default they may not, and a
             call with a larger one compiles the kernel again.
         strided: the numbers of the memref arguments whose innermost stride is not assumed to be 1 if it is dynamic.
@@ -72,23 +72,22 @@ class Options(Struct, frozen=True):
         model: how dpas rounds: "fma", "stage" or "exact" (docs/numerics.md), or a `numerics.Systolic`, such as
             `numerics.systolic.read_model` gives.
         dpas_denormals: whether dpas keeps subnormal numbers, "keep", or takes them for zeros, "flush", where no source
-            decides (docs/numerics.md): those of bf and tf32 on pvc, pvcxt and dg2, and those of eight-bit floats and
-            e2m1 in assembly for cri that does not keep them. Kernels for other targets choose it in `%cr0`.
+            decides (docs/numerics.md). These are bf and tf32 on pvc, pvcxt and dg2, and eight-bit floats and e2m1 in
+            assembly for cri that does not keep them. Kernels for other targets choose it in `%cr0`.
         choices: alternatives of rules that no source decides, each as "NAME=ALTERNATIVE" (docs/numerics.md lists them).
             Constants that the lowering has folded follow the default rules.
-        check: the checks: `memory`, accesses outside of allocations, is always on; `uninit`, reads of registers that
-            were never written; `races`, unordered accesses of one byte; `bounds`, 2D blocks beyond their surface;
-            `surfaces`, blocks of XeGPU kernels of which upstream's lowering would make messages that break rules of the
-            target (docs/message-rules.md); "all", all of them.
+        check: the checks, or "all" for all of them. `memory` (accesses outside of allocations) is always on. `uninit`
+            finds reads of registers that were never written, `races` unordered accesses of one byte, and `bounds` 2D
+            blocks beyond their surface. `surfaces` finds blocks of XeGPU whose messages, as upstream makes them, break
+            rules of the target (docs/message-rules.md).
         schedules: with the check `races`: in how many other orders of threads the interpreter runs the launch first;
             results that differ are an error.
         strict_grf: whether it is an error if the variables do not fit into the registers.
         engine: "jit" (native code), "interpreter" (the definition), or "both", which runs both and compares all
-            memory. The default is the JIT, or the interpreter with `uninit`, because it reports the first
-            uninitialised read of all threads, where the JIT reports the first one of a thread. If the JIT finds a race,
-            the interpreter runs the launch again and reports it. "reference" evaluates a kernel of MLIR at its own
-            level; of the other options only `model` and the choice `reduction-order` then have an effect, and `check`
-            is refused.
+            memory. The default is the JIT, or with `uninit` the interpreter, which reports the first uninitialised read
+            of all threads. If the JIT finds a race, the interpreter runs the launch again and reports it. "reference"
+            evaluates a kernel of MLIR at its own level. Of the other options only `model` and the choice
+            `reduction-order` then have an effect, and `check` is refused.
         threads: the number of operating system threads of the JIT; by default one for each processor.
         cache: the folder where lowered kernels and native code are kept, or "off"; by default the value of the
             environment variable XEGPU_PY_CACHE, otherwise a folder in the user's cache directory.

@@ -590,7 +590,7 @@ def test_the_table_of_autotune_has_units(unit, scale, options):
     x = np.arange(100, dtype=F32)
     kernel[lambda a: xl.cdiv(a["n"], a["BLOCK"])](x, np.zeros_like(x), 100)
     (((config, cost),),) = kernel.costs.values()
-    assert kernel.table().splitlines()[1].split("  ")[-2:] == [f"{cost * scale:.6g} {unit}".strip(), str(config)]
+    assert kernel.table().splitlines()[1].split() == [*f"{cost * scale:.6g} {unit}".split(), str(config)]
 
 
 @pytest.mark.parametrize("objective", ["time", "size", lambda run: -run.configuration.values["BLOCK"]])
