@@ -17,7 +17,7 @@ from xegpu_py.cache import Cache, digest, folder_of
 from xegpu_py.collector import collector_paused
 from xegpu_py.deferred import deferred
 from xegpu_py.dialects import visa
-from xegpu_py.dialects.xegpu.types import EXACT_SURFACES, UNIT_STRIDES
+from xegpu_py.dialects.xegpu.types import EXACT_ADDRESSES, EXACT_SURFACES, UNIT_STRIDES
 from xegpu_py.ir.builtin import REDUCTION_ORDER
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.module import Module, argument_names, functions, is_program, source_of, walk
@@ -285,6 +285,7 @@ def lower(module: Module, name: str, options: Options) -> Executable:
         sums=sums,
         products=products,
         exact_messages=exact or (of_xegpu and "surfaces" in options.check),
+        exact_addresses=EXACT_ADDRESSES in kernel.attributes,
         repaired=repairs.found if of_xegpu else None,
     )
 

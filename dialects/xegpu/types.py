@@ -619,6 +619,10 @@ EXACT_SURFACES = "xegpu.exact_surfaces"
 """A unit attribute of kernels whose 2D blocks are moved by 2D block messages also where their surfaces break rules, so
 that engines report it."""
 
+EXACT_ADDRESSES = "xegpu.exact_addresses"
+"""A unit attribute of kernels whose author chose the messages, such as those of XeVM. Engines report their addresses of
+vectors and of consecutive elements that break rules."""
+
 UNIT_STRIDES = "xegpu.unit_strides"
 """An attribute of kernels: the numbers of the memref arguments whose innermost stride is 1 although it is dynamic in
 their types. Launches check it."""

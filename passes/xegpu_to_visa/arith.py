@@ -302,6 +302,8 @@ def shift(low: Lowering, op: ir.Operation) -> Value:
     if instruction == "shr":
         a, kind = low.emit.as_unsigned(a), unsigned(name)
     result = low.emit.apply(instruction, kind, count, a, low.emit.as_unsigned(b))
+    if instruction == "shr" and "isExact" in op.attributes and isinstance(b, Const):
+        low.note_exact_shift(result, a, b.value)
     return low.emit.as_type(result, name)
 
 

@@ -112,6 +112,7 @@ class Lowering(Rewriter):
         self.slm_bytes = self.barriers = 0
         self._implicit: dict[str, Reg] = {}
         self._address_only: dict[ir.Value, bool] = {}
+        self._dividends: dict[tuple[Variable, int, int], tuple[Reg, int]] = {}
         self._prints: Reg | None = None
         self._payload = FIRST_INPUT
         self._last: tuple[ir.Location, Position] | None = None
@@ -157,7 +158,9 @@ class Lowering(Rewriter):
         representation = self.values[value]
         if isinstance(representation, Splat):
             number = representation.number
-            return replace(self.emit.cse("mov", number.type, representation.count, number), bounds=number.bounds)
+            lanes = replace(self.emit.cse("mov", number.type, representation.count, number), bounds=number.bounds)
+            self._keep_dividends(number, lanes)
+            return lanes
         if isinstance(representation, Dense):
             registers = constants_in_registers(self.emit, representation.numbers)
             is_index = shape_and_element(value)[1] == "index"
@@ -221,8 +224,9 @@ class Lowering(Rewriter):
             return self.index(numbers.value, numbers.count)
         low, high = bounds_of(numbers)
         bounds = (max(low, bounds[0]), min(high, bounds[1])) if bounds else (low, high)
-        type_name = index_type(bounds)
-        return replace(self.cast(numbers, type_name), bounds=bounds)
+        result = replace(self.cast(numbers, index_type(bounds)), bounds=bounds)
+        self._keep_dividends(numbers, result)
+        return result
 
     def cast_to_merge_type(self, value: Value, merged: ir.Value, fixed: Sequence[bool] = ()) -> Value:
         """Convert a value to the register types of an SSA value that merges several values.
@@ -440,12 +444,29 @@ class Lowering(Rewriter):
             return self.emit.cse("add", "uq", 1, base, const(offset.value * size, INDEX))
         return self.emit.cse("add", "uq", 1, base, self.lane_offsets_in_bytes(offset, size))
 
+    def note_exact_shift(self, quotients: Reg, dividends: Reg, bits: int) -> None:
+        """Remember the integers whose right shift by `bits` is exact, for addresses, which would undo the shift."""
+        self._dividends[_registers_of(quotients)] = self.emit.as_unsigned(dividends), bits
+
+    def _keep_dividends(self, numbers: Reg, copies: Reg) -> None:
+        if (dividends := self._dividends.get(_registers_of(numbers))) is not None:
+            self._dividends[_registers_of(copies)] = dividends
+
+    def _undivided(self, offsets: Numbers, size: int) -> tuple[Numbers, int]:
+        """Offsets in elements of `size` bytes, or in bytes if an exact shift divided those by `size`; and the unit."""
+        if isinstance(offsets, Reg):
+            dividends, bits = self._dividends.get(_registers_of(offsets), (offsets, 0))
+            if bits and size == 1 << bits:
+                return self.emit.broadcast(dividends, offsets.count), 1
+        return offsets, size
+
     def in_bytes(self, offsets: Numbers, size: int) -> Numbers:
         """Offsets in elements of `size` bytes as 64-bit offsets in bytes, or as they are if that is the same."""
         return self.product(offsets, const(size, NARROW), offsets.count) if size > 1 else offsets
 
     def lane_offsets_in_bytes(self, offsets: Numbers, size: int) -> Numbers:
         """The offsets of lanes in bytes; in 32 bits, if their bounds allow."""
+        offsets, size = self._undivided(offsets, size)
         low, high = bounds_of(offsets)
         if offsets.type != INDEX and low >= 0 and high * size < 1 << 32 and size.bit_count() == 1 < size:
             shift = const(size.bit_length() - 1, "uw")
@@ -469,6 +490,7 @@ class Lowering(Rewriter):
 
         Offsets that are far out of bounds saturate, since they must not wrap around to valid offsets.
         """
+        offsets, size = self._undivided(offsets, size)
         offsets = self.clamp_to_32_bits(offsets)
         low, high = (n * size for n in bounds_of(offsets))
         if isinstance(offsets, Const):
@@ -627,6 +649,12 @@ class Lowering(Rewriter):
     def index_list(self, values: Sequence[Any]) -> list[Numbers]:
         """Indices that are SSA values or integers."""
         return [self.index(v) if isinstance(v, int) else self.numbers(v) for v in values]
+
+
+def _registers_of(numbers: Reg) -> tuple[Variable, int, int]:
+    """The registers of numbers, whatever their type."""
+    root, inner = numbers.var.root
+    return root, inner + numbers.first * numbers.format.bytes, numbers.count
 
 
 def result_of(low: Lowering, op: ir.Operation) -> tuple[int, str, str]:

@@ -5,7 +5,7 @@ gpu.module @kernels [#xevm.target] {
 
   // A pointer is an argument that is a memref of bytes, and its address in the kernel.
   // CHECK-LABEL: gpu.func @blocks(
-  // CHECK-SAME: %[[A:.*]]: memref<?xi8>, %[[N:.*]]: i32) kernel attributes {xegpu.subgroup_size = 16 : i32}
+  // CHECK-SAME: %[[A:.*]]: memref<?xi8>, %[[N:.*]]: i32) kernel attributes {xegpu.exact_addresses, xegpu.subgroup_size = 16 : i32}
   llvm.func spir_kernelcc @blocks(%a: !llvm.ptr<1>, %n: i32) attributes {gpu.kernel, intel_reqd_sub_group_size = 16 : i32} {
     %c8 = llvm.mlir.constant(8 : i32) : i32
     %c128 = llvm.mlir.constant(128 : i32) : i32
@@ -36,7 +36,7 @@ gpu.module @kernels [#xevm.target] {
   gpu.func @elements(%a: !llvm.ptr<1>) kernel {
     // CHECK: %[[M:.*]] = builtin.unrealized_conversion_cast %{{.*}} : i64 to memref<?xf32>
     %lane = xevm.lane_id : i32
-    // CHECK: %[[E:.*]] = arith.shrui %{{.*}}, %{{.*}} : i64
+    // CHECK: %[[E:.*]] = arith.shrui %{{.*}}, %{{.*}} exact : i64
     // CHECK: %[[I:.*]] = arith.index_cast %[[E]] : i64 to index
     // CHECK: memref.load %[[M]][%[[I]]] : memref<?xf32>
     %p = llvm.getelementptr %a[%lane] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f32

@@ -632,6 +632,8 @@ class Executable(Struct, frozen=True):
         places: the position of each argument in the kernel's text.
         is_assembly: whether its parameters are the program's inputs.
         exact_messages: whether its messages are as its author wrote them; see `engines.operands.Layout.exact`.
+        exact_addresses: whether this is a kernel of XeVM, whose addresses are its author's, as those of assembly; see
+            `engines.operands.Layout.exact_addresses`.
         repaired: of kernels that are written in XeGPU, a warning of the first 2D block that other messages move, since
             a 2D block message, as upstream's lowering makes one, would break a rule of the target; empty if there is
             none. None for other kernels.
@@ -654,6 +656,7 @@ class Executable(Struct, frozen=True):
     places: tuple[Position, ...] = ()
     is_assembly: bool = False
     exact_messages: bool = False
+    exact_addresses: bool = False
     repaired: str | None = None
 
     @classmethod

@@ -170,7 +170,7 @@ class Kernel:
             executable.exact_messages,
             program.local_bits,
             watch_products=watch_products,
-            exact_addresses=executable.is_assembly,
+            exact_addresses=executable.is_assembly or executable.exact_addresses,
         )
         # The allocations whose loads native code records, as earlier launches found: see `Shadow`.
         self._recorded: set[int] = set()

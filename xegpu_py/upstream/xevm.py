@@ -12,6 +12,7 @@ from mlir import ir
 from mlir.dialects import gpu
 from mlir.passmanager import PassManager
 
+from xegpu_py.dialects.xegpu.types import EXACT_ADDRESSES
 from xegpu_py.ir.builtin import CombiningKind, enum_attribute, integer_elements, number_attribute
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import emit_error
@@ -153,6 +154,7 @@ def _as_gpu_func(
         "sym_name": func.attributes["sym_name"],
         gpu.GPUFuncOp.KERNEL_ATTR_NAME: ir.UnitAttr.get(),
         SUBGROUP_SIZE: ir.IntegerAttr.get(integer_type(32), LANES),
+        EXACT_ADDRESSES: ir.UnitAttr.get(),
         **{n: func.attributes[n] for n in _KEPT if n in func.attributes},
     }
     with ir.InsertionPoint(func):

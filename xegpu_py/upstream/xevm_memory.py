@@ -17,7 +17,6 @@ from xegpu_py.ir.builtin import bit_width, element_type, number_attribute, vecto
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.passes.analysis.ir_queries import constant_of, element_of, shape_of, symbol_of
 from xegpu_py.passes.rewriting.builders import (
-    add,
     atomic_update,
     compare,
     constant,
@@ -297,15 +296,23 @@ def _memory(k: KernelImport, op: ir.Operation, operand: int, element: ir.Type) -
 
 
 def place(address: ir.Value, element: ir.Type) -> ir.Value:
-    """The number of the element at an address."""
+    """The number of the element at an address. An address that is no multiple of the element's size stays as it is."""
     size = bit_width(str(element)) // 8
     if size > 1:
-        address = make("arith.shrui", address.type, address, constant(address.type, size.bit_length() - 1))
+        by = constant(address.type, size.bit_length() - 1)
+        address = make("arith.shrui", address.type, address, by, isExact=ir.UnitAttr.get())
     return as_index(address)
 
 
+_WORD = 32
+
+
 def _accessed(op: ir.Operation, kind: ir.Type) -> ir.Type:
-    """The type of single accesses: elements, or parts of them if the op's alignment is smaller."""
+    """The type of single accesses, which are those that IGC makes (VectorPreProcess.cpp).
+
+    These are elements, or parts of them if the op's alignment is smaller. Vectors of smaller elements are accessed by
+    words of 32 bits where the op's alignment, or that of its type, is at least that of a word.
+    """
     element = element_of(kind)
     if str(element).startswith("!"):
         element = integer_type(64)
@@ -314,11 +321,12 @@ def _accessed(op: ir.Operation, kind: ir.Type) -> ir.Type:
         return integer_type(8)
     if bits not in (8, 16, 32, 64):
         refuse(op, f"it accesses elements of {bits} bits")
-    if "alignment" in op.attributes:
-        aligned = 8 * int(ir.IntegerAttr(op.attributes["alignment"]).value)
-        if 0 < aligned < bits:
-            return integer_type(aligned)
-    return element
+    stated = 8 * int(ir.IntegerAttr(op.attributes["alignment"]).value) if "alignment" in op.attributes else 0
+    if 0 < stated < bits:
+        return integer_type(stated)
+    count = (shape_of(kind) or (1,))[0]
+    by_words = bits < _WORD and count * bits % _WORD == 0 and (not stated or stated >= _WORD)
+    return integer_type(_WORD) if by_words else element
 
 
 @rule("llvm.load")
@@ -536,19 +544,15 @@ def blockprefetch2d(k: KernelImport, op: ir.Operation) -> None:
 # Consecutive elements.
 
 
-def _line(k: KernelImport, op: ir.Operation, operand: int, kind: ir.Type) -> tuple[ir.Value, list[ir.Value]]:
-    """The memory of a block of consecutive elements, and the places of a lane's: every sixteenth."""
-    element = element_of(kind)
-    memory = k.memory(element, SHARED if k.spaces[operand] == SHARED else 1)
-    lane = make("gpu.lane_id", index_type())
-    start = make("arith.addi", index_type(), place(first(op.operands[operand]), element), lane)
-    count = (shape_of(kind) or (1,))[0]
-    return memory, [start, *(_index(add(start, LANES * i)) for i in range(1, count))]
-
-
-def _index(found: ir.Value | int) -> ir.Value:
-    assert isinstance(found, ir.Value)
-    return found
+def _line(k: KernelImport, op: ir.Operation, operand: int, kind: ir.Type) -> ir.Value:
+    """The descriptor of a block of consecutive elements, of which a lane has every sixteenth."""
+    element, count = element_of(kind), (shape_of(kind) or (1,))[0] * LANES
+    shared = k.spaces[operand] == SHARED
+    scope = ours.MemoryScope.SLM if shared else ours.MemoryScope.GLOBAL
+    attr = ours.TdescAttr(memory_scope=scope, boundary_check=False, map=ours.SgMap((1, LANES), (1, 1)))
+    tdesc = ours.TensorDesc((count,), str(element), attr).to_ir()
+    memory = k.memory(element, SHARED if shared else GLOBAL)
+    return ours.CreateNdTdescOp(memory, [place(first(op.operands[operand]), element)], tdesc=tdesc).tdesc
 
 
 @rule(PREFIX + "blockload")
@@ -559,20 +563,15 @@ def blockload(k: KernelImport, op: ir.Operation) -> None:
 
 def load_line(k: KernelImport, op: ir.Operation, kind: ir.Type) -> ir.Value:
     """A lane's part of the consecutive elements at an op's address."""
-    memory, places = _line(k, op, 0, kind)
-    found = [make("memref.load", element_of(kind), memory, at) for at in places]
-    return make("vector.from_elements", kind, *found) if shape_of(kind) else found[0]
+    return bitcast(ours.LoadNdOp(_line(k, op, 0, kind), mode=ours.Mode.SIMT).value, kind)
 
 
 @rule(PREFIX + "blockstore")
 def blockstore(k: KernelImport, op: ir.Operation) -> None:
     """Consecutive elements; a lane has every sixteenth one."""
     value = op.operands[1]
-    memory, places = _line(k, op, 0, value.type)
-    for i, at in enumerate(places):
-        static = ir.DenseI64ArrayAttr.get([i])
-        one = make("vector.extract", element_of(value), value, static_position=static) if shape_of(value) else value
-        ir.Operation.create("memref.store", operands=[one, memory, at])
+    count = (shape_of(value) or (1,))[0]
+    ours.StoreNdOp(as_bits(value, count, element_of(value)), _line(k, op, 0, value.type), mode=ours.Mode.SIMT)
 
 
 # Products.

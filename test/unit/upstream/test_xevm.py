@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import xegpu_py
+from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.upstream import import_upstream
 
 LANES = 16
@@ -230,6 +231,114 @@ def test_consecutive_elements(kind):
     xevm.blockstore %b, %v : (!llvm.ptr<1>, {kind})"""
     run(body, target, back)
     np.testing.assert_array_equal(back, source)
+
+
+ACCESSES = {
+    # Accesses of a lane at an address, and the bytes of which that must be a multiple, and the rule that says so.
+    "%v = llvm.load %p : !llvm.ptr<1> -> vector<4xf32>": (4, "lsc-vector-align"),
+    "%v = llvm.load %p : !llvm.ptr<1> -> vector<16xi32>": (4, "lsc-vector-align"),
+    "%v = llvm.load %p : !llvm.ptr<1> -> vector<2xi64>": (4, "lsc-vector-align"),
+    "%v = llvm.load %p : !llvm.ptr<1> -> vector<8xf16>": (4, "lsc-vector-align"),
+    "%v = llvm.load %p {alignment = 2 : i64} : !llvm.ptr<1> -> vector<8xf16>": (1, ""),
+    "%v = llvm.load %p {alignment = 1 : i64} : !llvm.ptr<1> -> vector<2xi32>": (1, ""),
+    "%v = llvm.load %p {alignment = 4 : i64} : !llvm.ptr<1> -> vector<2xi64>": (4, "lsc-vector-align"),
+    "%v = llvm.load %p : !llvm.ptr<1> -> vector<3xf16>": (1, ""),
+    "%v = llvm.load %p : !llvm.ptr<1> -> f32": (1, ""),
+    "%v = llvm.load %p : !llvm.ptr<1> -> i64": (1, ""),
+    "%v = llvm.load %l : !llvm.ptr<3> -> vector<4xf32>": (4, "lsc-vector-align"),
+    "%v = llvm.load %l : !llvm.ptr<3> -> vector<16xf32>": (4, "lsc-vector-align"),
+    "%v = llvm.load %l : !llvm.ptr<3> -> f32": (1, ""),
+    "%v = llvm.load %q : !llvm.ptr<1> -> vector<4xf32>": (4, "lsc-transposed-align"),
+    "%v = llvm.load %m : !llvm.ptr<3> -> vector<4xf32>": (4, "lsc-transposed-align"),
+    "llvm.store %x, %q : vector<4xi32>, !llvm.ptr<1>": (4, "lsc-transposed-align"),
+    "llvm.store %x, %m : vector<4xi32>, !llvm.ptr<3>": (4, "lsc-transposed-align"),
+    "llvm.store %y, %q : vector<4xi32>, !llvm.ptr<1>": (4, "lsc-vector-align"),
+    "llvm.store %y, %m : vector<4xi32>, !llvm.ptr<3>": (4, "lsc-vector-align"),
+    "%v = llvm.load %m : !llvm.ptr<3> -> f32": (4, "lsc-transposed-align"),
+    "%v = llvm.load %q : !llvm.ptr<1> -> f32": (4, "lsc-transposed-align"),
+    "%v = llvm.load %q : !llvm.ptr<1> -> i64": (8, "lsc-transposed-align"),
+    "llvm.store %n, %q : i64, !llvm.ptr<1>": (8, "lsc-transposed-align"),
+    "llvm.store %x, %p : vector<4xi32>, !llvm.ptr<1>": (4, "lsc-vector-align"),
+    "llvm.store %x, %l : vector<4xi32>, !llvm.ptr<3>": (4, "lsc-vector-align"),
+    "llvm.store %n, %p : i64, !llvm.ptr<1>": (1, ""),
+    "%v = xevm.blockload %q : (!llvm.ptr<1>) -> vector<4xi32>": (4, "lsc-transposed-align"),
+    "%v = xevm.blockload %q : (!llvm.ptr<1>) -> i16": (4, "lsc-transposed-align"),
+    "xevm.blockstore %q, %x : (!llvm.ptr<1>, vector<4xi32>)": (4, "lsc-transposed-align"),
+    "xevm.blockstore %m, %x : (!llvm.ptr<3>, vector<4xi32>)": (4, "lsc-transposed-align"),
+    "%v = llvm.atomicrmw add %p, %i monotonic : !llvm.ptr<1>, i32": (4, "atomic-align"),
+    "%v = llvm.atomicrmw add %l, %i monotonic : !llvm.ptr<3>, i32": (4, "atomic-align"),
+    "%v = llvm.cmpxchg %q, %i, %i monotonic monotonic : !llvm.ptr<1>, i32": (4, "atomic-align"),
+}
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+@pytest.mark.parametrize("access", ACCESSES)
+def test_alignment_of_addresses(access, engine):
+    """An address is that of the message, and not that of the element in which it is."""
+    needed, rule = ACCESSES[access]
+    kind = access.rpartition("-> ")[2] if "load" in access else ""
+    body = f"""
+    %last = llvm.getelementptr %b[{64 * LANES}] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i8
+    %at = llvm.load %last : !llvm.ptr<1> -> i64
+    %buffer = llvm.mlir.addressof @buffer : !llvm.ptr<3>
+    %q = llvm.getelementptr %a[%at] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+    %p = llvm.getelementptr %q[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, !llvm.array<64 x i8>
+    %m = llvm.getelementptr %buffer[%at] : (!llvm.ptr<3>, i64) -> !llvm.ptr<3>, i8
+    %l = llvm.getelementptr %m[%lane] : (!llvm.ptr<3>, i64) -> !llvm.ptr<3>, !llvm.array<64 x i8>
+    %i = llvm.mlir.constant(7 : i32) : i32
+    %n = llvm.mlir.constant(0x0102030405060708 : i64) : i64
+    %x = llvm.mlir.constant(dense<[1, 2, 3, 4]> : vector<4xi32>) : vector<4xi32>
+    %to = llvm.getelementptr %b[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, !llvm.array<64 x i8>
+    %y = llvm.load %to : !llvm.ptr<1> -> vector<4xi32>
+    {access}
+    {f"llvm.store %v, %to : {kind}, !llvm.ptr<1>" if kind else ""}"""
+    buffer = "llvm.mlir.global internal @buffer() {addr_space = 3 : i32} : !llvm.array<2048 x i8>"
+    text = KERNEL.replace("BODY", body).replace("GLOBALS", buffer)
+    kernel = xegpu_py.compile(import_upstream(text), target="bmg", engine=engine, cache="off")
+    for step in (0, 1, 2, 4, 8):
+        a, b = np.arange(1 << 12, dtype=np.uint32).view(np.uint8) ^ 0x5A, np.zeros(64 * LANES + 8, np.uint8)
+        b[-8:].view(np.int64)[0] = 64 + step
+        bytes_of_lanes, before = 64 + step + 64 * np.arange(LANES)[:, None] + np.arange(8), a.copy()
+        try:
+            kernel(a, b, block=LANES)
+        except DiagnosticError as error:
+            texts = [str(d.message) for found in error.diagnostics for d in found.flat()]
+            assert step % needed, access
+            assert "at an address that is not a multiple of" in texts[0] and f"rule {rule}: " in "".join(texts)
+            continue
+        assert step % needed == 0, access
+        if access.startswith("%v = llvm.load %p"):
+            size = 4 if kind == "f32" else 6 if kind == "vector<3xf16>" else 8
+            np.testing.assert_array_equal(b[:-8].reshape(LANES, 64)[:, :size], before[bytes_of_lanes[:, :size]])
+        elif access == "llvm.store %n, %p : i64, !llvm.ptr<1>":
+            before[bytes_of_lanes] = np.arange(8, 0, -1)
+            np.testing.assert_array_equal(a, before)
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_all_parts_of_a_vector_are_at_the_address(engine):
+    """An access of several messages, at half of an element, in both memories, and of two types at one address."""
+    body = """
+    %at = llvm.load %b : !llvm.ptr<1> -> i64
+    %buffer = llvm.mlir.addressof @buffer : !llvm.ptr<3>
+    %q = llvm.getelementptr %a[%at] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+    %p = llvm.getelementptr %q[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, !llvm.array<128 x i8>
+    %m = llvm.getelementptr %buffer[%at] : (!llvm.ptr<3>, i64) -> !llvm.ptr<3>, i8
+    %l = llvm.getelementptr %m[%lane] : (!llvm.ptr<3>, i64) -> !llvm.ptr<3>, !llvm.array<128 x i8>
+    %to = llvm.getelementptr %b[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, !llvm.array<256 x i8>
+    %then = llvm.getelementptr %to[128] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i8
+    %v = llvm.load %p : !llvm.ptr<1> -> vector<16xi64>
+    %w = llvm.load %p : !llvm.ptr<1> -> vector<16xf64>
+    llvm.store %v, %l : vector<16xi64>, !llvm.ptr<3>
+    %x = llvm.load %l : !llvm.ptr<3> -> vector<32xi32>
+    llvm.store %x, %to : vector<32xi32>, !llvm.ptr<1>
+    llvm.store %w, %then : vector<16xf64>, !llvm.ptr<1>"""
+    a, b = np.arange(128 * LANES + 4, dtype=np.uint32).astype(np.uint8) ^ 0x5A, np.zeros((LANES, 2, 128), np.uint8)
+    buffer = "llvm.mlir.global internal @buffer() {addr_space = 3 : i32} : !llvm.array<4096 x i8>"
+    b[0, 0, 0] = 4
+    run(body, a, b, engine, buffer, target="bmg")
+    for half in range(2):
+        np.testing.assert_array_equal(b[:, half].ravel(), a[4:])
 
 
 def scalar(body, inputs, dtype, engine="jit"):
