@@ -389,6 +389,30 @@ def test_other_orders_of_sums() -> None:
     assert not rules(report)["reduction-order"].tried and "reduction-order  halves     not run" in str(report)
 
 
+COLUMNS = """
+gpu.module @kernels {
+  gpu.func @columns(%x: memref<?x?xf32>, %y: memref<16xf32>) kernel {
+    %c0 = arith.constant 0 : index
+    %t = xegpu.create_nd_tdesc %x[0, 0] {mode = vc} : memref<?x?xf32> -> !xegpu.tensor_desc<16x16xf32>
+    %v = xegpu.load_nd %t {mode = vc} : !xegpu.tensor_desc<16x16xf32> -> vector<16x16xf32>
+    %a = arith.constant dense<0.0> : vector<16xf32>
+    %s = vector.multi_reduction <add>, %v, %a [0] : vector<16x16xf32> to vector<16xf32>
+    vector.store %s, %y[%c0] : memref<16xf32>, vector<16xf32>
+    gpu.return
+  }
+}
+"""
+
+
+def test_versions_are_lowered_again() -> None:
+    """The version for an array that no 2D block message can address has other orders too."""
+    kernel, x, y = xegpu_py.compile(COLUMNS), np.ones((16, 17), np.float32), np.zeros(16, np.float32)
+    x[0] = 2**24
+    assert kernel.version_for([x, y]) is not kernel
+    report = kernel.fidelity(x, y, only=["reduction-order"])
+    assert (y == 2**24 + 14).all() and effects(report) == {"reduction-order=sequential": {"%y": (16, 7)}}
+
+
 BARRIERS = """
 .version 4.2
 .kernel "k"

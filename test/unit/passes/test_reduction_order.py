@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,23 @@ def test_narrow_floats_are_rounded_once(engine: str) -> None:
     start = ROWS.standard_normal(32).astype(bfloat16)
     wanted = in_order(x, start.astype(np.float32)).astype(bfloat16)
     assert (reduced(engine, x, 0, start, choices=SEQUENTIAL) == wanted).all()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_products(engine: str) -> None:
+    """In order the product overflows at its second factor; by halves its greatest factors meet the least ones first."""
+    x = np.repeat(np.float32([2.0**100, 2.0**-100]), 8)[:, None] * np.ones(32, np.float32)
+    start = np.ones(32, np.float32)
+    assert (reduced(engine, x, 0, start, "mul", choices=SEQUENTIAL) == np.inf).all()
+    assert (reduced(engine, x, 0, start, "mul") == 1).all()
+
+
+def test_the_cache_on_disk_keeps_both_orders(tmp_path: Path) -> None:
+    x, y = np.ones(16, np.float32), np.zeros(1, np.float32)
+    x[0] = 2**24
+    for choices, wanted in (((), 2**24 + 14), ((SEQUENTIAL,), 2**24), ((), 2**24 + 14)):
+        xegpu_py.compile(VECTOR, cache=tmp_path, choices=choices)(x, y, np.float32(0))
+        assert y[0] == wanted
 
 
 @pytest.mark.parametrize("engine", ENGINES)
