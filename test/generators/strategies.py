@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import random
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,7 +20,15 @@ LEVELS = ("xetile", "xegpu_vc", "xegpu_simt", "nested", "visa", "host", "core", 
 def generator(level: str) -> Callable[[random.Random], Program]:
     """The function that makes a program of a level from random numbers."""
     written: Callable[[random.Random], Program] = importlib.import_module(f"{__package__}.{level}").program
-    return lambda r: with_options(r, written(r))
+    return lambda r: with_options(r, with_order(r, written(r)))
+
+
+def with_order(r: random.Random, program: Program) -> Program:
+    """The program; some programs with reductions add by increasing index, as their module says."""
+    if program.is_assembly or program.host or program.upstream or "reduc" not in program.text or r.random() < 0.75:
+        return program
+    module = re.compile(r"(gpu\.module @\w+) \{")
+    return replace(program, text=module.sub(r'\1 attributes {xegpu.reduction_order = "sequential"} {', program.text))
 
 
 def with_options(r: random.Random, program: Program) -> Program:

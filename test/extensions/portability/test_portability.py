@@ -254,6 +254,8 @@ def test_arrays_that_overlap_do_so_in_the_copies() -> None:
     assert b[0] == -1 and b[16] == -2 and w.is_aligned(128) and not w.is_aligned(256)
     assert w.span[1] - w.span[0] == 256 and w.span[0] == a.ctypes.data and a.ctypes.data % 64 == x.ctypes.data % 64
     assert memory[16] == 16 and memory[32] == 32 and not other.any()
+    arrays = verdicts._arrays(["a", "w"], [a, w])
+    assert [*arrays] == ["a", "w", "memory before w"] and (arrays["memory before w"][:128].view(np.float32) == a).all()
 
 
 @pytest.mark.needs("ocloc")

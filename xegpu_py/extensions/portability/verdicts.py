@@ -439,7 +439,10 @@ def _memory_of(array: Array) -> Span:
 
 
 def _arrays(names: Sequence[str], arguments: Sequence[Any]) -> dict[str, Array]:
-    """The arrays among arguments, by name; those of tables and tuples with their numbers."""
+    """The arrays among arguments, by name; those of tables and tuples with their numbers.
+
+    Memory that a kernel may access before an array is an array of bytes.
+    """
     found: dict[str, Array] = {}
     for name, argument in zip(names, arguments):
         if isinstance(argument, (PointerTable, tuple)):
@@ -447,6 +450,8 @@ def _arrays(names: Sequence[str], arguments: Sequence[Any]) -> dict[str, Array]:
             found |= _arrays([f"{name}[{i}]" for i in range(len(members))], members)
         elif isinstance(argument, np.ndarray):
             found[name] = argument
+            if isinstance(argument, Window) and argument.span[0] < argument.ctypes.data:
+                found[f"memory before {name}"] = memory_between(argument.span[0], int(argument.ctypes.data))
     return found
 
 
