@@ -190,6 +190,9 @@ def test_every_view_in_a_browser(report: Path, browser: Any, request: pytest.Fix
     assert len(set(page.evaluate(lefts))) > 1
     page.set_viewport_size({"width": 690, "height": 844})
     assert len(set(page.evaluate(lefts))) == 1
+    # Short listings leave no empty space there.
+    heights = page.evaluate("[...document.querySelectorAll('.code')].map(code => code.clientHeight)")
+    assert min(heights) < 0.55 * 844 < max(heights)
     page.set_viewport_size({"width": 400, "height": 844})
     for tab in range(len(views)):
         page.locator(f"#tab{tab}").click()
