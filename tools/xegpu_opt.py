@@ -197,7 +197,8 @@ def _pipeline(flags: Sequence[str], text: str | None, parser: driver.Parser) -> 
             similar = difflib.get_close_matches(name, [*known, *passes], 1, 0.8) if pass_named(name[2:]) is None else ()
             if similar and similar[0] in known:
                 parser.error(f"unknown pass '{name[2:]}'; there is an option {similar[0]}")
-            parser.error(str(e))
+            unknown = str(e) == f"unknown pass '{name[2:]}'"
+            parser.error(f"{e}{'; --load-pass-plugin=FILE.py loads passes of your own' if unknown else ''}")
     return Nest(ROOT, tuple(items))
 
 

@@ -25,7 +25,7 @@ VARIABLES = {
     "XEGPU_PY_INTERPRET": "`1`: every kernel of the tile language runs on the eager engine, as with Triton's `TRITON_INTERPRET`",
     "XEGPU_PY_HOST": "the CPU that the JIT compiles for, or `native` (default)",
     "XEGPU_PY_ORACLES": "the folder of Intel's programs, or `off`; default: where `make oracles` installs them, then `PATH`",
-    "XEGPU_PY_CHECK": "Triton programs: checks, with commas between, such as `races,bounds`",
+    "XEGPU_PY_CHECK": "Triton programs: checks, with commas between, such as `races,uninit`",
     "XEGPU_PY_AUTOTUNE": "Triton programs: how an autotuner chooses: `time` (default), `first` or `model`",
     "XEGPU_PY_TRITON_DEVICE": "Triton programs: the name of the device, `xegpu` (default) or `cpu`",
     "TRITON_PRINT_AUTOTUNING": "`1`: `autotune` prints the candidates with their costs, as `kernel.table()` returns them",

@@ -20,7 +20,14 @@ from xegpu_py import external_tools
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import TARGETS
 
-PACKAGE = "libigc-tools"
+_PACKAGES = {"GenX_IR": "libigc-tools", "ocloc": "intel-ocloc"}
+"""Debian's packages of finalizers."""
+
+
+def package_of(name: str) -> str:
+    """The end of a message that a finalizer is missing: Debian's package, if there is one."""
+    return f"; Debian has {name} in the package {_PACKAGES[name]}" if name in _PACKAGES else ""
+
 
 OPTIONS = ("-enableHalfLSC",)
 """Messages of half the lanes, which Intel's compiler uses. Without them, the registers of each message are those of 16
@@ -234,9 +241,9 @@ def finalize(
         raise FinalizerError(f"the finalizer {name} does not know target {target}; it knows {platforms}")
     if name is None or external_tools.find(name) is None:
         finalizer_name = name or f"a finalizer that knows {target} ({', '.join(knowing)})"
-        source = f"; Debian has GenX_IR in the package {PACKAGE}" if name in (None, "GenX_IR") else ""
         raise FinalizerMissing(
-            f"{finalizer_name} is not installed; `make oracles` installs it in build/oracles{source}"
+            f"{finalizer_name} is not installed; `make oracles` installs it in build/oracles"
+            f"{package_of(name or 'GenX_IR')}"
         )
     *newer, last = [finalizer] if finalizer else [n for n in knowing if external_tools.find(n)]
     for name in newer:

@@ -19,7 +19,7 @@ from msgspec import Struct
 from xegpu_py import external_tools
 from xegpu_py.extensions.opencl import abi
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Severity, Source
-from xegpu_py.visa.finalizer import DEVICES
+from xegpu_py.visa.finalizer import DEVICES, package_of
 
 _STEPPINGS = {"pvc": "pvc"}
 """The device to compile for where it is not the target's. For the first stepping IGC multiplies integers of 64 bits by
@@ -170,7 +170,10 @@ def compiled(source: str | Path, target: str, options: str, ocloc: str | Path | 
     text = "" if is_spirv else data.decode(errors="replace")
     program = _program(ocloc)
     if program is None:
-        raise failed(name, f"{ocloc or 'ocloc'} is not installed; `make oracles` installs it in build/oracles")
+        raise failed(
+            name,
+            f"{ocloc or 'ocloc'} is not installed; `make oracles` installs it in build/oracles{package_of('ocloc')}",
+        )
     # With -g the vISA names the lines of the source; its instructions stay the same.
     given = "-g -cl-std=CL3.0 -cl-intel-greater-than-4GB-buffer-required"
     with TemporaryDirectory() as folder:

@@ -5,7 +5,7 @@ import torch, triton, triton.language as tl        # a Triton program, unmodifie
 @triton.jit
 def double(X, n, BLOCK: tl.constexpr): ...
 
-with xegpu_py.triton.options(check="races,bounds"):
+with xegpu_py.triton.options(check="races,uninit"):
     double[(4,)](torch.rand(1000), 1000, BLOCK=256)
 """
 

@@ -72,7 +72,7 @@ def current() -> Settings:
 class options(ContextDecorator):
     """Change how Triton kernels run, in a `with` block or in a function.
 
-        with xegpu_py.triton.options(check="races,bounds"):
+        with xegpu_py.triton.options(check="races,uninit"):
             kernel[grid](x, y)
 
         @xegpu_py.triton.options(engine="interpreter")
