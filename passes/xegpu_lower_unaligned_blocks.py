@@ -138,8 +138,6 @@ class Fallback(Conversion):
         if not implements(op, BlockAccess) or op.opview.mode != Mode.VC:
             return False
         desc = TensorDesc.of(op.opview.tdesc)
-        if desc.attr.message:
-            return False
         stores = op.name == "xegpu.store_nd" and len(desc.shape) > 1 and blocks.store_spans(desc, self.target) is None
         return stores or self.surfaces.problem(op.opview.tdesc) is not None
 

@@ -416,6 +416,7 @@ def find_surfaces(
         result = op.results[0]
         root, desc = surfaces.classes.find(result), TensorDesc.of(result)
         if desc.attr.message:
+            # Without its creations here, no pass replaces its accesses.
             continue
         moves.append((root, view, desc))
         if name == "xegpu.create_nd_tdesc":

@@ -172,4 +172,19 @@ gpu.module @kernels {
     llvm.store %v, %o : vector<8xi16>, !llvm.ptr<1>
     llvm.return
   }
+
+  // A store of a column, whose rows have less than 4 bytes, is no scatter.
+  // RUN: not xegpu-run %s --kernel column --target bmg --block 16 zeros:i8:4096 zeros:i8:4096 2>&1 | FileCheck %s --check-prefix=COLUMN
+  // COLUMN: error: 'xegpu.store_nd' op a 2D block store
+  // COLUMN: note: rule block2d-
+  llvm.func @column(%a: !llvm.ptr<1>, %o: !llvm.ptr<1>) attributes {gpu.kernel} {
+    %w = llvm.mlir.constant(64 : i32) : i32
+    %h = llvm.mlir.constant(16 : i32) : i32
+    %pitch = llvm.mlir.constant(64 : i32) : i32
+    %x = llvm.mlir.constant(0 : i32) : i32
+    %z = llvm.mlir.constant(0 : i32) : i32
+    %v = llvm.mlir.constant(1 : i16) : i16
+    xevm.blockstore2d %a, %w, %h, %pitch, %x, %z, %v <{elem_size_in_bits = 16 : i32, tile_width = 1 : i32, tile_height = 16 : i32}> : (!llvm.ptr<1>, i32, i32, i32, i32, i32, i16)
+    llvm.return
+  }
 }
