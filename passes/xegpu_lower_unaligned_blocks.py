@@ -14,9 +14,9 @@ from msgspec import Struct, field
 
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TdescAttr, TensorDesc
-from xegpu_py.dialects.xegpu.types import BlockAccess
+from xegpu_py.dialects.xegpu.types import WARNS_OF_REPAIRS, BlockAccess
 from xegpu_py.ir.builtin import bit_width, element_type
-from xegpu_py.ir.diagnostics import remark
+from xegpu_py.ir.diagnostics import remark, warn
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import implements
 from xegpu_py.ir.passes import Pass, register_pass
@@ -26,6 +26,7 @@ from xegpu_py.passes.analysis.block_surfaces import (
     Surfaces,
     block_uses,
     find_surfaces,
+    first_repaired,
     foreign_descriptors,
     tensor_of,
 )
@@ -79,6 +80,10 @@ class XeGPULowerUnalignedBlocks(Pass):
     def run(self, op: ir.Operation) -> None:
         for func, ops, gpu in subgroup_functions(op, self.target, self.kernel, self.marked):
             surfaces = find_surfaces(func, ops, gpu, None if self.unaligned else (), self.max_bytes)
+            if WARNS_OF_REPAIRS in func.attributes:
+                del func.attributes[WARNS_OF_REPAIRS]
+                if repaired := first_repaired(surfaces, ops, gpu, self.max_bytes):
+                    warn(*repaired)
             loads = [inner for inner in ops if inner.name == "xegpu.load_nd" and surfaces.problem(inner.operands[0])]
             for load in loads:
                 _transform_in_registers(load)

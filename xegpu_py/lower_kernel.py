@@ -17,13 +17,12 @@ from xegpu_py.cache import Cache, digest, folder_of
 from xegpu_py.collector import collector_paused
 from xegpu_py.deferred import deferred
 from xegpu_py.dialects import visa
-from xegpu_py.dialects.xegpu.types import EXACT_ADDRESSES, EXACT_SURFACES, UNIT_STRIDES
+from xegpu_py.dialects.xegpu.types import EXACT_ADDRESSES, EXACT_SURFACES, UNIT_STRIDES, WARNS_OF_REPAIRS
 from xegpu_py.ir.builtin import REDUCTION_ORDER
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.module import Module, argument_names, functions, is_program, source_of, walk
-from xegpu_py.ir.passes import ROOT, Listener, Runner, Step, parse_pipeline, step
+from xegpu_py.ir.passes import ROOT, Runner, parse_pipeline, step
 from xegpu_py.passes.analysis.block_surfaces import (
-    first_repaired,
     has_messages,
     multiples_of,
     products_of,
@@ -228,25 +227,6 @@ def programs_lowered(module: Module, target: str) -> Module:
     return lowered
 
 
-class _Repairs(Listener):
-    """Finds the first 2D block of a kernel that other messages than 2D block messages move.
-
-    Attributes:
-        found: the warning; empty if there is none.
-    """
-
-    def __init__(self, name: str, options: Options) -> None:
-        self.name, self.options, self.found = name, options, ""
-
-    def before(self, step: Step, op: ir.Operation) -> None:
-        if step.name != "xegpu-lower-unaligned-blocks":
-            return
-        func, target = visa.kernel_named(op, self.name), target_of(self.options.target)
-        repaired = first_repaired(func, target, 0 if self.options.large else SMALL["bytes"])
-        if repaired:
-            self.found = repair_warning(str(position_of(repaired[0].location)), target.name, repaired[1])
-
-
 def is_of_xegpu(module: Module, name: str) -> bool:
     """Whether a kernel is written in XeGPU: at the level of subgroups or lanes, above the messages of XeVM."""
     if has_tiles(module.outline):
@@ -267,26 +247,27 @@ def lower(module: Module, name: str, options: Options) -> Executable:
     surfaces: dict[Surface, None] = {}
     multiples: tuple[Multiple, ...] = ()
     sums: tuple[Sum, ...] = ()
-    exact, of_xegpu, repairs = False, is_of_xegpu(module, name), _Repairs(name, options)
-    for level, lowered in levels_of(module, name, options, remarks, [repairs] if of_xegpu else ()):
+    exact, of_xegpu = False, is_of_xegpu(module, name)
+    for level, lowered in levels_of(module, name, options, remarks, of_xegpu):
         if level != "visa":
             func = visa.kernel_named(lowered.outline, name)
             surfaces |= dict.fromkeys(surfaces_of(func))
             multiples, sums, exact = multiples_of(func), sums_of(func), has_messages(func)
     chosen = subgroups_for(kernel, options)
     mapped = xetile.subgroups_of(kernel) if has_tiles(kernel) else None
+    repairs = [repair_warning(str(d.position), options.target, d.message) for d in remarks if d.severity == "warning"]
     return structs.replace(
         executable_of(lowered, visa.kernel_named(lowered.outline, name)),
         subgroups=mapped or chosen or (1 if SHARES in kernel.attributes else None),
         changed=() if chosen is None or options.aliased else tile_layout_inference.stored_arguments(kernel),
-        remarks=tuple(remarks),
+        remarks=tuple(d for d in remarks if d.severity == "remark"),
         surfaces=tuple(surfaces),
         multiples=multiples,
         sums=sums,
         products=products,
         exact_messages=exact or (of_xegpu and "surfaces" in options.check),
         exact_addresses=EXACT_ADDRESSES in kernel.attributes,
-        repaired=repairs.found if of_xegpu else None,
+        repaired="".join(repairs) if of_xegpu else None,
     )
 
 
@@ -303,7 +284,7 @@ def levels_of(
     name: str,
     options: Options,
     remarks: list[Diagnostic] | None = None,
-    listeners: Sequence[Listener] = (),
+    of_xegpu: bool | None = None,
 ) -> Iterator[tuple[str, Module]]:
     """The module at each level, the highest first: as it was written, and lowered.
 
@@ -312,7 +293,7 @@ def levels_of(
 
     Args:
         remarks: gets the remarks of the lowering.
-        listeners: watch its passes.
+        of_xegpu: see `is_of_xegpu`, if it is known.
 
     Raises:
         DiagnosticError: if the kernel cannot be lowered.
@@ -326,9 +307,10 @@ def levels_of(
         mark_unaligned(lowered, name, options.unaligned)
     _mark_unit_strides(lowered, name, options.strided)
     _mark_reduction_order(lowered, options)
-    if "surfaces" in options.check and is_of_xegpu(module, name):
+    if is_of_xegpu(module, name) if of_xegpu is None else of_xegpu:
         with lowered.context:
-            visa.kernel_named(lowered.outline, name).attributes[EXACT_SURFACES] = ir.UnitAttr.get()
+            mark = EXACT_SURFACES if "surfaces" in options.check else WARNS_OF_REPAIRS
+            visa.kernel_named(lowered.outline, name).attributes[mark] = ir.UnitAttr.get()
     count = subgroups_for(visa.kernel_named(module.outline, name), options)
     if count is not None:
         with lowered.context:
@@ -338,7 +320,7 @@ def levels_of(
             if options.aliased:
                 func.attributes[tile_layout_inference.ALIASED] = ir.UnitAttr.get()
     # The caller has verified the module, and the kernel verifies the resulting program.
-    runner = Runner(verify_each=False, listeners=listeners, remarks=[] if remarks is None else remarks)
+    runner = Runner(verify_each=False, remarks=[] if remarks is None else remarks)
     for level, text in zip(names[1:], steps):
         runner.run(parse_pipeline(text), lowered)
         yield level, lowered

@@ -619,6 +619,10 @@ EXACT_SURFACES = "xegpu.exact_surfaces"
 """A unit attribute of kernels whose 2D blocks are moved by 2D block messages also where their surfaces break rules, so
 that engines report it."""
 
+WARNS_OF_REPAIRS = "xegpu.warns_of_repairs"
+"""A unit attribute of kernels that are written in XeGPU. The pass xegpu-lower-unaligned-blocks warns of the first block
+that breaks a rule of 2D block messages, and drops the attribute."""
+
 EXACT_ADDRESSES = "xegpu.exact_addresses"
 """A unit attribute of kernels whose author chose the messages, such as those of XeVM. Engines report their addresses of
 vectors and of consecutive elements that break rules."""

@@ -480,17 +480,22 @@ _UNKNOWN = "is not known"
 """The begin of problems that surfaces may have."""
 
 
-def first_repaired(func: ir.Operation, target: Target, most_bytes: int) -> tuple[ir.Operation, str] | None:
+def first_repaired(
+    surfaces: Surfaces, ops: Sequence[ir.Operation], target: Target, most_bytes: int
+) -> tuple[ir.Operation, str] | None:
     """The first access of a 2D block whose surface breaks a rule that the GPU needs, and how; None if there is none.
 
     Upstream's lowering makes a 2D block message of it, and this project's lowering other messages.
+
+    Args:
+        surfaces: of the function, as `find_surfaces` found them for the target.
     """
-    if target.block2d is None or EXACT_SURFACES in func.attributes:
+    if target.block2d is None or not surfaces.problems:
         return None
-    ops = walk(func)
-    accepted = structs.replace(target, block2d=target.block2d.executed)
-    surfaces = find_surfaces(func, ops, accepted, (), most_bytes)
-    for op in ops if surfaces.problems else ():
+    if target.block2d.tolerated:
+        accepted = structs.replace(target, block2d=target.block2d.executed)
+        surfaces = find_surfaces(surfaces.func, ops, accepted, (), most_bytes)
+    for op in ops:
         if not implements(op, BlockAccess) or op.opview.mode != Mode.VC:
             continue
         tdesc = op.opview.tdesc

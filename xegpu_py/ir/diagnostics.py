@@ -421,6 +421,12 @@ def remark(op: ir.Operation, message: str, *notes: str) -> None:
         remarks.append(diagnostic)
 
 
+def warn(op: ir.Operation, message: str) -> None:
+    """Report a warning at an op, among the remarks."""
+    if (remarks := _REMARKS.get()) is not None:
+        remarks.append(Diagnostic("warning", message, position_of(op.location)))
+
+
 # `-verify-diagnostics`: diagnostics that a source's comments expect, against those that arose.
 #
 # The comments are MLIR's: `// expected-error @+1 {{text}}`, with `error`, `warning`, `remark` or `note`; `@above`,

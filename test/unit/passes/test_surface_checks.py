@@ -12,6 +12,8 @@ import pytest
 import xegpu_py
 import xegpu_py.language as xl
 from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.passes import xegpu_lower_unaligned_blocks
+from xegpu_py.passes.analysis import block_surfaces
 
 VC = """
 gpu.module @k {{
@@ -102,6 +104,23 @@ def test_columns_that_only_a_run_knows() -> None:
         assert ("rule block2d-x-multiple: " in error) == bool(error) == bool(check and x == 3)
         if not error:
             np.testing.assert_array_equal(o, a[:, x : x + 32])
+
+
+@pytest.mark.parametrize(
+    ("columns", "target", "expected"), [(32, "bmg", 1), (26, "bmg", 1), (32, "pvcxt", 1), (26, "pvcxt", 2)]
+)
+def test_surfaces_are_searched_once(columns: int, target: str, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And again for targets that tolerate some of what the search found."""
+    searched, search = [], block_surfaces.find_surfaces
+
+    def counted(*operands: Any) -> block_surfaces.Surfaces:
+        searched.append(operands)
+        return search(*operands)
+
+    for module in (block_surfaces, xegpu_lower_unaligned_blocks):
+        monkeypatch.setattr(module, "find_surfaces", counted)
+    xegpu_py.compile(VC.format(kind=f"memref<8x{columns}xi16>"), target=target, cache="off")
+    assert len(searched) == expected
 
 
 XETILE = """
