@@ -20,7 +20,8 @@ This page lists the rules, and the reaction of each generation of GPUs with its 
   lowering here uses other messages for surfaces that [2D block messages](glossary.md#2d-block-message) cannot address
   ([targets](targets.md)), so results are right. A warning names the first such block of a kernel.
 - **XeGPU with `--check=surfaces`** (in Python `check="surfaces"`): blocks are 2D block messages as upstream makes them, and one that
-  breaks a rule is an error. Columns that only a run knows are checked, too; without the check they cause no warning.
+  breaks a rule is an error. Columns that only a run knows are checked, too; without the
+  check they cause the warning.
 - **Xe3** (`ptl`): a dpas whose factors are in registers that were never written is an error there without a check.
 - **The tile language and XeTile**: the compiler chooses the messages. The check has no effect, and there is no warning.
 

@@ -69,6 +69,7 @@ class Layout(Struct, frozen=True):
         exact: whether messages are as the program's author wrote them, and so must keep all rules of the target: also
             those about the columns of 2D blocks, prefetches, and addresses of vectors. The lowering of this project
             assumes of unknown columns and addresses that they are aligned.
+        watches_columns: whether 2D blocks whose column breaks a rule are noted; see `Statistics.misplaced`.
         exact_addresses: whether addresses of vectors and of consecutive elements must keep the rules, too.
         local_bits: the bits of addresses of shared local memory that count; see `Program.local_bits`.
         logs: whether native code records its messages; see `engines.jit.checks.Log`.
@@ -85,6 +86,7 @@ class Layout(Struct, frozen=True):
     logs: bool = False
     watch_products: bool = False
     exact_addresses: bool = False
+    watches_columns: bool = False
 
     def offset(self, var: Variable) -> int:
         """Byte offset of a variable in the register file."""
@@ -393,6 +395,7 @@ class Batch(Struct):
         races: the race detector; None if races are not looked for.
         delayed: stores that are delayed; None if each store is visible at once.
         traffic: bytes that messages moved, by memory ("ugm", "slm") and category ("load", "store", "atomic").
+        misplaced: the first message of a 2D block at a column that breaks a rule, if such are noted.
     """
 
     regs: Array
@@ -413,6 +416,7 @@ class Batch(Struct):
     races: Races | None = None
     delayed: DelayedStores | None = None
     traffic: Counter[tuple[str, str]] = field(default_factory=Counter)
+    misplaced: Instruction | None = None
     views: dict[str, Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -56,7 +56,7 @@ from xegpu_py.visa.choices import with_choices
 from xegpu_py.visa.dataflow import flow_of, has_calls, may_multiply_unwritten, polls, referenced_variables
 from xegpu_py.visa.fp_modes import with_modes
 from xegpu_py.visa.legacy_messages import expand_legacy
-from xegpu_py.visa.program import GROUP_IDS, PRINT_BUFFER, STATE, Dim, Program, extent, kernel_index
+from xegpu_py.visa.program import GROUP_IDS, PRINT_BUFFER, STATE, Dim, Instruction, Program, extent, kernel_index
 from xegpu_py.visa.verify import verify
 
 if TYPE_CHECKING:
@@ -171,6 +171,7 @@ class Kernel:
             program.local_bits,
             watch_products=watch_products,
             exact_addresses=executable.is_assembly or executable.exact_addresses,
+            watches_columns=executable.repaired is not None and not executable.exact_messages,
         )
         # The allocations whose loads native code records, as earlier launches found: see `Shadow`.
         self._recorded: set[int] = set()
@@ -601,6 +602,13 @@ class Kernel:
             raise self._error(f"kernel '{self.name}' has no native code: {failure}", note) from None
         if launch.staged:
             launch.staged.write_back(self.name)
+        limits = self.target.block2d
+        if statistics.misplaced and limits and not self._has_warned:
+            self._has_warned = True
+            where, granule = str(statistics.misplaced.where), limits.executed.column_granule
+            problem = f"is accessed from a column that is not a multiple of {granule} bytes"
+            warning = repair_warning(where, self.target.name, problem, "Engines move the block right")
+            warnings.warn(warning, stacklevel=_callers_level())
         return statistics
 
     def _printing(self, launch: Prepared) -> Statistics:
@@ -680,6 +688,7 @@ class Kernel:
         counter = ExecutionCounter(len(self.program.instructions), self.observer)
         self._interpreter.observer = counter
         traffic: Counter[tuple[str, str]] = Counter()
+        misplaced: Instruction | None = None
         races: Races | None = None
         # Delayed stores would seem to change what other threads have changed; the usual order has been checked.
         if self.layout.races and not self._interpreter.delays:
@@ -698,10 +707,11 @@ class Kernel:
                     batch.races = races
                 self._interpreter.run(batch, size.namer(group_size, start * group_size))
                 traffic += batch.traffic
+                misplaced = misplaced or batch.misplaced
                 start, at_once = start + len(group_numbers), group_limit
                 progress(start)
         executed = without_waits(self.runnable, counter.executed)
-        return Statistics(count * group_size, executed, traffic, self.allocation)
+        return Statistics(count * group_size, executed, traffic, self.allocation, misplaced)
 
     @functools.cached_property
     def jit(self) -> Jit:
@@ -778,7 +788,9 @@ class Kernel:
         with progress_bar(program.name, launch.groups, self.options.progress) as progress:
             statistics = self.jit.run(launch, self.options.threads, progress)
         executed = without_waits(program, statistics.executed)
-        return Statistics(launch.groups * group_size, executed, statistics.traffic, self.allocation)
+        number = statistics.misplaced
+        misplaced = None if number is None else program.instructions[number]
+        return Statistics(launch.groups * group_size, executed, statistics.traffic, self.allocation, misplaced)
 
     def _batch(self, groups: Array, launch: Prepared) -> Batch:
         program, size = self.runnable, launch.size
@@ -829,11 +841,11 @@ class Kernel:
         return initialised
 
 
-def repair_warning(place: str, target: str, problem: str) -> str:
-    """The warning of a 2D block that other messages move: its place, and why no 2D block message does."""
+def repair_warning(place: str, target: str, problem: str, repair: str = "Other messages move the block here") -> str:
+    """The warning of a 2D block that is moved right here: its place, and why no 2D block message of a GPU moves it."""
     return (
         f"{place}: upstream's lowering makes a 2D block message of this, which {target} does not take: the tensor "
-        f"{problem}. Other messages move the block here; check='surfaces' makes it an error"
+        f"{problem}. {repair}; check='surfaces' makes it an error"
     )
 
 

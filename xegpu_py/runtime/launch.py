@@ -33,6 +33,7 @@ from xegpu_py.visa.program import (
     FIRST_RECORD,
     PRINT_BUFFER,
     Dim,
+    Instruction,
     Predicate,
     Program,
     Record,
@@ -158,12 +159,15 @@ class Statistics(Struct):
         executed: how many times threads executed each instruction, by its index.
         traffic: bytes that messages moved, by memory ("ugm", "slm") and category ("load", "store", "atomic").
         allocation: the registers of the variables.
+        misplaced: of kernels that are written in XeGPU, the first message of a 2D block whose column breaks a
+            rule of the target.
     """
 
     threads: int
     executed: Array
     traffic: Counter[tuple[str, str]]
     allocation: Allocation
+    misplaced: Instruction | None = None
 
     def _rows(self) -> list[tuple[str, int]]:
         rows = [("hardware threads", self.threads), ("instructions", int(self.executed.sum()))]

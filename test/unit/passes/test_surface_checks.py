@@ -94,16 +94,81 @@ def test_blocks_of_lanes(columns: int, target: str) -> None:
     assert bool(error) == (columns != 32) and not warned
 
 
-def test_columns_that_only_a_run_knows() -> None:
-    """An odd column of 16 bits: right without the check."""
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_columns_that_only_a_run_knows(engine: str) -> None:
+    """An odd column of 16 bits: without the check right, with one warning."""
     text = VC.replace("%o: memref", "%x: index, %o: memref").replace("%a[0, 0]", "%a[0, %x]")
     a, o = np.arange(8 * 64, dtype=np.int16).reshape(8, 64), np.zeros((8, 32), np.int16)
     for x, check in itertools.product((2, 3), ((), "surfaces")):
-        kernel = xegpu_py.compile(text.format(kind="memref<8x64xi16>"), target="bmg", cache="off", check=check)
-        error, _ = outcome(kernel, a, x, o)
+        kernel = xegpu_py.compile(
+            text.format(kind="memref<8x64xi16>"), target="bmg", engine=engine, cache="off", check=check
+        )
+        error, warned = outcome(kernel, a, x, o)
         assert ("rule block2d-x-multiple: " in error) == bool(error) == bool(check and x == 3)
         if not error:
             np.testing.assert_array_equal(o, a[:, x : x + 32])
+        assert [w.split(": upstream")[0] for w in warned] == (["<string>:5:10"] if x == 3 and not check else [])
+        assert all("is accessed from a column that is not a multiple of 4 bytes" in w for w in warned)
+        if not check:
+            assert outcome(kernel, a, x, o) == ("", [])
+
+
+FACTORS = """
+gpu.module @k {
+  gpu.func @product(%a: memref<8x128xf16>, %b: memref<64x16xf16>, %o: memref<8x16xf32>, %x: index) kernel {
+    %zero = arith.constant dense<0.0> : vector<8x16xf32>
+    %c0 = arith.constant 0 : index
+    %c16 = arith.constant 16 : index
+    %c64 = arith.constant 64 : index
+    %sum = scf.for %k = %c0 to %c64 step %c16 iter_args(%c = %zero) -> (vector<8x16xf32>) {
+      %at = arith.addi %k, %x : index
+      %da = xegpu.create_nd_tdesc %a[0, %at] {mode = vc} : memref<8x128xf16> -> !xegpu.tensor_desc<8x16xf16>
+      %db = xegpu.create_nd_tdesc %b[%k, 0] {mode = vc} : memref<64x16xf16> -> !xegpu.tensor_desc<16x16xf16>
+      %va = xegpu.load_nd %da {mode = vc} : !xegpu.tensor_desc<8x16xf16> -> vector<8x16xf16>
+      %vb = xegpu.load_nd %db {mode = vc, vnni_axis = 0} : !xegpu.tensor_desc<16x16xf16> -> vector<8x16x2xf16>
+      %d = xegpu.dpas %va, %vb, %c {mode = vc}
+        : vector<8x16xf16>, vector<8x16x2xf16>, vector<8x16xf32> -> vector<8x16xf32>
+      scf.yield %d : vector<8x16xf32>
+    }
+    %do = xegpu.create_nd_tdesc %o[0, 0] {mode = vc} : memref<8x16xf32> -> !xegpu.tensor_desc<8x16xf32>
+    xegpu.store_nd %sum, %do {mode = vc} : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>
+    gpu.return
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_columns_of_prefetches_and_stores(engine: str) -> None:
+    accesses = "xegpu.prefetch_nd %d {mode = vc} :", "xegpu.store_nd %v, %d {mode = vc} : vector<8x32xi16>,"
+    for access, x in itertools.product(accesses, (2, 3)):
+        text = f"""
+gpu.module @k {{
+  gpu.func @move(%a: memref<8x64xi16>, %x: index) kernel {{
+    %v = arith.constant dense<7> : vector<8x32xi16>
+    %d = xegpu.create_nd_tdesc %a[0, %x] {{mode = vc}} : memref<8x64xi16> -> !xegpu.tensor_desc<8x32xi16>
+    {access} !xegpu.tensor_desc<8x32xi16>
+    gpu.return
+  }}
+}}
+"""
+        a = np.zeros((8, 64), np.int16)
+        error, warned = outcome(xegpu_py.compile(text, target="bmg", engine=engine, cache="off"), a, x)
+        assert not error and [w.split(": upstream")[0] for w in warned] == (["<string>:6:5"] if x == 3 else [])
+        assert (a[:, x : x + 32] == 7).all() == (a != 0).any() == ("store" in access)
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_columns_of_factors(engine: str) -> None:
+    """Native code loads the factors of a dpas in other functions."""
+    random = np.random.default_rng(3)
+    a, b = (random.integers(-4, 4, shape).astype(np.float16) for shape in ((8, 128), (64, 16)))
+    for x in (2, 3):
+        o = np.zeros((8, 16), np.float32)
+        kernel = xegpu_py.compile(FACTORS, target="pvcxt", engine=engine, cache="off")
+        error, warned = outcome(kernel, a, b, o, x)
+        np.testing.assert_array_equal(o, a[:, x : x + 64].astype(np.float32) @ b.astype(np.float32))
+        assert not error and [w.split(": upstream")[0] for w in warned] == (["<string>:12:13"] if x == 3 else [])
 
 
 @pytest.mark.parametrize(

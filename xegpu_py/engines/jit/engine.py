@@ -22,7 +22,16 @@ from xegpu_py.engines.jit.checks import LocalShadow, RaceSuspected
 from xegpu_py.engines.jit.host import Host, chosen_host, take
 from xegpu_py.engines.jit.llvm import LLVMError
 from xegpu_py.engines.jit.native_code import driver, native_program, processors
-from xegpu_py.engines.jit.native_launch_struct import FULL_CALL, SEMANTICS_CALL, TABLES, TRAFFIC, Context, Frame, Status
+from xegpu_py.engines.jit.native_launch_struct import (
+    FULL_CALL,
+    NOT_MISPLACED,
+    SEMANTICS_CALL,
+    TABLES,
+    TRAFFIC,
+    Context,
+    Frame,
+    Status,
+)
 from xegpu_py.engines.jit.packed_operand_cache import Panels
 from xegpu_py.engines.jit.thread_function import frame_of
 from xegpu_py.engines.operands import ENDED, MAX_CALLS, Layout, new_batch
@@ -131,10 +140,15 @@ class NativeLaunch(Struct):
 
 
 class Outcome(Struct):
-    """Counts of a launch: executions of each instruction, and bytes moved by memory and category."""
+    """Counts of a launch: executions of each instruction, and bytes moved by memory and category.
+
+    Attributes:
+        misplaced: the number of the first message that `Layout.watches_columns` notes.
+    """
 
     executed: Array
     traffic: Counter[tuple[str, str]]
+    misplaced: int | None = None
 
 
 class _WorkerSlot:
@@ -319,7 +333,12 @@ class Jit:
         executed, traffic = team.counts()
         self.keep(team.workers, team.board)
         counts = np.repeat(executed, self._lengths)
-        return Outcome(counts, Counter({k: int(n) for k, n in zip(TRAFFIC, traffic) if n}))
+        misplaced = min(int(worker.traffic[-1]) for worker in team.workers)
+        return Outcome(
+            counts,
+            Counter({k: int(n) for k, n in zip(TRAFFIC, traffic) if n}),
+            None if misplaced == NOT_MISPLACED else misplaced,
+        )
 
 
 class _ThreadTeam(Struct, dict=True):
@@ -418,7 +437,7 @@ class _ThreadTeam(Struct, dict=True):
         for worker in self.workers[1:]:
             executed += worker.executed
             traffic += worker.traffic
-        return executed, traffic
+        return executed, traffic[: len(TRAFFIC)]
 
     def end(self) -> None:
         """Raise the error that was found; if there are several, that of the first workgroup."""
@@ -443,7 +462,7 @@ class _Worker:
         self.jit, frame = jit, jit.frame
         self._frame = frame
         self.executed = aligned(8 * len(jit.starts)).view(np.int64)
-        self.traffic = aligned(8 * len(TRAFFIC)).view(np.int64)
+        self.traffic = aligned(8 * (len(TRAFFIC) + 1)).view(np.int64)
         self.slot: _WorkerSlot | None = None
         self._spare: list[_WorkerSlot] = []
         # Rounds after which a launch first returns to Python, as found by earlier ones, whose rounds may be shorter.
@@ -478,6 +497,7 @@ class _Worker:
         self.team, self.launch = team, team.launch
         self.executed[:] = 0
         self.traffic[:] = 0
+        self.traffic[-1] = NOT_MISPLACED
         launch, context = team.launch, self.context
         context.thread = team.code.addresses[0]
         if self.slot is None or self.own.threads != launch.threads or launch.shadow:

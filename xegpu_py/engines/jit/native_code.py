@@ -210,6 +210,7 @@ def native_program(
         layout.logs,
         layout.watch_products,
         layout.exact_addresses,
+        layout.watches_columns,
     )
     how = (layout.target.name, layout.allocation.registers, *checks, model, divergent, keep)
     key = "" if single_thread and not cache.folder else digest(digest_of(program), repr(how), *host.key)

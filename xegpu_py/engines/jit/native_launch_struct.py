@@ -123,7 +123,7 @@ class Context(ctypes.Structure):
         ("worker", ctypes.c_int64),
         ("stop", ctypes.c_void_p),  # i32: not zero if all workers are to stop
         ("executed", ctypes.c_void_p),  # i64 for each basic block: the number of its executions
-        ("traffic", ctypes.c_void_p),  # i64[6]: bytes of ugm loads, stores, atomics, and of slm
+        ("traffic", ctypes.c_void_p),  # i64[7]: bytes of ugm loads, stores, atomics, and of slm; see NOT_MISPLACED
         ("slm", ctypes.c_void_p),  # the workgroup's shared local memory
         ("slm_bytes", ctypes.c_int64),
         ("barriers", ctypes.c_void_p),  # i64[barriers, 2]: signals towards the phase, and phases complete
@@ -195,6 +195,11 @@ def context_offset(name: str) -> int:
 
 TRAFFIC = tuple((memory, category) for memory in ("ugm", "slm") for category in ("load", "store", "atomic"))
 """The memory and category of messages that each counter of `Context.traffic` counts."""
+
+
+NOT_MISPLACED = (1 << 63) - 1
+"""The number behind the counters of `Context.traffic` while no message is misplaced, and then the least number of
+those that are (see `Layout.watches_columns`)."""
 
 
 def traffic_offset(memory: str, category: str) -> int:

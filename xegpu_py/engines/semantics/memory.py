@@ -195,6 +195,7 @@ class _Surfaces:
         assert self.target.block2d
         self.limits = self.target.block2d.executed
         self.rules = SURFACE_RULES if layout.exact else LEGALIZED
+        self.watches_columns = layout.watches_columns
         self.reads = {n: _scalar(inst[n], layout) for n in ("base", "width", "height", "pitch", "x", "y")}
         # The dimensions are threads, the blocks of an array, rows and columns.
         self.element_x = np.arange(self.block.count * self.block.width).reshape(1, self.block.count, 1, -1)
@@ -287,6 +288,8 @@ class _Surfaces:
                     f"{own['width']} bytes, height {own['height']} rows, pitch {own['pitch']} bytes{place}",
                     [verdict(r, self.target, own) for r in broken_rules(self.limits, own)],
                 )
+        if self.watches_columns and RULES["block2d-x-multiple"].broken(self.limits, x=operands["x"], size=size).any():
+            batch.misplaced = batch.misplaced or self.inst
         return operands
 
     def check(self, batch: Batch, rows: Rows, active: Array | None) -> None:
@@ -330,7 +333,7 @@ def lsc_load_block2d(inst: Instruction, layout: Layout, model: Model) -> Step:
     """Load blocks of a surface. A prefetch may be of memory that is not allocated."""
     surfaces = _Surfaces(inst, layout, masker(inst, layout))
     if inst["dst"].var is None:
-        return surfaces.check if layout.exact else lambda batch, rows, active: None
+        return surfaces.check if layout.exact or layout.watches_columns else lambda batch, rows, active: None
     dtype = np.dtype(f"u{surfaces.block.size // 8}")
     order, size = _block_order(surfaces.block, layout.target.grf_bytes)
     write = raw_writer(inst["dst"], layout)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from xegpu_py.engines.jit.checks import KINDS, NULL
 from xegpu_py.engines.jit.dpas_functions import as_float, rows_of, words_of
 from xegpu_py.engines.jit.ir_text import PTR, Value, bits_of, vector
-from xegpu_py.engines.jit.native_launch_struct import context_offset, traffic_offset
+from xegpu_py.engines.jit.native_launch_struct import TRAFFIC, context_offset, traffic_offset
 from xegpu_py.engines.jit.operands import Emitter, prefetch_line, prefetch_next
 from xegpu_py.engines.jit.packed_operand_cache import (
     MAX_BESIDE,
@@ -53,9 +53,24 @@ def surface(emitter: Emitter, inst: Instruction) -> list[Value]:
 
 def _call(emitter: Emitter, inst: Instruction, at: int, function: str, data: Value) -> None:
     with _acting(emitter, inst):
+        _note_column(emitter, inst, at)
         strides = emitter.strides(at)
         fine = emitter.code.call(function, emitter.ctx, data, *surface(emitter, inst), strides, result="i1")
         emitter.require(fine, at)
+
+
+def _note_column(emitter: Emitter, inst: Instruction, at: int) -> None:
+    """Note a block at a column that breaks a rule; see `Layout.watches_columns`. Known columns break none."""
+    limits, code = emitter.layout.target.block2d, emitter.code
+    assert limits
+    odd = max(limits.executed.column_granule // (inst["block"].size // 8), 1) - 1
+    if not emitter.layout.watches_columns or not odd or isinstance(inst["x"], Immediate):
+        return
+    x = code.resize(emitter.scalar(inst["x"]), 32, True)
+    with code.when(code.icmp("ne", code.mask(x, odd), 0)):
+        traffic = code.load(code.at(emitter.ctx, context_offset("traffic")), PTR, 8)
+        first = code.at(traffic, 8 * len(TRAFFIC))
+        code.store(code.intrinsic("smin", code.load(first, "i64", 8), code.const(at, "i64")), first, 8)
 
 
 def _acting(emitter: Emitter, inst: Instruction) -> AbstractContextManager[None]:
@@ -73,6 +88,7 @@ def lsc_load_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
         name = f"prefetch2d_{inst['block']}".replace(".", "_")
         emitter.helper(name, lambda: _Block(emitter, name, inst["block"]).prefetch())
         with _acting(emitter, inst):
+            _note_column(emitter, inst, at)
             operands = emitter.ctx, emitter.thread, *surface(emitter, inst), emitter.thread
             emitter.require(emitter.code.call(name, *operands, result="i1"), at)
         return
@@ -127,6 +143,7 @@ def _panel(emitter: Emitter, inst: Instruction, at: int, shape: BlockShape, matr
     entered = ["i64", PTR, "i64", "i64", "i64"]
     emitter.helper(make, lambda: _Block(emitter, make, shape, matrix, entered).make_panel())
     emitter.template("packed_operand_cache.ll", "$find", find=name, make=make, tag=zlib.crc32(name.encode()), **WORDS)
+    _note_column(emitter, inst, at)
     extents = surface(emitter, inst)
     assert emitter.matrices
     across, down = (emitter.matrices.steps * _step(emitter, inst[n]) for n in ("x", "y"))
