@@ -36,3 +36,9 @@ def test_the_lint_of_prose_finds_sentences_that_begin_with_a_relative_clause(tmp
     assert [*prose.statements_of(page)] == [(n, f"'{text}{message}") for n, text in zip((1, 5, 7), shown)]
     inside = prose.ROOT / "xegpu_py" / "nowhere.py"
     assert not inside.exists() and inside.relative_to(prose.ROOT).as_posix().startswith(prose.PACKAGE)
+
+
+def test_no_bullet_of_changelog_stands_twice():
+    """Merges keep both versions of a bullet that one side has changed."""
+    starts = [line[:48] for line in (prose.ROOT / "CHANGELOG.md").read_text().splitlines() if line.startswith("- ")]
+    assert sorted({start for start in starts if starts.count(start) > 1}) == []

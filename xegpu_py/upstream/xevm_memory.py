@@ -296,7 +296,7 @@ def _memory(k: KernelImport, op: ir.Operation, operand: int, element: ir.Type) -
 
 
 def place(address: ir.Value, element: ir.Type) -> ir.Value:
-    """The number of the element at an address. An address that is no multiple of the element's size stays as it is."""
+    """The number of the element at an address, which is kept if it is not a multiple of the element's size."""
     size = bit_width(str(element)) // 8
     if size > 1:
         by = constant(address.type, size.bit_length() - 1)
