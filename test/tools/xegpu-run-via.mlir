@@ -10,7 +10,7 @@
 // A kernel of subgroups becomes one of work items, of which --block is a subgroup's by default.
 // CHECK: 1 =
 // CHECK-NEXT: {{\[\[}}2. 2. 2.
-// IR: gpu.func @twice(%{{.*}}: memref<16x16xf16>, %{{.*}}: memref<16x16xf32>) kernel attributes {xegpu.subgroup_size = 16 : i32}
+// IR: gpu.func @twice(%{{.*}}: memref<16x16xf16>, %{{.*}}: memref<16x16xf32>) kernel attributes {xegpu.exact_addresses, xegpu.subgroup_size = 16 : i32}
 // IR: xegpu.load_nd %{{.*}} -> vector<8x1xi16>
 // LOC: loc("{{.*}}xegpu-run-via.mlir":{{[0-9]+}}:{{[0-9]+}})
 // ENTRY: error: there is no host function 'main'
