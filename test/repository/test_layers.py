@@ -27,8 +27,8 @@ MODULES = {module_of(f) for f in SOURCES}
 def layers() -> list[set[str]]:
     """The packages of each layer, the lowest first."""
     text = (ROOT / "CONTRIBUTING.md").read_text()
-    text = text[text.index("Code imports only from lower layers") :]
-    rows = re.findall(r"^\| (`.+`) \| .* \|$", text, re.MULTILINE)
+    table = text[text.index("| Layer |") :].partition("\n\n")[0]
+    rows = re.findall(r"^\| (`.+`) \| .* \|$", table, re.MULTILINE)
     found = []
     for row in rows:
         packages = [p.strip("/").replace("/", ".") for p in re.findall(r"`([^`]+)`", row)]
