@@ -328,36 +328,36 @@ def process(parser: Parser, args: argparse.Namespace, convert: Convert) -> list[
     """Print diagnostics and return the output for each piece of the input; None if one failed."""
     source = parser.read(args.file)
     pieces = list(source.split(args.input_split_marker)) if args.split_input_file else [source]
-    made = [_process(piece, args.verify_diagnostics, convert) for piece in pieces]
-    return None if None in made else [output or "" for output in made]
+    outputs = [_process(piece, args.verify_diagnostics, convert) for piece in pieces]
+    return None if None in outputs else [output or "" for output in outputs]
 
 
 def _process(source: Source, expects: bool, convert: Convert) -> Output | None:
     arose: list[Diagnostic] = []
-    made: Output = ""
+    output: Output = ""
     sources: list[Lines] = [source]
     try:
-        made = convert(source, arose)
+        output = convert(source, arose)
     except DiagnosticError as e:
         arose += e.diagnostics
         sources += e.sources
     if expects:
         arose = mismatches(source, arose)
     print_diagnostics(arose, sources)
-    return None if any(d.severity == "error" for d in arose) else made
+    return None if any(d.severity == "error" for d in arose) else output
 
 
-def finish(parser: Parser, args: argparse.Namespace, made: list[Output] | None) -> int:
+def finish(parser: Parser, args: argparse.Namespace, outputs: list[Output] | None) -> int:
     """Write the result of `process`, texts or one binary file, and return the exit status."""
-    if made is None:
+    if outputs is None:
         return 1
-    if not args.verify_diagnostics or any(made):
-        for output in made:
+    if not args.verify_diagnostics or any(outputs):
+        for output in outputs:
             if isinstance(output, bytes):
                 parser.write_bytes(args.output, output)
                 return 0
         marker = args.output_split_marker
-        parser.write(args.output, (f"{marker}\n" if marker else "").join(map(str, made)))
+        parser.write(args.output, (f"{marker}\n" if marker else "").join(map(str, outputs)))
     return 0
 
 

@@ -277,16 +277,16 @@ def _kernel(source: Source, args: argparse.Namespace, **options: Any) -> Any:
 
 def _job(source: Source, args: argparse.Namespace, arguments: Sequence[Any]) -> _Job:
     """The launch of a kernel of MLIR or of assembly; sets the default of the block."""
-    made = _kernel(source, args, **_options(args))
-    if not isinstance(made, Kernel):
-        args.block = args.block or made.block
-        names = [str(i) for i in range(len(made.types))]
-        launch = lambda: made(*arguments, grid=args.grid, block=args.block)  # noqa: E731
-        return _Job(None, names, launch, own=made.argument_names)
-    if made.executable.is_assembly:
-        kernel, names = made, [i.var.name for i in made.program.arguments]
+    kernel_object = _kernel(source, args, **_options(args))
+    if not isinstance(kernel_object, Kernel):
+        args.block = args.block or kernel_object.block
+        names = [str(i) for i in range(len(kernel_object.types))]
+        launch = lambda: kernel_object(*arguments, grid=args.grid, block=args.block)  # noqa: E731
+        return _Job(None, names, launch, own=kernel_object.argument_names)
+    if kernel_object.executable.is_assembly:
+        kernel, names = kernel_object, [i.var.name for i in kernel_object.program.arguments]
     else:
-        kernel = made.version_for(arguments, args.grid)
+        kernel = kernel_object.version_for(arguments, args.grid)
         names = [str(i) for i in range(len(kernel.types))]
         if args.remarks:
             driver.print_diagnostics(kernel.remarks, [source])
@@ -327,22 +327,22 @@ def _portability(
     options = _options(args)
 
     def on(target: str) -> Any:
-        own = {**options, "target": target}
-        return _opencl_launch(parser, args, **own) if is_opencl else _kernel(source, args, **own)
+        target_options = {**options, "target": target}
+        return _opencl_launch(parser, args, **target_options) if is_opencl else _kernel(source, args, **target_options)
 
     size = {"grid": args.grid if args.has_grid else NO_GRID, "block": args.block or ((LANES,) if args.via else None)}
     with parser.errors_of(source):
-        found = plugin("portability")(on, *arguments, targets=args.targets, **({} if is_opencl else size))
+        report = plugin("portability")(on, *arguments, targets=args.targets, **({} if is_opencl else size))
         if args.profile:
             job = _opencl_job(parser, args, arguments) if is_opencl else _job(source, args, arguments)
             assert job.profile
-            _write_profile(parser, args.profile, job.profile(), found.views)
+            _write_profile(parser, args.profile, job.profile(), report.views)
     if args.json:
-        print(found.json(), end="")
+        print(report.json(), end="")
     else:
-        print(found.table)
-    driver.print_diagnostics(found.diagnostics, [source, *found.sources])
-    return int(not all(v.accepted and v.equal for v in found.verdicts))
+        print(report.table)
+    driver.print_diagnostics(report.diagnostics, [source, *report.sources])
+    return int(not all(v.accepted and v.equal for v in report.verdicts))
 
 
 def _write_profile(parser: KernelParser, path: str, profile: Any, views: Mapping[str, str]) -> None:
@@ -354,8 +354,8 @@ def _write_profile(parser: KernelParser, path: str, profile: Any, views: Mapping
 
 def _compiler(args: argparse.Namespace) -> dict[str, str]:
     """The compiler of OpenCL C and its options, where they are given once."""
-    found = {"ocloc": args.ocloc, "options": args.build_options}
-    return {name: given[0] for name, given in found.items() if given}
+    compiler_options = {"ocloc": args.ocloc, "options": args.build_options}
+    return {name: values[0] for name, values in compiler_options.items() if values}
 
 
 def _compare_compilers(parser: KernelParser, args: argparse.Namespace) -> int:
@@ -381,15 +381,15 @@ def _compare_compilers(parser: KernelParser, args: argparse.Namespace) -> int:
     options = {name: value for name, value in _options(args).items() if value is not None}
     with parser.errors_of(Source("", args.file)):
         try:
-            found = opencl.compare(
+            results = opencl.compare(
                 Path(args.file), calls, ocloc=args.ocloc, options=args.build_options or "", **options
             )
         except OSError as e:
             parser.error(f"cannot open input file '{args.file}': {e.strerror}")
-    for result in found:
+    for result in results:
         print(f"{result.kernel}: {result.summary}")
         driver.print_diagnostics(result.diagnostics(), [result.source])
-    return int(not all(result.equal for result in found))
+    return int(not all(result.equal for result in results))
 
 
 def _argument(parser: KernelParser, word: str) -> Any:
@@ -413,7 +413,7 @@ def _check_thread(parser: KernelParser, program: Program, args: argparse.Namespa
 
 def _run_program(parser: KernelParser, source: Source, args: argparse.Namespace) -> int:
     """Call a program's host function; the exit status."""
-    given = {
+    options = {
         "ARG": args.args,
         "--kernel": args.kernel,
         "--grid": args.grid,
@@ -423,7 +423,7 @@ def _run_program(parser: KernelParser, source: Source, args: argparse.Namespace)
         "--profile": args.profile,
         "--fidelity": None if args.fidelity is None else [args.fidelity],
     }
-    for name, value in given.items():
+    for name, value in options.items():
         if value:
             parser.error(f"{name} is for kernels; with --entry the host code launches them")
     if _ASSEMBLY.match(source.text):
@@ -440,7 +440,7 @@ def _run_program(parser: KernelParser, source: Source, args: argparse.Namespace)
 
 def _check_targets(parser: KernelParser, args: argparse.Namespace) -> None:
     """Refuse options that --targets does not go with."""
-    given = {
+    options = {
         "--entry": args.entry,
         "--engine=reference": args.engine == REFERENCE,
         "--trace": args.trace,
@@ -451,7 +451,7 @@ def _check_targets(parser: KernelParser, args: argparse.Namespace) -> None:
         "a second --ocloc or --build-options": _compares(args),
         "--profile FILE.json": (args.profile or "").endswith(".json"),
     }
-    for name in (n for n, value in given.items() if value):
+    for name in (n for n, value in options.items() if value):
         parser.error(f"{name} is for one target; --targets judges a kernel on several")
 
 
@@ -462,7 +462,7 @@ def _compares(args: argparse.Namespace) -> bool:
 
 def _check_sizes(parser: KernelParser, args: argparse.Namespace, is_opencl: bool) -> None:
     """Refuse options that are of the other kind of kernels."""
-    own = {
+    sizes = {
         "--global": args.items,
         "--local": args.local,
         "--ocloc": args.ocloc,
@@ -477,7 +477,7 @@ def _check_sizes(parser: KernelParser, args: argparse.Namespace, is_opencl: bool
         "--via": args.via,
         "--level": args.level,
     }
-    for name, value in (others if is_opencl else own).items():
+    for name, value in (others if is_opencl else sizes).items():
         if value:
             kinds = ("MLIR and vISA assembly", "OpenCL kernels: files .cl, .spv and .bin")
             hint = "; OpenCL kernels have --global and --local" if name in ("--grid", "--block") else ""
@@ -530,15 +530,17 @@ def run(argv: Sequence[str]) -> int:
     with parser.errors_of(source):
         job = _opencl_job(parser, args, arguments) if is_opencl else _job(source, args, arguments)
         kernel, names = job.kernel, job.names
-        given = dict(zip(names, arguments))
+        named_arguments = dict(zip(names, arguments))
         # An argument can also be named as in the kernel's text.
-        own = [kernel.memory_name(i) for i in range(len(names))] if kernel else job.own
-        given |= {name[1:]: value for name, value in zip(own, arguments) if name.startswith("%")}
+        memory_names = [kernel.memory_name(i) for i in range(len(names))] if kernel else job.own
+        named_arguments |= {name[1:]: value for name, value in zip(memory_names, arguments) if name.startswith("%")}
         args.shown = [name.removeprefix("%") for name in args.shown]
         args.outputs = [(name.removeprefix("%"), path) for name, path in args.outputs]
         for name in [*args.shown, *(name for name, _ in args.outputs)]:
-            if name not in {*names, *given} or (name in given and not isinstance(given[name], np.ndarray)):
-                listed = ", ".join(dict.fromkeys([*names, *given]))
+            if name not in {*names, *named_arguments} or (
+                name in named_arguments and not isinstance(named_arguments[name], np.ndarray)
+            ):
+                listed = ", ".join(dict.fromkeys([*names, *named_arguments]))
                 parser.error(f"'{name}' is not an array among the kernel's arguments {listed}")
         if args.trace and kernel:
             _check_thread(parser, kernel.program, args)
@@ -546,26 +548,26 @@ def run(argv: Sequence[str]) -> int:
         start = time.perf_counter()
         if args.profile and job.profile:
             _write_profile(parser, args.profile, job.profile(), {})
-            done = kernel.stats if kernel else None
+            statistics = kernel.stats if kernel else None
         elif args.fidelity is not None and job.fidelity:
             report = job.fidelity([name for name in args.fidelity.split(",") if name])
             print(report.json() if args.json else report)
-            done = report.stats
+            statistics = report.stats
         else:
-            done = job.launch()
+            statistics = job.launch()
         seconds = time.perf_counter() - start
-    if kernel and done and sys.stderr.isatty():
+    if kernel and statistics and sys.stderr.isatty():
         # The last name of an array is that of the kernel's text, if this has one.
-        arrays = [name for name, value in given.items() if isinstance(value, np.ndarray)]
+        arrays = [name for name, value in named_arguments.items() if isinstance(value, np.ndarray)]
         hint = "" if args.shown or args.outputs or not arrays else f"; --print {arrays[-1]} prints an array"
-        print(f"{summary(kernel.program, done, kernel.engine, seconds)}{hint}", file=sys.stderr)
+        print(f"{summary(kernel.program, statistics, kernel.engine, seconds)}{hint}", file=sys.stderr)
     for name in args.shown:
-        print(f"{name} =\n{given[name]}")
-    if args.stats and kernel and done:
-        print((statistics_json if args.json else statistics_table)(kernel.program, done))
+        print(f"{name} =\n{named_arguments[name]}")
+    if args.stats and kernel and statistics:
+        print((statistics_json if args.json else statistics_table)(kernel.program, statistics))
     for name, path in args.outputs:
         file = io.BytesIO()
-        np.save(file, given[name])
+        np.save(file, named_arguments[name])
         parser.write_bytes(path, file.getvalue())
     return 0
 

@@ -201,8 +201,8 @@ def surface_problem(
         exact: whether 2D block messages address the tensor also if that breaks their rules; see `EXACT_SURFACES`.
     """
     desc = TensorDesc.of(view.tdesc)
-    known = tensor or tensor_of(view)
-    problem = stride_problem(known)
+    tensor_facts = tensor or tensor_of(view)
+    problem = stride_problem(tensor_facts)
     if problem is not None or len(desc.shape) < 2:
         return problem
     if desc.in_slm:
@@ -212,17 +212,21 @@ def surface_problem(
     if exact:
         return None
     size = desc.bits // 8
-    width, pitch = known.extents[-1], known.strides[-2]
-    start = _start_divisor(view.source) if known.start is None else known.start
+    width, pitch = tensor_facts.extents[-1], tensor_facts.strides[-2]
+    start = _start_divisor(view.source) if tensor_facts.start is None else tensor_facts.start
     in_bytes = [None if n is None else n * size for n in (width, pitch, start)]
-    problem = target.block2d.surface_problem(in_bytes[0], known.extents[-2], in_bytes[1], in_bytes[2])
-    outer = [None if n is None else n * size for n, count in zip(known.strides[:-2], known.extents) if count != 1]
+    problem = target.block2d.surface_problem(in_bytes[0], tensor_facts.extents[-2], in_bytes[1], in_bytes[2])
+    outer = [
+        None if n is None else n * size
+        for n, count in zip(tensor_facts.strides[:-2], tensor_facts.extents)
+        if count != 1
+    ]
     problem = problem or target.block2d.outer_problem(outer)
     in_bytes += outer
     marked = is_unaligned(view, unaligned)
     if problem is None and marked and None in in_bytes:
         return "is not known to have the alignment that 2D block messages require"
-    if problem is None and unaligned is not None and marked and known.extents[-2] is None:
+    if problem is None and unaligned is not None and marked and tensor_facts.extents[-2] is None:
         by_pitch = pitch is not None and most_bytes // (pitch * size) < target.block2d.most_extent
         if most_bytes and by_pitch and _is_matrix_argument(view):
             return None
@@ -599,9 +603,9 @@ def _extents(view: Any) -> tuple[list[ir.Value | int], list[ir.Value | int]]:
 
 def expression_of(value: ir.Value | int, depth: int = _DEPTH) -> Expression | None:
     """The expression of a number in the function's arguments; None if it depends on other values or ops."""
-    known = constant_of(value)
-    if known is not None:
-        return known
+    constant = constant_of(value)
+    if constant is not None:
+        return constant
     assert isinstance(value, ir.Value)
     op = defining_op(value)
     if op is None:
@@ -643,11 +647,11 @@ def _layout_expression(memref: ir.Value, number: int, depth: int) -> Expression 
     if op.name != "memref.subview":
         return _layout_expression(op.operands[0], number, depth - 1)
     _, sizes, steps = view_numbers(op)
-    found = expression_of([*sizes, *steps][number], depth - 1)
+    expression = expression_of([*sizes, *steps][number], depth - 1)
     if number < rank:
-        return found
+        return expression
     stride = _layout_expression(op.operands[0], number, depth - 1)
-    return None if found is None or stride is None else ("muli", found, stride)
+    return None if expression is None or stride is None else ("muli", expression, stride)
 
 
 def _rank(memref: ir.Value) -> int:

@@ -41,14 +41,14 @@ _ResultType: TypeAlias = ir.Type | _Type | str
 def stub(dialect: type[Dialect]) -> str:
     """The text of the `__init__.pyi` of a dialect's package."""
     imports, names = _exports(_package(dialect))
-    used: set[type] = {dialect}
+    types: set[type] = {dialect}
     functions = [
-        _function(name, op, used)
+        _function(name, op, types)
         for name, op in dialect.operations.items()
         if name.isidentifier() and not keyword.iskeyword(name)
     ]
-    imports += [f"from {c.__module__} import {c.__name__}\n" for c in used if c.__name__ not in names]
-    aliases = [f"_{c.__name__}: TypeAlias = {c.__name__} | {_literal(c)}\n" for c in used if issubclass(c, Enum)]
+    imports += [f"from {c.__module__} import {c.__name__}\n" for c in types if c.__name__ not in names]
+    aliases = [f"_{c.__name__}: TypeAlias = {c.__name__} | {_literal(c)}\n" for c in types if issubclass(c, Enum)]
     assignment = f"\nDIALECT = {dialect.__name__}\n\n"
     return _HEAD + "".join(sorted(imports)) + _ALIASES + "".join(sorted(aliases)) + assignment + "\n".join(functions)
 

@@ -191,7 +191,7 @@ def selected(texts: Iterable[str]) -> dict[str, str]:
     Raises:
         ValueError: if there is no such choice or alternative, or another option selects it.
     """
-    found = {}
+    alternatives = {}
     for text in texts:
         name, _, value = text.partition("=")
         choice = CHOICES.get(name)
@@ -200,5 +200,5 @@ def selected(texts: Iterable[str]) -> dict[str, str]:
             raise ValueError(f"'choices' must be NAME=ALTERNATIVE with a name of {', '.join(names)}, but got '{text}'")
         if value not in choice.values:
             raise ValueError(f"choice '{name}' must be one of {', '.join(choice.values)}, but got '{value}'")
-        found[name] = value
-    return {name: value for name, value in found.items() if value != CHOICES[name].default}
+        alternatives[name] = value
+    return {name: value for name, value in alternatives.items() if value != CHOICES[name].default}

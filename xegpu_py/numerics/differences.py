@@ -42,14 +42,14 @@ class Unlike(Struct, frozen=True):
     @property
     def extent(self) -> str:
         """How many elements differ, and by how much."""
-        said = [f"{self.count} of {self.size} elements differ"]
+        parts = [f"{self.count} of {self.size} elements differ"]
         if self.mixed:
-            said.append("some are NaN in one only")
+            parts.append("some are NaN in one only")
         elif self.ulps:
-            said.append(f"by up to {self.ulps} units in the last place")
+            parts.append(f"by up to {self.ulps} units in the last place")
         if self.nans:
-            said.append(f"{self.nans if self.nans < self.count else 'all'} are NaNs of other bits")
-        return ", ".join(said)
+            parts.append(f"{self.nans if self.nans < self.count else 'all'} are NaNs of other bits")
+        return ", ".join(parts)
 
     @property
     def values(self) -> tuple[str, str]:
@@ -71,16 +71,16 @@ def unlike(before: Array, after: Array, ulps: int = 0) -> Unlike | None:
         ulps: the allowed difference of floats in units in the last place.
     """
     apart = ulps_apart(before, after)
-    places = np.argwhere(apart > np.uint64(ulps))
-    if not len(places):
+    positions = np.argwhere(apart > np.uint64(ulps))
+    if not len(positions):
         return None
-    index = tuple(places[0].tolist())
+    index = tuple(positions[0].tolist())
     if not _format(before.dtype):
-        return Unlike(len(places), before.size, 0, None, index, before[index], after[index])
+        return Unlike(len(positions), before.size, 0, None, index, before[index], after[index])
     with np.errstate(invalid="ignore"):
         nans = np.isnan(before.astype(np.float64)) & np.isnan(after.astype(np.float64)) & (apart > 0)
     most = int(apart[~nans].max(initial=0))
-    return Unlike(len(places), before.size, int(nans.sum()), most, index, before[index], after[index])
+    return Unlike(len(positions), before.size, int(nans.sum()), most, index, before[index], after[index])
 
 
 def _format(dtype: np.dtype[Any]) -> Format | None:

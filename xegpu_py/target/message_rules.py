@@ -78,9 +78,9 @@ class Block2DLimits(Struct, frozen=True, eq=False):
             pitch: bytes from one row to the next.
             start: offset in bytes of the surface's first byte from an aligned address.
         """
-        known = {"width": width, "height": rows, "pitch": pitch, "base": start, "size": 1}
+        operands = {"width": width, "height": rows, "pitch": pitch, "base": start, "size": 1}
         for rule in LEGALIZED:
-            values = {name: known[name] for name in rule.operands}
+            values = {name: operands[name] for name in rule.operands}
             if None not in values.values() and rule.broken(self, **values):
                 return rule.problem.format(limits=self, **values)
         return None
@@ -91,10 +91,10 @@ class Block2DLimits(Struct, frozen=True, eq=False):
         Args:
             strides: bytes from one matrix to the next in each outer dimension; None if unknown.
         """
-        for found in strides:
-            if found is not None and found % self.base_alignment:
+        for stride in strides:
+            if stride is not None and stride % self.base_alignment:
                 need = f"2D block messages need a multiple of {self.base_alignment}"
-                return f"has matrices that begin {found} bytes behind each other, but {need}"
+                return f"has matrices that begin {stride} bytes behind each other, but {need}"
         return None
 
     def array_problem(self, array: np.ndarray[Any, Any]) -> str | None:
@@ -139,8 +139,8 @@ class Reaction(Struct, frozen=True):
     def clauses(self) -> tuple[str, str]:
         """The reaction as a verb of one GPU, and of several: "accepts it", "accept it"."""
         one, several = _CLAUSES[self.kind]
-        seen = f" ({self.seen})" if self.seen else ""
-        return one + seen, several + seen
+        observation = f" ({self.seen})" if self.seen else ""
+        return one + observation, several + observation
 
 
 class MessageRule(Struct, frozen=True):
@@ -197,8 +197,8 @@ class MessageRule(Struct, frozen=True):
         Args:
             operands: those of a 2D block message; None for another message, which breaks the rule.
         """
-        kept = operands is not None and limits is not None and not self.breaks(limits, operands)
-        return ("allows it", "allow it") if kept else self.reaction(generation).clauses
+        is_kept = operands is not None and limits is not None and not self.breaks(limits, operands)
+        return ("allows it", "allow it") if is_kept else self.reaction(generation).clauses
 
     def breaks(self, limits: Block2DLimits, operands: Mapping[str, int]) -> bool:
         """Whether one 2D block message breaks the rule; see `broken`."""

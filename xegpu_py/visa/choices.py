@@ -100,12 +100,14 @@ def governed(program: Program, target: Target) -> Mapping[str, tuple[int, ...]]:
         program: the program as it was read, without the modes that `%cr0` sets.
     """
     default, flushing = (with_modes(program, target, flush).instructions for flush in (False, True))
-    found = {name: tuple(at for at, inst in enumerate(default) if governs(inst)) for name, governs in _GOVERNS.items()}
-    found["dpas-denormals"] = tuple(at for at, inst in enumerate(default) if inst != flushing[at])
+    positions = {
+        name: tuple(at for at, inst in enumerate(default) if governs(inst)) for name, governs in _GOVERNS.items()
+    }
+    positions["dpas-denormals"] = tuple(at for at, inst in enumerate(default) if inst != flushing[at])
     products = [at for at, inst in enumerate(default) if INSTRUCTIONS[inst.name].category == "dpas"]
     is_divergent = flow_of(program).divergent
-    found["dpas-mask"] = tuple(at for at in products if is_divergent and not default[at].no_mask)
-    return {name: found[name] for name, choice in CHOICES.items() if choice.is_visible}
+    positions["dpas-mask"] = tuple(at for at in products if is_divergent and not default[at].no_mask)
+    return {name: positions[name] for name, choice in CHOICES.items() if choice.is_visible}
 
 
 @analysis

@@ -108,9 +108,9 @@ class Tried(Struct, frozen=True):
     def reaches(self) -> str:
         """The addresses, branches and barriers that values depending on the choice reach, in words."""
         parts = (("address", self.addresses), ("branch", self.branches), ("barrier", self.barriers))
-        said = [f"{name} ({'; '.join(_places(lines))})" for name, lines in parts if lines]
-        said += [f"fails: {self.failure}"] * bool(self.failure) + ["not compared"] * self.is_lowered_again
-        return "; ".join(said) or "-"
+        parts_text = [f"{name} ({'; '.join(_places(lines))})" for name, lines in parts if lines]
+        parts_text += [f"fails: {self.failure}"] * bool(self.failure) + ["not compared"] * self.is_lowered_again
+        return "; ".join(parts_text) or "-"
 
 
 class Rule(Struct, frozen=True):
@@ -168,14 +168,14 @@ class Fidelity(Struct, frozen=True, eq=False):
         )
         rows = [("choice", "followed", "alternative", "instructions", "outputs that differ", "reaches")]
         for rule in self.rules:
-            own = rule.choice, rule.followed
+            choice_key = rule.choice, rule.followed
             where = "; ".join(_places(rule.lines))
             if not rule.tried:
-                rows.append((*own, "not run" if rule.is_modelled else NOT_MODELLED, where, "", ""))
+                rows.append((*choice_key, "not run" if rule.is_modelled else NOT_MODELLED, where, "", ""))
             for tried in rule.tried:
                 outputs = "; ".join(map(str, tried.outputs)) or "none"
-                rows.append((*own, tried.alternative, where, outputs, tried.reaches))
-                own, where = ("", ""), ""
+                rows.append((*choice_key, tried.alternative, where, outputs, tried.reaches))
+                choice_key, where = ("", ""), ""
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
         text = ["  ".join([*(c.ljust(w) for c, w in zip(row, widths)), row[-1]]).rstrip() for row in rows]
         return "\n".join([head, *text])
@@ -227,10 +227,10 @@ def fidelity(
         if parameter.is_packed:
             types[version.memory_name(number)] = np.dtype(np.uint8)
     try:
-        found = measured(version, prepared, types, lambda own: own.run(prepared), only)
+        report = measured(version, prepared, types, lambda own: own.run(prepared), only)
     finally:
         packed.write_back()
-    return found
+    return report
 
 
 def array_types(arguments: Mapping[str, Any]) -> dict[str, np.dtype[Any]]:
@@ -262,11 +262,11 @@ class _Runs(Struct):
     def traced(self, run: Callable[[Kernel], Statistics], **options: Any) -> Trace:
         """Run the kernel with other options, and record where it goes."""
         self.count += 1
-        own = self.version.with_engine("jit", threads=1, **options)
-        own.layout = structs.replace(own.layout, logs=True)
-        trace = Trace(own.runnable)
-        own.log = trace.log
-        trace.stats = run(own)
+        traced_kernel = self.version.with_engine("jit", threads=1, **options)
+        traced_kernel.layout = structs.replace(traced_kernel.layout, logs=True)
+        trace = Trace(traced_kernel.runnable)
+        traced_kernel.log = trace.log
+        trace.stats = run(traced_kernel)
         return trace
 
     def alternative(self, choice: Choice, name: str) -> tuple[Trace, DeviceMemory]:
@@ -343,38 +343,38 @@ def measured(
         if not executed:
             continue
         choice = CHOICES[name]
-        own = followed(choice, version.options)
-        others = [value for value in choice.values if value != own] if choice.option else []
+        selected = followed(choice, version.options)
+        others = [value for value in choice.values if value != selected] if choice.option else []
         if (only and name not in only) or (choice.option == "order" and polls(version.program)):
             others = []
         tried = tuple(_tried(runs, usual, choice, other, types) for other in others)
-        said = choice.rule if own == choice.default else choice.alternatives.get(own, "as measured")
-        rules.append(Rule(name, own, said, _lines(usual, executed), tried, bool(choice.option)))
+        text = choice.rule if selected == choice.default else choice.alternatives.get(selected, "as measured")
+        rules.append(Rule(name, selected, text, _lines(usual, executed), tried, bool(choice.option)))
     sums = _reductions(version)
     if sums:
         rules.append(_order_of_sums(runs, sums, types, not only or _REDUCTIONS in only))
-    found = {rule.choice for rule in rules}
-    hidden = tuple(name for name, choice in CHOICES.items() if not choice.is_visible and name not in found)
+    reported = {rule.choice for rule in rules}
+    hidden = tuple(name for name, choice in CHOICES.items() if not choice.is_visible and name not in reported)
     return Fidelity(version.name, version.options.target, runs.count, tuple(rules), hidden, usual.stats)
 
 
 def _order_of_sums(runs: _Runs, lines: tuple[Line, ...], types: Mapping[str, np.dtype[Any]], is_wanted: bool) -> Rule:
     """The order of the kernel's reductions. The kernel is lowered again with each other one."""
     version, choice = runs.version, CHOICES[_REDUCTIONS]
-    own = followed(choice, version.options)
-    kept = [c for c in version.options.choices if not c.startswith(f"{choice.name}=")]
+    selected = followed(choice, version.options)
+    other_choices = [c for c in version.options.choices if not c.startswith(f"{choice.name}=")]
     tried = []
-    for name in (value for value in choice.values if value != own and is_wanted):
+    for name in (value for value in choice.values if value != selected and is_wanted):
         meaning = choice.alternatives.get(name, choice.rule)
         try:
-            other = version.with_choices([*kept, f"{choice.name}={name}"])
+            other = version.with_choices([*other_choices, f"{choice.name}={name}"])
             if other is None:
                 continue
             effects = tuple(_effects(runs.prepared.memory, runs.lowered_again(other), types))
             tried.append(Tried(name, meaning, effects, is_lowered_again=True))
         except DiagnosticError as error:
             tried.append(Tried(name, meaning, failure=error.diagnostics[0].message, is_lowered_again=True))
-    return Rule(choice.name, own, choice.alternatives.get(own, choice.rule), lines, tuple(tried), True)
+    return Rule(choice.name, selected, choice.alternatives.get(selected, choice.rule), lines, tuple(tried), True)
 
 
 def _tried(runs: _Runs, usual: Trace, choice: Choice, name: str, types: Mapping[str, np.dtype[Any]]) -> Tried:
@@ -394,19 +394,19 @@ def _tried(runs: _Runs, usual: Trace, choice: Choice, name: str, types: Mapping[
 def _effects(usual: DeviceMemory, other: DeviceMemory, types: Mapping[str, np.dtype[Any]]) -> Iterator[Effect]:
     for buffer in usual.buffers:
         # Arrays that overlap share a buffer, whose name has all of theirs.
-        own = {types[name] for name in buffer.name.split(", ") if name in types}
-        if not own:
+        output_types = {types[name] for name in buffer.name.split(", ") if name in types}
+        if not output_types:
             continue
-        dtype = own.pop() if len(own) == 1 else np.dtype(np.uint8)
+        dtype = output_types.pop() if len(output_types) == 1 else np.dtype(np.uint8)
         dtype = np.dtype(np.uint8) if buffer.bytes % dtype.itemsize else dtype
         before, after = (np.ascontiguousarray(memory.bytes_of(buffer)).view(dtype) for memory in (usual, other))
-        found = unlike(before, after)
-        if found is None:
+        difference = unlike(before, after)
+        if difference is None:
             continue
         both = _is_nan(before) & _is_nan(after)
         numbers = unlike(np.where(both, dtype.type(0), before), np.where(both, dtype.type(0), after))
         ulps = numbers.ulps if numbers else None
-        yield Effect(buffer.name, found.count, found.size, None if ulps == APART else ulps, ulps == APART)
+        yield Effect(buffer.name, difference.count, difference.size, None if ulps == APART else ulps, ulps == APART)
 
 
 def _is_nan(values: Array) -> Array:
@@ -422,14 +422,14 @@ def _lines(trace: Trace, ats: Sequence[int]) -> tuple[Line, ...]:
     return _by_line((inst.written.where, inst.name, int(trace.executed[at])) for at, inst in zip(ats, instructions))
 
 
-def _by_line(found: Iterable[tuple[Position, str, int]]) -> tuple[Line, ...]:
+def _by_line(ops: Iterable[tuple[Position, str, int]]) -> tuple[Line, ...]:
     """The lines of instructions or ops, from their places, names and executions."""
     by_place: dict[tuple[str, int], list[tuple[str, int]]] = {}
-    for where, name, executions in found:
+    for where, name, executions in ops:
         by_place.setdefault((where.file, where.line), []).append((name, executions))
     return tuple(
-        Line(file, line, tuple(dict.fromkeys(name for name, _ in own)), sum(count for _, count in own))
-        for (file, line), own in sorted(by_place.items())
+        Line(file, line, tuple(dict.fromkeys(name for name, _ in line_ops)), sum(count for _, count in line_ops))
+        for (file, line), line_ops in sorted(by_place.items())
     )
 
 
@@ -446,15 +446,15 @@ def _reductions(version: Kernel) -> tuple[Line, ...]:
     """The lines of a kernel's reductions whose order of sums or products of floats is chosen, at its highest level."""
     if not version.levels:
         return ()
-    found = []
+    reductions = []
     for op in walk(version.module(version.levels[0]).operation):
         attribute = _REDUCING.get(op.name, "")
         if attribute in op.attributes and not _is_of_another_kernel(op, version.name):
-            rounds, kept = re.search(r"\b(add|mul)\b", str(op.attributes[attribute])), op.results[0].type
-            element = ir.ShapedType(kept).element_type if isinstance(kept, ir.ShapedType) else kept
+            rounds, result_type = re.search(r"\b(add|mul)\b", str(op.attributes[attribute])), op.results[0].type
+            element = ir.ShapedType(result_type).element_type if isinstance(result_type, ir.ShapedType) else result_type
             if rounds and isinstance(element, ir.FloatType):
-                found.append((position_of(op.location), op.name, 0))
-    return _by_line(found)
+                reductions.append((position_of(op.location), op.name, 0))
+    return _by_line(reductions)
 
 
 def _is_of_another_kernel(op: ir.Operation, name: str) -> bool:

@@ -25,11 +25,11 @@ _WORD = (1 << 64) - 1
 
 def _hashes(columns: Array) -> Array:
     """A hash of each row, uint64."""
-    found = np.full(len(columns), _FACTOR)
+    hashes = np.full(len(columns), _FACTOR)
     for column in np.ascontiguousarray(columns.T).view(np.uint64):
-        found = (found ^ column) * _FACTOR
-        found ^= found >> np.uint64(29)
-    return found
+        hashes = (hashes ^ column) * _FACTOR
+        hashes ^= hashes >> np.uint64(29)
+    return hashes
 
 
 class Trace:
@@ -54,15 +54,15 @@ class Trace:
         return self.stats.executed
 
     def _receive(self, records: Mapping[int, Records]) -> None:
-        for at, found in records.items():
-            threads = np.column_stack([found.workgroups, found.threads])
+        for at, entries in records.items():
+            threads = np.column_stack([entries.workgroups, entries.threads])
             if at == len(self.program.instructions):
                 by_block = _hashes(threads)
-                for start in np.unique(found.values).tolist():
-                    self._blocks[start] += int(by_block[found.values == start].sum())
-                self._path += int(_hashes(np.column_stack([threads, found.clocks, found.values])).sum())
+                for start in np.unique(entries.values).tolist():
+                    self._blocks[start] += int(by_block[entries.values == start].sum())
+                self._path += int(_hashes(np.column_stack([threads, entries.clocks, entries.values])).sum())
             else:
-                rows = np.column_stack([threads, found.values, self._operands(at, found)])
+                rows = np.column_stack([threads, entries.values, self._operands(at, entries)])
                 self._messages[at] += int(_hashes(rows).sum())
 
     def _operands(self, at: int, records: Records) -> Array:

@@ -112,10 +112,10 @@ class Comparison(Struct, frozen=True):
     def summary(self) -> str:
         """The result in one line."""
         failed_with = [name for name, failure in zip(self.versions, self.failures) if failure]
-        said = [f"fails with {' and with '.join(failed_with)}"] if failed_with else []
-        said += [f"'{name}': {found.extent}" for name, found in self.arrays.items()]
-        said += ["the printed lines differ"] if self.printed else []
-        return "; ".join(said) or "equal"
+        parts = [f"fails with {' and with '.join(failed_with)}"] if failed_with else []
+        parts += [f"'{name}': {difference.extent}" for name, difference in self.arrays.items()]
+        parts += ["the printed lines differ"] if self.printed else []
+        return "; ".join(parts) or "equal"
 
     def diagnostics(self) -> list[Diagnostic]:
         """The difference at the lines of the source; none if there is no difference."""
@@ -140,8 +140,8 @@ class Comparison(Struct, frozen=True):
         return [*found, Diagnostic("error", message, where, tuple(notes))]
 
     def __str__(self) -> str:
-        found = "\n".join(d.render([self.source]) for d in self.diagnostics())
-        return found or f"kernel '{self.kernel}': {self.summary}"
+        text = "\n".join(d.render([self.source]) for d in self.diagnostics())
+        return text or f"kernel '{self.kernel}': {self.summary}"
 
 
 @checked
@@ -173,30 +173,30 @@ def compare(
         CompileError: if one of the compilers does not accept the program or is missing, or no launch is stated.
         TypeError, ValueError: if a launch does not fit its kernel, or there are not two compilations.
     """
-    kept = options_of(target, {"threads": 1, **others})
+    launch_options = options_of(target, {"threads": 1, **others})
     compilers, texts = [*ocloc], [options] if isinstance(options, str) else [*options]
     if max(len(compilers), len(texts)) != 2 or not texts:
         raise ValueError("'ocloc' or 'options' must be two that are compared, and the other one at most two")
     names = _names(compilers, texts)
-    chosen = [
+    compilations = [
         (texts[min(n, len(texts) - 1)], compilers[min(n, len(compilers) - 1)] if compilers else None) for n in (0, 1)
     ]
-    programs = [_compiled(source, target, *one, name) for one, name in zip(chosen, names)]
+    programs = [_compiled(source, target, *one, name) for one, name in zip(compilations, names)]
     first = programs[0]
     if calls is None:
         calls = stated_calls(first.source, first.file)
         if not calls:
             raise failed(first.file, "no comment '// RUN kernel ARG... global=X,Y,Z' states a launch")
-    return [_compared(call, programs, names, kept) for call in calls]
+    return [_compared(call, programs, names, launch_options) for call in calls]
 
 
 def _names(compilers: Sequence[str | Path], options: Sequence[str]) -> tuple[str, str]:
     """The two compilations in messages: what differs between them."""
 
     def name(number: int) -> str:
-        own = [str(compilers[number])] if len(compilers) == 2 else []
-        own += [options[number] or "default options"] if len(options) == 2 else []
-        return ", ".join(own)
+        compiler_name = [str(compilers[number])] if len(compilers) == 2 else []
+        compiler_name += [options[number] or "default options"] if len(options) == 2 else []
+        return ", ".join(compiler_name)
 
     return name(0), name(1)
 
@@ -234,9 +234,9 @@ class _Run(Struct):
         for buffer in self.memory.buffers:
             names = buffer.name.split(", ")
             if set(names) <= set(self.arrays):
-                size, places = min(self.arrays[n].itemsize for n in names), np.arange(buffer.bytes)
-                offsets.append(places + (buffer.address - BASE))
-                elements.append(places // size + count)
+                size, positions = min(self.arrays[n].itemsize for n in names), np.arange(buffer.bytes)
+                offsets.append(positions + (buffer.address - BASE))
+                elements.append(positions // size + count)
                 count += -(-buffer.bytes // size)
         return np.concatenate(offsets), np.concatenate(elements)
 
@@ -254,11 +254,11 @@ def _ready(call: Call, made: Compiled, options: Options) -> _Run:
     return _Run({n: a for n, a in zip(kernel.names, arguments) if isinstance(a, np.ndarray)}, launch, ready)
 
 
-def _run(call: Call, made: Compiled, options: Options) -> _Run | DiagnosticError:
+def _run(call: Call, program: Compiled, options: Options) -> _Run | DiagnosticError:
     """A launch that has run, or its error: also that of vISA that is not supported."""
     printed = io.StringIO()
     try:
-        run = _ready(call, made, options)
+        run = _ready(call, program, options)
         with contextlib.redirect_stdout(printed):
             run.launch.run(run.ready)
     except DiagnosticError as failure:
@@ -268,14 +268,14 @@ def _run(call: Call, made: Compiled, options: Options) -> _Run | DiagnosticError
 
 
 def _compared(call: Call, programs: Sequence[Compiled], names: tuple[str, str], options: Options) -> Comparison:
-    one, other = (_run(call, made, options) for made in programs)
+    one, other = (_run(call, program, options) for program in programs)
     source = Source(programs[0].source, programs[0].file)
     result = Comparison(call.kernel, names, source=source)
     if not isinstance(one, _Run) or not isinstance(other, _Run):
         failures = [run if isinstance(run, DiagnosticError) else None for run in (one, other)]
         return structs.replace(result, failures=(failures[0], failures[1]))
     differing = {n: unlike(a, other.arrays[n]) for n, a in one.arrays.items()}
-    arrays = {n: found for n, found in differing.items() if found}
+    arrays = {n: difference for n, difference in differing.items() if difference}
     stores: tuple[Position | None, Position | None] = (None, None)
     if arrays:
         stores = _first_stores(call, programs, (one, other), options)
@@ -320,8 +320,8 @@ def _first_stores(
     differs = np.isin(elements, elements[unlike_bytes])
     numbers = np.unique(elements[differs], return_inverse=True)[1].ravel()
     observed = []
-    for made, at in zip(programs, (one_at, other_at)):
-        run, watched = _ready(call, made, options), at[differs]
+    for program, at in zip(programs, (one_at, other_at)):
+        run, watched = _ready(call, program, options), at[differs]
         kernel = run.ready.version.with_engine("interpreter")
         stores = _LastStores(kernel.runnable.instructions, watched, numbers, run.memory.data[watched])
         kernel.observer = stores

@@ -97,10 +97,18 @@ class Difference(Struct, frozen=True):
     extent: str
 
     @classmethod
-    def of(cls, array: str, found: Unlike) -> Difference:
+    def of(cls, array: str, unlike_elements: Unlike) -> Difference:
         """The difference of an array."""
-        ulps = None if found.ulps is None or found.mixed else found.ulps
-        return cls(array, found.count, found.size, ulps, found.index, *found.values, found.extent)
+        ulps = None if unlike_elements.ulps is None or unlike_elements.mixed else unlike_elements.ulps
+        return cls(
+            array,
+            unlike_elements.count,
+            unlike_elements.size,
+            ulps,
+            unlike_elements.index,
+            *unlike_elements.values,
+            unlike_elements.extent,
+        )
 
 
 class Finalized(Struct, frozen=True):
@@ -175,25 +183,25 @@ class Portability(Struct, dict=True):
         for v in self.verdicts:
             bytes_ = "" if v.equal is None else "first" if v.target == self.first else "equal" if v.equal else "differ"
             rules = f"no, {len(v.problems)} error{'s' * (len(v.problems) > 1)}"
-            taken = {name: "yes" if found.accepted else "no" for name, found in v.finalizers.items()}
-            taken |= {n: f"yes, {f.spill_bytes} B spilled" for n, f in v.finalizers.items() if f.spill_bytes}
+            accepted = {name: "yes" if result.accepted else "no" for name, result in v.finalizers.items()}
+            accepted |= {n: f"yes, {f.spill_bytes} B spilled" for n, f in v.finalizers.items() if f.spill_bytes}
             time = "" if v.seconds is None else f"{v.seconds * 1e6:.4g} us ({v.gpu}, {v.bound})"
             fits = [{True: "fits", False: "no"}.get(v.fits.get(n), "") for n in counts]  # type: ignore[arg-type]
             rows.append(
-                [v.target, "yes" if v.accepted else rules, *fits, bytes_, *(taken.get(n, "") for n in tools), time]
+                [v.target, "yes" if v.accepted else rules, *fits, bytes_, *(accepted.get(n, "") for n in tools), time]
             )
         return head, rows
 
     def _details(self) -> list[str]:
         """The lines below the table: differences, refusals of finalizers."""
-        found = []
+        lines = []
         for v in self.verdicts:
             for d in v.differences:
-                found.append(
+                lines.append(
                     f"{v.target}: '{d.array}': {d.extent}; first {list(d.index)}: {d.here}, on {self.first} {d.first}"
                 )
-            found += [f"{v.target}: {f.message}" for f in v.finalizers.values() if not f.accepted]
-        return found
+            lines += [f"{v.target}: {f.message}" for f in v.finalizers.values() if not f.accepted]
+        return lines
 
     @property
     def diagnostics(self) -> list[Diagnostic]:
@@ -236,8 +244,8 @@ class Portability(Struct, dict=True):
             f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in row)}</tr>"
             for tag, row in (("th", head), *(("td", row) for row in rows))
         )
-        said = [*self._details(), *(d.render(self.sources) for d in self.diagnostics)]
-        return f"<table>{cells}</table>" + f"<pre>{escape(chr(10).join(said))}</pre>" * bool(said)
+        lines = [*self._details(), *(d.render(self.sources) for d in self.diagnostics)]
+        return f"<table>{cells}</table>" + f"<pre>{escape(chr(10).join(lines))}</pre>" * bool(lines)
 
     @property
     def views(self) -> dict[str, str]:
@@ -297,12 +305,12 @@ def portability(
     Raises:
         TypeError, ValueError: if an argument does not fit, or there is no such target.
     """
-    chosen = targets_of(targets)
+    target_names = targets_of(targets)
     lowered = partial(_launch, kernel, arguments, keywords, grid, block)
     result = Portability(getattr(kernel, "name", ""), None, [])
     result.__dict__["failures"] = failures = {}
     base: dict[str, Array] = {}
-    for name in chosen:
+    for name in target_names:
         verdict = Verdict(name)
         result.verdicts.append(verdict)
         try:
@@ -320,8 +328,8 @@ def portability(
         verdict.accepted = True
         if result.first is None:
             result.first, base = name, launch.arrays
-        found = {n: unlike(base[n], a) for n, a in launch.arrays.items()}
-        verdict.differences = [Difference.of(n, one) for n, one in found.items() if one]
+        differences = {n: unlike(base[n], a) for n, a in launch.arrays.items()}
+        verdict.differences = [Difference.of(n, one) for n, one in differences.items() if one]
         verdict.equal = not verdict.differences
     return result
 
@@ -351,7 +359,7 @@ def _judge_text(verdict: Verdict, launch: Launch) -> None:
     """Judge a lowered kernel before it runs."""
     kernel, target = launch.kernel, target_of(verdict.target)
     allocations = {n: engine_allocation(kernel.program, target, n) for n in target.grf_counts}
-    verdict.fits = {n: not found.beyond for n, found in allocations.items()}
+    verdict.fits = {n: not allocation.beyond for n, allocation in allocations.items()}
     verdict.pressure = kernel.allocation.pressure
     for name, finalizer in FINALIZERS.items():
         # IGC has made the vISA of OpenCL C itself.
@@ -389,12 +397,12 @@ class _Copies:
             self._copy({keys[n]: placed[keys[n]] for n in group}, [spans[n] for n in group])
 
     def _collect(self, argument: Any, arrays: dict[int, Array]) -> None:
-        found = _as_array(argument)
-        if isinstance(found, (PointerTable, tuple)):
-            for member in found.arrays if isinstance(found, PointerTable) else found:
+        array = _as_array(argument)
+        if isinstance(array, (PointerTable, tuple)):
+            for member in array.arrays if isinstance(array, PointerTable) else array:
                 self._collect(member, arrays)
-        elif isinstance(found, np.ndarray):
-            arrays[id(argument)] = found
+        elif isinstance(array, np.ndarray):
+            arrays[id(argument)] = array
 
     def _copy(self, arrays: Mapping[int, Array], spans: Sequence[Span]) -> None:
         """Copy arrays of which each overlaps another one."""
@@ -405,23 +413,23 @@ class _Copies:
         memory = np.zeros(end - start + _ALIGNMENT, np.uint8)
         offset = (start - memory.ctypes.data) % _ALIGNMENT
         memory[offset : offset + end - start] = memory_between(start, end)
-        moved = int(memory.ctypes.data) + offset - start
+        distance = int(memory.ctypes.data) + offset - start
         for key, array in arrays.items():
             at = offset + int(array.ctypes.data) - start
-            made: Array = np.ndarray(array.shape, array.dtype, memory, at, array.strides)
+            copy: Array = np.ndarray(array.shape, array.dtype, memory, at, array.strides)
             if isinstance(array, Window):
-                window = made.view(Window)
-                window.span = array.span[0] + moved, array.span[1] + moved
-                made = window
-            self._made[key] = made
+                window = copy.view(Window)
+                window.span = array.span[0] + distance, array.span[1] + distance
+                copy = window
+            self._made[key] = copy
 
     def of(self, argument: Any) -> Any:
-        found = _as_array(argument)
-        if isinstance(found, PointerTable):
-            return PointerTable([self.of(a) for a in found.arrays])
-        if isinstance(found, tuple):
-            return tuple(map(self.of, found))
-        return self._made[id(argument)] if isinstance(found, np.ndarray) else argument
+        array = _as_array(argument)
+        if isinstance(array, PointerTable):
+            return PointerTable([self.of(a) for a in array.arrays])
+        if isinstance(array, tuple):
+            return tuple(map(self.of, array))
+        return self._made[id(argument)] if isinstance(array, np.ndarray) else argument
 
 
 _ALIGNMENT = 64
@@ -443,16 +451,16 @@ def _arrays(names: Sequence[str], arguments: Sequence[Any]) -> dict[str, Array]:
 
     Memory that a kernel may access before an array is an array of bytes.
     """
-    found: dict[str, Array] = {}
+    arrays: dict[str, Array] = {}
     for name, argument in zip(names, arguments):
         if isinstance(argument, (PointerTable, tuple)):
             members = argument.arrays if isinstance(argument, PointerTable) else argument
-            found |= _arrays([f"{name}[{i}]" for i in range(len(members))], members)
+            arrays |= _arrays([f"{name}[{i}]" for i in range(len(members))], members)
         elif isinstance(argument, np.ndarray):
-            found[name] = argument
+            arrays[name] = argument
             if isinstance(argument, Window) and argument.span[0] < argument.ctypes.data:
-                found[f"memory before {name}"] = memory_between(argument.span[0], int(argument.ctypes.data))
-    return found
+                arrays[f"memory before {name}"] = memory_between(argument.span[0], int(argument.ctypes.data))
+    return arrays
 
 
 def _launch(
@@ -473,15 +481,15 @@ def _launch(
     if keywords:
         raise TypeError(f"portability() got an unexpected keyword argument '{next(iter(keywords))}'")
     copies = _Copies(arguments)
-    own = [copies.of(a) for a in arguments]
+    copied_arguments = [copies.of(a) for a in arguments]
     if isinstance(kernel, TileKernel):
-        made = TileKernel(kernel.function, kernel.arguments, {**kernel.options, "target": target})
-        return _of_kernel(made.compiled, made.converted(own), grid, block)
+        tile_kernel = TileKernel(kernel.function, kernel.arguments, {**kernel.options, "target": target})
+        return _of_kernel(tile_kernel.compiled, tile_kernel.converted(copied_arguments), grid, block)
     if isinstance(kernel, Kernel):
-        return _of_kernel(kernel.for_target(target), own, grid, block)
+        return _of_kernel(kernel.for_target(target), copied_arguments, grid, block)
     if isinstance(kernel, Launchable):
         on = kernel.for_target(target)
-        return Launch(*on.prepared(own), _arrays(on.names, own))
+        return Launch(*on.prepared(copied_arguments), _arrays(on.names, copied_arguments))
     raise TypeError(f"'kernel' must be a kernel, or a function that makes one for a target, but got {kernel!r}")
 
 
@@ -501,11 +509,11 @@ def _tile_launch(
     """A launch of a kernel of the tile language, or of what chooses its options and arguments."""
     hints = {name: value for name, value in keywords.items() if name in LAUNCH_HINTS}
     others = {name: value for name, value in keywords.items() if name not in hints}
-    own, bound = kernel.chosen(arguments, others, grid, block)
+    tile_kernel, bound = kernel.chosen(arguments, others, grid, block)
     copies = _Copies(bound.values())
-    made = own.with_options(target=target, **hinted_options(hints))
-    version, passed, values = made.bind(**{name: copies.of(value) for name, value in bound.items()})
-    size = grid(Named(made.__name__, values)) if callable(grid) else grid
+    targeted = tile_kernel.with_options(target=target, **hinted_options(hints))
+    version, passed, values = targeted.bind(**{name: copies.of(value) for name, value in bound.items()})
+    size = grid(Named(targeted.__name__, values)) if callable(grid) else grid
     if block is not None and "subgroups" not in version.options:
         version = version.undivided
     return _of_kernel(version.compiled, version.converted(passed), size, block)
