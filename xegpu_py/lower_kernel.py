@@ -32,7 +32,8 @@ from xegpu_py.passes.analysis.block_surfaces import (
 )
 from xegpu_py.passes.analysis.ir_queries import SHARES, has_tiles
 from xegpu_py.runtime.executable import REFERENCE, SMALL, Executable, Multiple, Options, Sum, Surface, parameters_of
-from xegpu_py.runtime.kernel import Kernel, repair_warning
+from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.runtime.repairs import repair_warning
 from xegpu_py.target import TARGETS
 from xegpu_py.target import target as target_of
 from xegpu_py.upstream import read_kernels, recognized

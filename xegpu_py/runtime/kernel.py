@@ -50,6 +50,7 @@ from xegpu_py.runtime.launch import (
     progress_bar,
     without_waits,
 )
+from xegpu_py.runtime.repairs import Repairs
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.allocate import HEADER_BYTES, engine_allocation
 from xegpu_py.visa.choices import with_choices
@@ -77,6 +78,12 @@ def _callers_level() -> int:
     """The `stacklevel` of a warning of the function that asks, by which it is at a line outside of this package."""
     frames = (frame.filename for frame in reversed(traceback.extract_stack()[:-1]))
     return 1 + sum(1 for _ in itertools.takewhile(lambda name: name.startswith(_PACKAGE), frames))
+
+
+def _warn(text: str | None) -> None:
+    """Warn at the caller's line outside of this package, if there is a text."""
+    if text:
+        warnings.warn(text, stacklevel=_callers_level())
 
 
 class Kernel:
@@ -155,7 +162,7 @@ class Kernel:
         self.observer: Observer | None = None
         self.log: Log | None = None
         self.groups: range | None = None
-        self._has_warned = False
+        self._repairs = Repairs(executable, self.target)
         self.allocation = engine_allocation(program, self.target, options.registers)
         predicates = {p: i for i, p in enumerate(program.predicates)}
         watch, races, bounds = (name in options.check for name in ("uninit", "races", "bounds"))
@@ -345,23 +352,8 @@ class Kernel:
         }
         version = self._remake(structs.replace(options, **assumptions))
         version.names = self.names
-        self._warn_of_repairs(version, arguments)
+        _warn(self._repairs.of_arrays(arguments, version.remarks))
         return version
-
-    def _warn_of_repairs(self, version: Kernel, arguments: Sequence[Any]) -> None:
-        """Warn once of a kernel of XeGPU: of the first 2D block that other messages move, as an array breaks a rule."""
-        limits, repaired = self.target.block2d, self.executable.repaired
-        if repaired is None or limits is None or self._has_warned:
-            return
-        misfits = self.executable.unaligned(arguments, limits.executed)
-        problems = (
-            limits.executed.array_problem(arguments[i]) for i in misfits if isinstance(arguments[i], np.ndarray)
-        )
-        moved = [r.position for r in version.remarks if "in place of 2D block messages" in r.message]
-        if misfits and moved:
-            problem = next(filter(None, problems), "breaks a rule with the numbers of this call")
-            self._has_warned = True
-            warnings.warn(repair_warning(str(moved[0]), self.target.name, problem), stacklevel=_callers_level())
 
     def _check_count(self, arguments: Sequence[Any]) -> None:
         parameters = self.executable.parameters
@@ -415,7 +407,7 @@ class Kernel:
             version, prepared = self._prepared(arguments, grid, block, packed_arrays)
             if grid is NO_GRID and not GROUP_IDS.isdisjoint(referenced_variables(version.program.instructions)):
                 left_out = f"kernel '{self.name}' reads block ids, but the call has no grid: one workgroup runs"
-                warnings.warn(left_out, stacklevel=_callers_level())
+                _warn(left_out)
             is_repeatable = prepared.staged is None and not version.program.prints
             self._last_call = (key, version, prepared) if key is not None and is_repeatable else None
         try:
@@ -507,9 +499,7 @@ class Kernel:
         version = self.version_for(arguments, grid)
         if version is not self:
             return version._prepared(arguments, grid, block, packed_arrays)
-        if self.executable.repaired and not self._has_warned:
-            self._has_warned = True
-            warnings.warn(self.executable.repaired, stacklevel=_callers_level())
+        _warn(self._repairs.of_lowering())
         unlike = next(filter(None, (p.unlike(arguments) for p in self.executable.products)), None)
         if unlike:
             warnings.warn(unlike, stacklevel=3)
@@ -602,13 +592,7 @@ class Kernel:
             raise self._error(f"kernel '{self.name}' has no native code: {failure}", note) from None
         if launch.staged:
             launch.staged.write_back(self.name)
-        limits = self.target.block2d
-        if statistics.misplaced and limits and not self._has_warned:
-            self._has_warned = True
-            where, granule = str(statistics.misplaced.where), limits.executed.column_granule
-            problem = f"is accessed from a column that is not a multiple of {granule} bytes"
-            warning = repair_warning(where, self.target.name, problem, "Engines move the block right")
-            warnings.warn(warning, stacklevel=_callers_level())
+        _warn(self._repairs.of_launch(statistics))
         return statistics
 
     def _printing(self, launch: Prepared) -> Statistics:
@@ -839,14 +823,6 @@ class Kernel:
                 at = self.allocation.offset(var)
                 initialised[at : at + var.bytes] = True
         return initialised
-
-
-def repair_warning(place: str, target: str, problem: str, repair: str = "Other messages move the block here") -> str:
-    """The warning of a 2D block that is moved right here: its place, and why no 2D block message of a GPU moves it."""
-    return (
-        f"{place}: upstream's lowering makes a 2D block message of this, which {target} does not take: the tensor "
-        f"{problem}. {repair}; check='surfaces' makes it an error"
-    )
 
 
 CompiledKernel = Kernel
