@@ -31,7 +31,17 @@ from xegpu_py.passes.analysis.block_surfaces import (
     unaligned_arguments,
 )
 from xegpu_py.passes.analysis.ir_queries import SHARES, has_tiles
-from xegpu_py.runtime.executable import REFERENCE, SMALL, Executable, Multiple, Options, Sum, Surface, parameters_of
+from xegpu_py.runtime.executable import (
+    REFERENCE,
+    SMALL,
+    Executable,
+    Multiple,
+    Options,
+    Sum,
+    Surface,
+    parameters_of,
+    reads_group_ids,
+)
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.repairs import repair_warning
 from xegpu_py.target import TARGETS
@@ -236,6 +246,9 @@ def is_of_xegpu(module: Module, name: str) -> bool:
     return any(op.name == "xegpu.create_nd_tdesc" for op in walk(func)) and not has_messages(func)
 
 
+_BLOCK_IDS = ("gpu.block_id", "gpu.global_id")
+
+
 def lower(module: Module, name: str, options: Options) -> Executable:
     """Lower a kernel of XeTile or XeGPU to vISA. The module is not changed.
 
@@ -249,16 +262,20 @@ def lower(module: Module, name: str, options: Options) -> Executable:
     multiples: tuple[Multiple, ...] = ()
     sums: tuple[Sum, ...] = ()
     exact, of_xegpu = False, is_of_xegpu(module, name)
+    names = set[str]()
     for level, lowered in levels_of(module, name, options, remarks, of_xegpu):
         if level != "visa":
             func = visa.kernel_named(lowered.outline, name)
             surfaces |= dict.fromkeys(surfaces_of(func))
             multiples, sums, exact = multiples_of(func), sums_of(func), has_messages(func)
+            names = {op.name for op in walk(func)}
     chosen = subgroups_for(kernel, options)
     mapped = xetile.subgroups_of(kernel) if has_tiles(kernel) else None
     repairs = [repair_warning(str(d.position), options.target, d.message) for d in remarks if d.severity == "warning"]
+    has_instructions = not names or any(name.startswith("visa.") for name in names)
+    executable = executable_of(lowered, visa.kernel_named(lowered.outline, name))
     return structs.replace(
-        executable_of(lowered, visa.kernel_named(lowered.outline, name)),
+        executable,
         subgroups=mapped or chosen or (1 if SHARES in kernel.attributes else None),
         changed=() if chosen is None or options.aliased else tile_layout_inference.stored_arguments(kernel),
         remarks=tuple(d for d in remarks if d.severity == "remark"),
@@ -269,6 +286,7 @@ def lower(module: Module, name: str, options: Options) -> Executable:
         exact_messages=exact or (of_xegpu and "surfaces" in options.check),
         exact_addresses=EXACT_ADDRESSES in kernel.attributes,
         repaired="".join(repairs) if of_xegpu else None,
+        reads_block_ids=not names.isdisjoint(_BLOCK_IDS) or (has_instructions and reads_group_ids(executable.program)),
     )
 
 

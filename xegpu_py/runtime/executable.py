@@ -23,7 +23,8 @@ from xegpu_py.runtime.host_arrays import Window, packed_shape
 from xegpu_py.target import DEFAULT, FARTHEST_PREFETCH, GRID_LIMIT
 from xegpu_py.target import target as target_of
 from xegpu_py.target.message_rules import Block2DLimits
-from xegpu_py.visa.program import Input, Program, extent
+from xegpu_py.visa.dataflow import referenced_variables
+from xegpu_py.visa.program import GROUP_IDS, Input, Program, extent
 
 # The options of a kernel: how it is lowered, and how it runs.
 
@@ -610,6 +611,11 @@ def evaluated(expression: Expression | None, arguments: Sequence[Any]) -> int | 
 # The executable.
 
 
+def reads_group_ids(program: Program) -> bool:
+    """Whether an instruction of a program reads the id of its workgroup."""
+    return not GROUP_IDS.isdisjoint(referenced_variables(program.instructions))
+
+
 class Executable(Struct, frozen=True):
     """A kernel lowered to vISA, as plain data that can be pickled and read again without MLIR.
 
@@ -637,6 +643,8 @@ class Executable(Struct, frozen=True):
         repaired: of kernels that are written in XeGPU, a warning of the first 2D block that other messages move, since
             a 2D block message, as upstream's lowering makes one, would break a rule of the target; empty if there is
             none. None for other kernels.
+        reads_block_ids: whether its author reads the ids of blocks, which differ from workgroup to workgroup. Programs
+            that print or assert read them too.
     """
 
     name: str
@@ -658,12 +666,21 @@ class Executable(Struct, frozen=True):
     exact_messages: bool = False
     exact_addresses: bool = False
     repaired: str | None = None
+    reads_block_ids: bool = False
 
     @classmethod
     def of_assembly(cls, program: Program, source: Source | None = None) -> Executable:
         """The executable of a program that was read from assembly."""
         parameters = tuple(Parameter(i.var.type, i.var.type, "input", name=i.var.name) for i in program.arguments)
-        return cls(program.name, parameters, program, source=source, is_assembly=True, exact_messages=True)
+        return cls(
+            program.name,
+            parameters,
+            program,
+            source=source,
+            is_assembly=True,
+            exact_messages=True,
+            reads_block_ids=reads_group_ids(program),
+        )
 
     def unaligned(self, arguments: Sequence[Any], limits: Block2DLimits | None) -> set[int]:
         """The numbers of the arrays that it accesses by an assumption which does not hold in a call.

@@ -54,10 +54,10 @@ from xegpu_py.runtime.repairs import Repairs
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.allocate import HEADER_BYTES, engine_allocation
 from xegpu_py.visa.choices import with_choices
-from xegpu_py.visa.dataflow import flow_of, has_calls, may_multiply_unwritten, polls, referenced_variables
+from xegpu_py.visa.dataflow import flow_of, has_calls, may_multiply_unwritten, polls
 from xegpu_py.visa.fp_modes import with_modes
 from xegpu_py.visa.legacy_messages import expand_legacy
-from xegpu_py.visa.program import GROUP_IDS, PRINT_BUFFER, STATE, Dim, Instruction, Program, extent, kernel_index
+from xegpu_py.visa.program import PRINT_BUFFER, STATE, Dim, Instruction, Program, extent, kernel_index
 from xegpu_py.visa.verify import verify
 
 if TYPE_CHECKING:
@@ -405,7 +405,7 @@ class Kernel:
             _, version, prepared = last_call
         else:
             version, prepared = self._prepared(arguments, grid, block, packed_arrays)
-            if grid is NO_GRID and not GROUP_IDS.isdisjoint(referenced_variables(version.program.instructions)):
+            if grid is NO_GRID and self.executable.reads_block_ids:
                 left_out = f"kernel '{self.name}' reads block ids, but the call has no grid: one workgroup runs"
                 _warn(left_out)
             is_repeatable = prepared.staged is None and not version.program.prints

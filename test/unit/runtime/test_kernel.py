@@ -294,4 +294,8 @@ def test_a_grid_that_is_left_out_is_said() -> None:
         kernel(out, grid=1)
         kernel(out, grid=64)
         xegpu_py.compile(READS_IDS.replace("gpu.block_id x", "gpu.thread_id x"))(out)
+        # What prints or asserts reads the ids only for its lines.
+        xegpu_py.compile(READS_IDS.replace("gpu.block_id x", 'gpu.thread_id x\n gpu.printf "one"'))(out)
+    with pytest.warns(UserWarning, match="reads block ids"):
+        xegpu_py.compile(kernel.ir("visa"))(out)
     assert (out == np.arange(64)).all()
