@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from xegpu_py.deferred import deferred
 from xegpu_py.engines.faults import AccessFault, RaceFault, RuntimeFault
@@ -80,6 +80,8 @@ class Interpreter(Struct, dict=True):
         order: chooses which threads run next; without it those that are farthest behind do. With it, threads run
             alone or a few together, and others may run after each message and at each barrier.
         delays: whether stores are delayed, with an `order`; see `DelayedStores`.
+        tolerated: takes the first fault of each instruction that breaks a rule of the target, by its index. Such
+            instructions run nevertheless. If it is None, the first fault ends the run.
     """
 
     program: Program
@@ -88,6 +90,7 @@ class Interpreter(Struct, dict=True):
     observer: Observer | None = None
     order: np.random.Generator | None = None
     delays: bool = False
+    tolerated: dict[int, RuntimeFault] | None = None
 
     def __post_init__(self) -> None:
         self._prepared: dict[int, tuple[Step | None, Next | None]] = {}
@@ -107,14 +110,16 @@ class Interpreter(Struct, dict=True):
         """The step of an instruction, or for control flow its `Next`, built on demand: native code needs few."""
         cached_step = self._prepared.get(at)
         if cached_step is None:
-            inst = self.program.instructions[at]
-            decide = CONTROL[inst.name](inst, self.program, self.layout) if inst.name in CONTROL else None
-            step = None if decide else self._step(inst)
-            if self.layout.watch:
-                decide = decide and watched_next(decide, inst, self.layout)
-                step = step and watched_step(step, inst, self.layout)
+            inst, layout = self.program.instructions[at], self.layout
+            if self.tolerated and at in self.tolerated:
+                layout = structs.replace(layout, lenient=True)
+            decide = CONTROL[inst.name](inst, self.program, layout) if inst.name in CONTROL else None
+            step = None if decide else self._step(inst, layout)
+            if layout.watch:
+                decide = decide and watched_next(decide, inst, layout)
+                step = step and watched_step(step, inst, layout)
             if step and inst.indirect:
-                step = bounded_step(step, inst, self.layout)
+                step = bounded_step(step, inst, layout)
             cached_step = self._prepared[at] = (step, decide)
         return cached_step
 
@@ -122,10 +127,10 @@ class Interpreter(Struct, dict=True):
     def _steps(self) -> list[Step | None]:
         return [self._prepare(at)[0] for at in range(len(self.program.instructions))]
 
-    def _step(self, inst: Instruction) -> Step:
+    def _step(self, inst: Instruction, layout: Layout) -> Step:
         if inst.name in memory.STEPS:
-            return memory.STEPS[inst.name](inst, self.layout, self.model)
-        return register_step(inst, self.layout, self.model)
+            return memory.STEPS[inst.name](inst, layout, self.model)
+        return register_step(inst, layout, self.model)
 
     def run(self, batch: Batch, name_thread: Callable[[int], str] = str) -> None:
         """Run a batch's threads until they end.
@@ -207,9 +212,22 @@ class Interpreter(Struct, dict=True):
                 else:
                     step(batch, batch_rows, active)
             except AccessFault as fault:
-                raise self.access_fault(fault, index, rows, name_thread) from None
+                error = self.access_fault(fault, index, rows, name_thread)
+                if self.tolerated is None or not fault.notes:
+                    raise error from None
+                self.tolerated[index] = error
+                del self._prepared[index]
+                step = steps[index] = self._prepare(index)[0]
+                continue
             except UnwrittenFault as fault:
-                raise self.unwritten_fault(fault, index, rows, name_thread) from None
+                error = self.unwritten_fault(fault, index, rows, name_thread)
+                if self.tolerated is None or not self.layout.watch_products:
+                    raise error from None
+                assert batch.written is not None
+                start = self.layout.offset(fault.var)
+                batch.written[rows, start : start + fault.var.bytes] = True
+                self.tolerated.setdefault(index, error)
+                continue
             except RaceFault as fault:
                 raise self._race_fault(fault, index, batch) from None
             if observer:

@@ -71,6 +71,7 @@ class Layout(Struct, frozen=True):
             assumes of unknown columns and addresses that they are aligned.
         watches_columns: whether 2D blocks whose column breaks a rule are noted; see `Statistics.misplaced`.
         exact_addresses: whether addresses of vectors and of consecutive elements must keep the rules, too.
+        lenient: whether messages that break a rule run nevertheless.
         local_bits: the bits of addresses of shared local memory that count; see `Program.local_bits`.
         logs: whether native code records its messages; see `engines.jit.checks.Log`.
     """
@@ -87,6 +88,7 @@ class Layout(Struct, frozen=True):
     watch_products: bool = False
     exact_addresses: bool = False
     watches_columns: bool = False
+    lenient: bool = False
 
     def offset(self, var: Variable) -> int:
         """Byte offset of a variable in the register file."""

@@ -571,6 +571,23 @@ class Kernel:
     def _interpreter(self) -> Interpreter:
         return Interpreter(self.runnable, self.layout, self.options.model)
 
+    def broken_rules(self, launch: Prepared) -> DiagnosticError | None:
+        """Run on the interpreter, also what breaks a rule of the target's messages; memory does not change.
+
+        Returns:
+            The error of each instruction that breaks one, and that with which the run ends; None without errors.
+        """
+        version = self.with_engine("interpreter", check=self.options.check)
+        tolerated: dict[int, RuntimeFault] = {}
+        version._interpreter.tolerated = tolerated
+        ends: list[Diagnostic] = []
+        try:
+            version.run(structs.replace(launch, memory=launch.memory.copy(), staged=None))
+        except DiagnosticError as failure:
+            ends += failure.diagnostics
+        errors = [*map(_diagnostic, tolerated.values()), *ends]
+        return DiagnosticError(errors, self._sources) if errors else None
+
     def run(self, launch: Prepared) -> Statistics:
         """Launch the kernel on prepared arguments, and copy its output to standard output; errors as in `__call__`.
 

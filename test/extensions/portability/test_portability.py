@@ -94,6 +94,51 @@ TWICE = """
 """
 
 
+SEVERAL = """
+gpu.module @kernels {
+llvm.func @several(%a: !llvm.ptr<1>, %o: !llvm.ptr<1>) attributes {gpu.kernel} {
+  %height = llvm.mlir.constant(7 : i32) : i32
+  %narrow = llvm.mlir.constant(52 : i32) : i32
+  %wide = llvm.mlir.constant(64 : i32) : i32
+  %zero = llvm.mlir.constant(0 : i32) : i32
+  %one = llvm.mlir.constant(1 : i32) : i32
+  %far = llvm.mlir.constant(1073741824 : i64) : i64
+  %b = llvm.getelementptr %a[8] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i8
+  %v = BLOCK %a, %narrow, %height, %narrow, %zero, %zero SHAPE
+  %w = BLOCK %b, %wide, %height, %wide, %zero, %one SHAPE
+  %x = BLOCK %a, %wide, %height, %wide, %zero, %one SHAPE
+  llvm.store %v, %o : vector<2xi32>, !llvm.ptr<1>
+  llvm.store %w, %o : vector<2xi32>, !llvm.ptr<1>
+  %end = llvm.getelementptr %o[%far] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+  llvm.store %x, %end : vector<2xi32>, !llvm.ptr<1>
+  llvm.return
+}
+}
+""".replace("BLOCK", "xevm.blockload2d").replace(
+    "SHAPE",
+    "<{elem_size_in_bits = 32 : i32, tile_width = 16 : i32, tile_height = 2 : i32, v_blocks = 1 : i32, "
+    "transpose = false, pack_register = false}> : (!llvm.ptr<1>, i32, i32, i32, i32, i32) -> vector<2xi32>",
+)
+
+
+def test_all_messages_that_break_rules_as_they_run() -> None:
+    """Two messages break rules, one does not, and a store beyond the array ends the run."""
+    a, out = np.zeros(4096, np.int8), np.zeros(4096, np.int8)
+    kernel = xegpu_py.compile(SEVERAL, target="pvc")
+    found = xegpu_py.portability(kernel, a, out, block=16, targets="bmg")
+    assert [(p.line, p.rule) for p in found["bmg"].problems] == [
+        (11, "block2d-pitch-least"),
+        (11, "block2d-pitch-multiple"),
+        (11, "block2d-width-least"),
+        (12, "block2d-base"),
+        (17, ""),
+    ]
+    assert "writes 8 bytes" in found["bmg"].problems[-1].message
+    # A call ends at the first of them.
+    with pytest.raises(xegpu_py.DiagnosticError, match="pitch is below 64 bytes"):
+        kernel.for_target("bmg")(a, out, block=16)
+
+
 def test_all_rules_that_assembly_breaks() -> None:
     kernel = xegpu_py.Kernel.from_assembly(TWICE, file="twice.visaasm", target="bmg")
     x = np.arange(16, dtype=np.float64) + 1

@@ -216,3 +216,22 @@ def test_xe3_multiplies_only_what_was_written(matrix: str, engine: str) -> None:
                     "undefined data (in other threads too); pvc, pvcxt, dg2, bmg, lnl and cri leave the outcome "
                     "undefined"
                 )
+
+
+def test_products_of_unwritten_registers_run_where_rules_are_collected() -> None:
+    """The first missing factor of each product is an error, and the product runs."""
+    kernel = Kernel.from_assembly(PRODUCT.format(fill=filled("B", 8)), target="ptl", cache="off")
+    out = np.zeros(16, np.float32)
+    version, launch = kernel.prepared([out, np.uint32(1)], 1, None)
+    found = version.broken_rules(launch)
+    assert found
+    assert [d.message for d in found.diagnostics] == ["'dpas' reads byte 0 of 'B', which was never written"]
+    version, launch = kernel.prepared([out, np.uint32(0)], 1, None)
+    found = version.broken_rules(launch)
+    assert found
+    assert [d.message for d in found.diagnostics] == ["'dpas' reads byte 0 of 'A', which was never written"]
+    written = Kernel.from_assembly(
+        PRODUCT.format(fill=f"    mov (M1_NM, 8) A(0,0)<1> 0x3f803f80:ud\n{filled('B', 8)}"), target="ptl", cache="off"
+    )
+    version, launch = written.prepared([out, np.uint32(0)], 1, None)
+    assert version.broken_rules(launch) is None and not out.any()

@@ -103,7 +103,7 @@ def _locate(
     except AccessFault as fault:
         raise AccessFault(int(thread[fault.index]) * inst.exec_size + int(lane[fault.index]), fault.reason) from None
     aligned, rule = alignment(inst, layout.exact_addresses)
-    if aligned > 1 and (misplaced := active_addresses % np.uint64(aligned) != 0).any():
+    if aligned > 1 and not layout.lenient and (misplaced := active_addresses % np.uint64(aligned) != 0).any():
         i = int(np.argmax(misplaced))
         whose = "that" if size == aligned else str(aligned)
         reason = f"{verb} {size} bytes at an address that is not a multiple of {whose}"
@@ -194,7 +194,7 @@ class _Surfaces:
         self.target = layout.target
         assert self.target.block2d
         self.limits = self.target.block2d.executed
-        self.rules = SURFACE_RULES if layout.exact else LEGALIZED
+        self.rules = () if layout.lenient else SURFACE_RULES if layout.exact else LEGALIZED
         self.watches_columns = layout.watches_columns
         self.reads = {n: _scalar(inst[n], layout) for n in ("base", "width", "height", "pitch", "x", "y")}
         # The dimensions are threads, the blocks of an array, rows and columns.

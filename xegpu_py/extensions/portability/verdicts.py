@@ -15,7 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from xegpu_py import external_tools
 from xegpu_py.argument_types import checked
@@ -131,8 +131,8 @@ class Verdict(Struct):
     Attributes:
         target: the target.
         accepted: whether it is lowered, and ends.
-        problems: why not: all rules that the lowering finds broken; or all rules that the first message breaks that is
-            refused as it runs, with which execution ends.
+        problems: why not: all rules that the lowering finds broken, or that messages break as they run, and the error
+            with which execution ends.
         fits: by the number of registers of a thread, whether its variables fit them.
         pressure: the registers that hold values at once, at most.
         equal: whether all arrays have the bytes of the first target; None where it does not run.
@@ -320,8 +320,10 @@ def portability(
                 launch = lowered(name)
                 result.kernel = launch.kernel.name
                 _judge_text(verdict, launch)
-                launch.kernel.run(launch.prepared)
-        except DiagnosticError as failure:
+                failure = _run(launch)
+        except DiagnosticError as refused:
+            failure = refused
+        if failure:
             failures[name] = failure
             verdict.problems = [p for d in failure.diagnostics if d.severity == "error" for p in _problems(d)]
             continue
@@ -355,6 +357,16 @@ def _problems(d: Diagnostic) -> list[Problem]:
     ]
 
 
+def _run(launch: Launch) -> DiagnosticError | None:
+    """Run a kernel; the errors of all messages that break rules, and that with which it ends."""
+    memory = launch.prepared.memory.copy()
+    try:
+        launch.kernel.run(launch.prepared)
+    except DiagnosticError as failure:
+        return launch.kernel.broken_rules(structs.replace(launch.prepared, memory=memory)) or failure
+    return None
+
+
 def _judge_text(verdict: Verdict, launch: Launch) -> None:
     """Judge a lowered kernel before it runs."""
     kernel, target = launch.kernel, target_of(verdict.target)
@@ -366,8 +378,10 @@ def _judge_text(verdict: Verdict, launch: Launch) -> None:
         if verdict.target in finalizer.platforms and external_tools.find(name) and not kernel.program.modern:
             verdict.finalizers[name] = _finalized(kernel, verdict.target, name)
     if verdict.target in USUAL:
-        prediction = predicted(counted(kernel, launch.prepared, "sample"))
-        verdict.gpu, verdict.seconds, verdict.bound = prediction.gpu, prediction.seconds, prediction.bound
+        # The errors of the run are those of the kernel.
+        with contextlib.suppress(DiagnosticError):
+            prediction = predicted(counted(kernel, launch.prepared, "sample"))
+            verdict.gpu, verdict.seconds, verdict.bound = prediction.gpu, prediction.seconds, prediction.bound
 
 
 def _finalized(kernel: Kernel, target: str, finalizer: str) -> Finalized:
