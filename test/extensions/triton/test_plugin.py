@@ -298,3 +298,21 @@ def test_kernels_that_do_not_fit_shared_memory_are_divided_less(monkeypatch):
     kernels.add[(3,)](*map(xe.wrap, (x, y, z)), 300, BLOCK=128)
     np.testing.assert_array_equal(z, x + y)
     assert tried == [0, 4]
+
+
+def test_the_key_of_the_cache_follows_the_files_of_triton(tmp_path, monkeypatch):
+    from triton.runtime import cache
+
+    assert cache.triton_key is backend.installed_triton
+    for name in ("runtime/cache.py", "compiler/code.py", "language/extra/math.py", "_C/libtriton.so", "ops/unused.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    monkeypatch.setattr(triton, "__file__", str(tmp_path / "__init__.py"))
+    key = backend.installed_triton.__wrapped__
+    before = key()
+    (tmp_path / "ops" / "unused.py").write_text("longer than it was")
+    assert key() == before
+    for name in ("compiler/code.py", "language/extra/math.py", "_C/libtriton.so"):
+        (tmp_path / name).write_text(f"another {name}")
+        assert key() != before
+        before = key()

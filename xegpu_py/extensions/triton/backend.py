@@ -14,6 +14,8 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -226,6 +228,26 @@ def _extend_asm() -> None:
     AsmDict.__missing__ = missing
 
 
+@cache
+def installed_triton() -> str:
+    """The key of the installed Triton in its cache, made of the sizes and times of its files.
+
+    Triton makes it of their contents, half a gigabyte, which takes longer than to compile most kernels.
+    """
+    root = Path(triton.__file__).parent
+    files = [root / "runtime" / "cache.py", *root.glob("_C/libtriton*")]
+    files += [path for name in ("compiler", "backends", "language") for path in (root / name).rglob("*.py")]
+    stamps = sorted((str(path.relative_to(root)), (at := path.stat()).st_size, at.st_mtime_ns) for path in files)
+    return f"{triton.__version__}-{hashlib.sha256(repr(stamps).encode()).hexdigest()}"
+
+
+def _shorten_key() -> None:
+    """Let Triton's cache use `installed_triton`."""
+    from triton.runtime import cache as kernel_cache  # imported after the backends
+
+    kernel_cache.triton_key = installed_triton
+
+
 class Utils:
     """Properties of the device that Triton and programs query."""
 
@@ -385,6 +407,7 @@ class XeDriver(DriverBase):  # type: ignore[misc]
         super().__init__()
         self.utils = Utils()
         _extend_asm()
+        _shorten_key()
 
     @classmethod
     def is_active(cls) -> bool:
