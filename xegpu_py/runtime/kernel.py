@@ -183,6 +183,7 @@ class Kernel:
         # The allocations whose loads native code records, as earlier launches found: see `Shadow`.
         self._recorded: set[int] = set()
         self._shadow: Shadow | None = None
+        self._last_native: tuple[Prepared, NativeLaunch] | None = None
         if options.strict_grf and self.allocation.beyond:
             raise self._error(f"kernel '{self.name}' does not fit: {self.allocation.report()}")
 
@@ -767,12 +768,15 @@ class Kernel:
             shadow.restore()
             self._recorded |= unrecorded
 
-    def _launch_native(self, prepared: Prepared, shadow: Shadow | None = None) -> Statistics:
+    def _native_launch(self, prepared: Prepared) -> NativeLaunch:
+        """The arguments of native code, kept for another launch with the same arguments."""
+        last = self._last_native
+        if last is not None and last[0] is prepared:
+            return last[1]
         program, size = self.runnable, prepared.size
         group_size = size.threads(program)
         registers = np.zeros(self.jit.frame.registers, np.uint8)
         self._fill(registers, prepared)
-        initialised = self._initialised_bytes(len(registers)) if self.layout.watch else None
         launch = NativeLaunch(
             size.grid,
             size.block[:2],
@@ -781,17 +785,22 @@ class Kernel:
             registers,
             prepared.memory,
             size.namer(group_size),
-            initialised,
-            shadow,
-            self.log,
-            chosen=self.groups,
+            self._initialised_bytes(len(registers)) if self.layout.watch else None,
         )
+        # Copies of arrays serve one launch.
+        self._last_native = None if prepared.staged else (prepared, launch)
+        return launch
+
+    def _launch_native(self, prepared: Prepared, shadow: Shadow | None = None) -> Statistics:
+        program, launch = self.runnable, self._native_launch(prepared)
+        if shadow or self.log or self.groups is not None:
+            launch = structs.replace(launch, shadow=shadow, log=self.log, chosen=self.groups)
         with progress_bar(program.name, launch.groups, self.options.progress) as progress:
             statistics = self.jit.run(launch, self.options.threads, progress)
         executed = without_waits(program, statistics.executed)
         number = statistics.misplaced
         misplaced = None if number is None else program.instructions[number]
-        return Statistics(launch.groups * group_size, executed, statistics.traffic, self.allocation, misplaced)
+        return Statistics(launch.groups * launch.group_size, executed, statistics.traffic, self.allocation, misplaced)
 
     def _batch(self, groups: Array, launch: Prepared) -> Batch:
         program, size = self.runnable, launch.size

@@ -37,6 +37,7 @@ from xegpu_py.visa.program import (
     Predicate,
     Program,
     Record,
+    analysis,
     extent,
     place_in,
     read_records,
@@ -204,16 +205,20 @@ def without_waits(program: Program, executed: Array) -> Array:
 
     Engines execute a barrier again when they find that a thread may continue.
     """
+    for at, neighbour in _counted_as(program):
+        executed[at] = executed[neighbour]
+    return executed
+
+
+@analysis
+def _counted_as(program: Program) -> list[tuple[int, int]]:
+    """The waits at barriers, and for each the instruction that a thread executes as often, in the order of copies."""
     specs = [INSTRUCTIONS[inst.name] for inst in program.instructions]
     waits = [at for at, spec in enumerate(specs) if spec.barrier in ("wait", "both")]
     # Threads come to a label from elsewhere too, but to a barrier only from the instruction before it.
-    for at in reversed(waits):
-        if at + 1 < len(specs) and not specs[at + 1].is_label:
-            executed[at] = executed[at + 1]
-    for at in waits:
-        if at and (at + 1 == len(specs) or specs[at + 1].is_label) and not specs[at - 1].jumps:
-            executed[at] = executed[at - 1]
-    return executed
+    before_labels = {at for at in waits if at + 1 == len(specs) or specs[at + 1].is_label}
+    copies = [(at, at + 1) for at in reversed(waits) if at not in before_labels]
+    return copies + [(at, at - 1) for at in waits if at in before_labels and at and not specs[at - 1].jumps]
 
 
 def first_difference(one: DeviceMemory, other: DeviceMemory) -> tuple[int, str, int, int, int] | None:

@@ -80,7 +80,7 @@ program has no loop. README's first kernel is compiled 10 ms faster, and a threa
 """
 
 
-class NativeLaunch(Struct):
+class NativeLaunch(Struct, dict=True):
     """The arguments of a launch.
 
     Attributes:
@@ -112,6 +112,11 @@ class NativeLaunch(Struct):
     across: int = 1
     down: int = 1
     chosen: range | None = None
+
+    @cached_property
+    def table(self) -> Array:
+        """The allocations of global memory, i64[buffers, 3]: see `Memory.ranges`."""
+        return np.array(self.memory.ranges(), np.int64).reshape(-1, 3)
 
     @property
     def first(self) -> int:
@@ -358,7 +363,7 @@ class _ThreadTeam(Struct, dict=True):
         self.code = self.jit.thread
         self.board = self.jit.board()
         self.next, self.stop, template = self.board.next, self.board.stop, self.board.template
-        self.table = np.array(self.launch.memory.ranges(), np.int64).reshape(-1, 3)
+        self.table = self.launch.table
         template[: len(self.launch.registers)] = self.launch.registers
         if self.launch.written is not None:
             start = self.jit.frame.written

@@ -96,20 +96,20 @@ def memory_of(argument: Any, name: str) -> tuple[int, int, int]:
     Raises:
         TypeError: if it is not in the host's memory, or its memory is not known.
     """
-    while hasattr(argument, "base") and hasattr(argument.base, "data_ptr"):
+    while not hasattr(argument, "untyped_storage") and hasattr(getattr(argument, "base", None), "data_ptr"):
         # A tensor whose elements are taken for another type.
         argument = argument.base
     device = getattr(argument, "device", None)
     if device is not None and getattr(device, "type", "cpu") != "cpu":
         raise TypeError(f"argument '{name}' must be a tensor in the host's memory, but got one on device {device}")
+    if hasattr(argument, "untyped_storage"):
+        storage = argument.untyped_storage()
+        start = storage.data_ptr()
+        return argument.data_ptr(), start, start + storage.nbytes()
     span = getattr(argument, "xegpu_span", None)
-    if span is not None:
-        return span
-    if not hasattr(argument, "untyped_storage"):
+    if span is None:
         raise TypeError(f"argument '{name}' must be a tensor or wrap(array), but got {type(argument).__name__}")
-    storage = argument.untyped_storage()
-    start = storage.data_ptr()
-    return argument.data_ptr(), start, start + storage.nbytes()
+    return span
 
 
 def key_of(parameter: Parameter, argument: Any) -> Any:
