@@ -16,6 +16,7 @@ from xegpu_py.tools import driver
 from xegpu_py.upstream import read_kernels
 from xegpu_py.visa import assembly
 from xegpu_py.visa.finalizer import FINALIZERS, FinalizerError, FinalizerMissing, Native, finalize, opencl
+from xegpu_py.visa.linking import linked
 from xegpu_py.visa.program import NOWHERE, kernel_index
 from xegpu_py.visa.verify import misaligned_payloads, verify
 
@@ -66,7 +67,7 @@ class _Translator:
         return getattr(self, self.args.translation)(source)
 
     def visaasm_to_mlir(self, source: Source) -> str:
-        programs = assembly.read(source)
+        programs = linked(assembly.read(source))
         chosen = self._chosen([p.name for p in programs], source)
         gpu = target(self.args.target or DEFAULT)
         issues = [issue for program in programs for issue in verify(program, gpu)]

@@ -25,7 +25,18 @@ from xegpu_py.dialects.visa.programs import (
 from xegpu_py.ir.module import kernels
 
 if TYPE_CHECKING:
-    from xegpu_py.dialects.visa.ops import OPS, BuiltinOp, DeclOp, DeclPredOp, InputOp, InstructionOp, Pred, Var, Visa
+    from xegpu_py.dialects.visa.ops import (
+        OPS,
+        BuiltinOp,
+        DeclAddressOp,
+        DeclOp,
+        DeclPredOp,
+        InputOp,
+        InstructionOp,
+        Pred,
+        Var,
+        Visa,
+    )
 
 
 def __getattr__(name: str) -> Any:

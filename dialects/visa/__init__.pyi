@@ -6,6 +6,7 @@ from mlir import ir
 
 from xegpu_py.ir.definition import Type as _Type
 from xegpu_py.dialects.visa.ops import BuiltinOp as BuiltinOp
+from xegpu_py.dialects.visa.ops import DeclAddressOp as DeclAddressOp
 from xegpu_py.dialects.visa.ops import DeclOp as DeclOp
 from xegpu_py.dialects.visa.ops import DeclPredOp as DeclPredOp
 from xegpu_py.dialects.visa.ops import InputOp as InputOp
@@ -59,6 +60,16 @@ def decl_pred(
     ip: ir.InsertionPoint | None = None,
 ) -> ir.OpResult:
     """Declares a predicate variable of `count` bits, one for each SIMD lane."""
+
+def decl_address(
+    var_name: str,
+    count: int,
+    *,
+    result: _ResultType | None = None,
+    loc: ir.Location | None = None,
+    ip: ir.InsertionPoint | None = None,
+) -> ir.OpResult:
+    """Declares an address variable of `count` elements, each the place of a byte in the register file."""
 
 def builtin(
     which: Literal['r0', 'group_id_x', 'group_id_y', 'group_id_z', 'cr0', 'sr0', 'msg0', 'tsc', 'scratchloc', 'sp', 'fp', 'arg', 'retval'],

@@ -35,13 +35,16 @@ from xegpu_py.visa.program import (
     BUILTINS,
     IMPLICIT_KINDS,
     PREDICATE_SIZES,
-    Address,
+    AddressOf,
+    Destination,
     Flag,
     Guard,
     Immediate,
+    Indirect,
     Instruction,
     Region,
 )
+from xegpu_py.visa.program import Address as MessageAddress
 from xegpu_py.visa.program import Operand as VisaOperand
 from xegpu_py.visa.spec import LANES, Caches, InstructionSpec, OperandSpec
 
@@ -72,8 +75,14 @@ class Visa(Dialect, name="visa"):
     offsets in brackets. In generic form each operand has a string attribute of its name and `_access` that says how
     the variable is accessed; `%` stands for the variable, and a constant stands for itself.
 
-    Functions and address variables, which IGC prints of some OpenCL kernels, have no ops. Assembly with them runs, and
-    `xegpu-translate --visaasm-to-mlir` refuses it.
+    `visa.functions` lists the labels at which functions begin: that of the kernel itself, then those that it calls.
+
+    An address variable holds places of bytes in the register file. `%A(3)` is one of its elements, and `r[%A(3),8]` are
+    the registers 8 bytes behind that place.
+
+        %A = visa.decl_address "A", 16
+        visa.addr_add (M1, 16) %A(0)<1> &%X %offsets(0,0)<1;1,0>
+        visa.mov (M1, 16) %Y(0,0)<1> r[%A(0),0]<1,0>:f
     """
 
 
@@ -90,6 +99,14 @@ class Pred(Type, dialect=Visa, name="pred"):
     """The handle of a predicate variable: one bit for each SIMD lane.
 
     !visa.pred
+    """
+
+
+@dataclass(frozen=True)
+class Address(Type, dialect=Visa, name="address"):
+    """The handle of an address variable, whose elements are places of bytes in the register file.
+
+    !visa.address
     """
 
 
@@ -149,6 +166,27 @@ class DeclPredOp(Operation, dialect=Visa, name="decl_pred"):
     var_name: Attribute[str]
     count: Attribute[Annotated[int, NumberCodec(PREDICATE_SIZES)]]
     result: Result[Pred]
+
+    effects = frozenset(["variables"])
+    assembly_format = "$var_name `,` $count attr-dict"
+
+    def verify_op(self) -> None:
+        _check_name(self, self.var_name)
+
+    @classmethod
+    def result_name(cls, parsed: ParsedOp) -> str | None:
+        return _ssa_name(parsed.attributes["var_name"])
+
+
+class DeclAddressOp(Operation, dialect=Visa, name="decl_address"):
+    """Declares an address variable of `count` elements, each the place of a byte in the register file.
+
+    %A = visa.decl_address "A", 16
+    """
+
+    var_name: Attribute[str]
+    count: Attribute[int]
+    result: Result[Address]
 
     effects = frozenset(["variables"])
     assembly_format = "$var_name `,` $count attr-dict"
@@ -287,8 +325,12 @@ def _define(spec: InstructionSpec) -> type[InstructionOp]:
 def _operand(slot: OperandSpec) -> Any:
     if slot.kind == "flag":
         return Operand[Pred]
-    found = Operand[Var | Pred] if slot.flags else Operand[Var]
-    return found | None if slot.immediate or slot.null else found
+    handles: Any = Var
+    if slot.flags:
+        handles |= Pred
+    if slot.addresses or slot.indirect:
+        handles |= Address
+    return Operand[handles] | None if slot.immediate or slot.null else Operand[handles]
 
 
 def _describe(spec: InstructionSpec) -> str:
@@ -334,10 +376,19 @@ CONTROLS = ("any", "all")
 MASKS = tuple(f"M{1 + lane // 4}{suffix}" for lane in range(0, LANES, 4) for suffix in ("", "_NM"))
 
 
+class AddressName(str):
+    """The name of an address variable, of which operands name elements by one number: `%A(3)`."""
+
+    kind = "A"
+
+
 class _Brackets(Notation):
     """Byte offsets in brackets: `%X[64]`."""
 
     null = "null"
+
+    def address_variable(self, var: Any) -> AddressName:
+        return AddressName(var)
 
     def spell(self, var: Any) -> str:
         return str(var)
@@ -437,7 +488,7 @@ class InstructionSyntax:
         inst = instruction_of(
             self.spec,
             lambda name: parsed.attributes.get(name, op.spec.attributes[name].default),
-            lambda name: next(iter(parsed.operands[name]), None),
+            lambda name: next(map(_typed_name, parsed.operands[name], parsed.types[name]), None),
         )
         dictionary = self._outside(op).write(op, parsed, print_defaults)
         return " ".join([write_instruction(self.spec, inst, SsaNotation()), *dictionary])
@@ -460,6 +511,8 @@ HANDLE = "%"
 VAR = "!visa.var"
 
 PRED = "!visa.pred"
+
+ADDRESS = "!visa.address"
 
 _OFFSET = re.compile(r"\[\s*(\d+)\s*\]")
 
@@ -485,6 +538,19 @@ class SsaNotation(_Brackets):
         return f", {'!' * guard.inverted}{guard.var}{' ' * bool(guard.control)}{guard.control}"
 
 
+_OF_EITHER = (Destination, Region, Indirect, AddressOf)
+"""The operands whose text depends on whether the variable is one of addresses."""
+
+
+def _is_address(value: Any) -> bool:
+    """Whether an operand is an element of an address variable, or registers at places that are in one."""
+    return isinstance(value, Indirect) or getattr(value.var, "kind", "G") == "A"
+
+
+def _typed_name(name: str, of_type: str) -> str:
+    return AddressName(name) if of_type == ADDRESS else name
+
+
 def parsed_of(spec: InstructionSpec, inst: Instruction) -> ParsedOp:
     """The parts of an instruction's op. `ParsedOp` holds the instruction's variables as operands."""
     parsed = ParsedOp()
@@ -495,10 +561,10 @@ def parsed_of(spec: InstructionSpec, inst: Instruction) -> ParsedOp:
             parsed.attributes[slot.name + ACCESS] = value
         else:
             parsed.operands[slot.name] = [value.var]
-            parsed.types[slot.name] = [PRED if isinstance(value, Flag) else VAR]
-            parsed.attributes[slot.name + ACCESS] = replace(value, var=HANDLE)
+            parsed.types[slot.name] = [PRED if isinstance(value, Flag) else ADDRESS if _is_address(value) else VAR]
+            parsed.attributes[slot.name + ACCESS] = replace(value, var=_typed_name(HANDLE, *parsed.types[slot.name]))
         if slot.kind == "address":
-            base = value.base if isinstance(value, Address) and isinstance(value.base, Region) else None
+            base = value.base if isinstance(value, MessageAddress) and isinstance(value.base, Region) else None
             parsed.operands[slot.name + BASE], parsed.types[slot.name + BASE] = (
                 ([base.var], [VAR]) if base else ([], [])
             )
@@ -535,6 +601,12 @@ def instruction_of(
         if (getattr(access, "var", None) is None) != (var is None):
             what = "requires the operand" if var is None else "does not allow the operand"
             raise ValueError(f"'{slot.name}{ACCESS}' {what} '{slot.name}'")
+        if isinstance(access, _OF_EITHER) and _is_address(access) != (getattr(var, "kind", "G") == "A"):
+            if isinstance(access, (Destination, Region)):
+                must = f"name the element by %({'row,' * _is_address(access)}column)"
+            else:
+                must = f"be of {'an address' if _is_address(access) else 'a general'} variable"
+            raise ValueError(f"'{slot.name}{ACCESS}' must {must}")
         values[slot.name] = access if var is None else replace(access, var=var)
         if slot.kind == "address":
             base, handle = getattr(access, "base", None), operand(slot.name + BASE)

@@ -12,6 +12,7 @@ from typing import Any
 from mlir import ir
 from msgspec import Struct
 
+from xegpu_py.deferred import deferred
 from xegpu_py.ir.assembly_format import encode
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.codecs import StringCodec
@@ -23,6 +24,7 @@ from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import (
     BUILTINS,
     DEFAULT_VERSION,
+    LABEL,
     MAX_ALIASES,
     VERSION_OF,
     Input,
@@ -35,6 +37,8 @@ from xegpu_py.visa.program import (
 from xegpu_py.visa.verify import Issue
 from xegpu_py.visa.verify import verify as program_issues
 
+assembly: Any = deferred("xegpu_py.visa.assembly")
+
 KERNEL = "gpu.func"
 
 RETURN = "gpu.return"
@@ -42,6 +46,8 @@ RETURN = "gpu.return"
 ATTRIBUTES = "visa.attributes"
 
 VERSION = "visa.version"
+
+FUNCTIONS = "visa.functions"
 
 TARGET = "visa.target"
 
@@ -175,6 +181,8 @@ class _Decoder:
                 self._fault(op, str(e))
         if self.faults:
             raise DiagnosticError(self.faults)
+        if any(isinstance(v, Variable) and v.kind == "A" for v in self.variables.values()):
+            self.instructions = list(assembly.with_bases(self.instructions))
         builtins = BUILTINS.values()
         declared = [v for v in self.variables.values() if v not in builtins]
         return Program(
@@ -187,6 +195,7 @@ class _Decoder:
             position_of(self.func.location),
             self.declared,
             self._version(),
+            self._functions(),
         )
 
     def _fault(self, op: ir.Operation, message: str, *notes: str) -> None:
@@ -199,6 +208,18 @@ class _Decoder:
         if not isinstance(given, ir.StringAttr) or not VERSION_OF.fullmatch(given.value):
             raise DiagnosticError([op_error(self.func, f'{VERSION} must be a version of assembly, such as "4.2"')])
         return str(given.value)
+
+    def _functions(self) -> tuple[str, ...]:
+        listed = self.func.attributes.get(FUNCTIONS)
+        if listed is None:
+            return ()
+        labels = {inst["label"] for inst in self.instructions if inst.name == LABEL}
+        names = [str(name.value) if isinstance(name, ir.StringAttr) else str(name) for name in _elements(listed)]
+        unknown = [name for name in names if name not in labels]
+        if unknown or not names:
+            problem = f"'{unknown[0]}' is no label of the kernel" if unknown else "it must be an array of labels"
+            raise DiagnosticError([op_error(self.func, f"{FUNCTIONS}: {problem}")])
+        return tuple(names)
 
     def _attributes(self) -> dict[str, int | str]:
         found: dict[str, int | str] = {}
@@ -237,7 +258,7 @@ class _Decoder:
             yield op.operation
 
     def _op(self, view: ir.OpView) -> None:
-        from xegpu_py.dialects.visa.ops import BuiltinOp, DeclOp, DeclPredOp, InputOp, InstructionOp
+        from xegpu_py.dialects.visa.ops import BuiltinOp, DeclAddressOp, DeclOp, DeclPredOp, InputOp, InstructionOp
 
         where = position_of(view.operation.location)
         if isinstance(view, InstructionOp):
@@ -253,6 +274,8 @@ class _Decoder:
             self._declare(view.result, Variable(view.var_name, view.element, view.count, view.align, alias), where)
         elif isinstance(view, DeclPredOp):
             self._declare(view.result, Predicate(view.var_name, view.count), where)
+        elif isinstance(view, DeclAddressOp):
+            self._declare(view.result, Variable(view.var_name, "ud", view.count, "dword", kind="A"), where)
         elif isinstance(view, BuiltinOp):
             self.variables[view.result] = BUILTINS[f"%{view.which}"]
         elif isinstance(view, InputOp):
@@ -298,20 +321,6 @@ def _diagnostic(issue: Issue) -> Diagnostic:
     return Diagnostic("error", subject + issue.message, issue.where, notes)
 
 
-def _check_form(program: Program) -> None:
-    """Check that ops can express a program.
-
-    Raises:
-        DiagnosticError: if they cannot; with the first place.
-    """
-    if program.is_function or len(program.functions) > 1:
-        raise DiagnosticError([Diagnostic("error", "the visa dialect has no functions", program.where)])
-    for var in program.variables:
-        if var.kind != "G":
-            where = program.declared.get(var.name, program.where)
-            raise DiagnosticError([Diagnostic("error", "the visa dialect has no address variables", where)])
-
-
 def module_of(programs: Sequence[Program], target_name: str | None = None, *, context: Context | None = None) -> Module:
     """A module with programs as kernels. It is not verified.
 
@@ -319,12 +328,7 @@ def module_of(programs: Sequence[Program], target_name: str | None = None, *, co
         programs: the programs; their names differ.
         target_name: what `visa.target` names; None for no such attribute.
         context: its context; by default the current context or a new one.
-
-    Raises:
-        DiagnosticError: if a program has what the dialect cannot express: functions or address variables.
     """
-    for program in programs:
-        _check_form(program)
     attributes = f" attributes {{{TARGET} = {_string(target_name)}}}" if target_name else ""
     lines = [f"gpu.module @kernels{attributes} {{"]
     for program in programs:
@@ -346,9 +350,13 @@ def replace_body(func: ir.Operation, program: Program) -> None:
     for op in list(source.regions[0].blocks[0].operations):
         op.operation.detach_from_parent()
         point.insert(op.operation)
-    for name in (ATTRIBUTES, VERSION):
+    for name in (ATTRIBUTES, VERSION, FUNCTIONS):
         if name in source.attributes:
             func.attributes[name] = source.attributes[name]
+
+
+def _elements(attribute: ir.Attribute) -> list[ir.Attribute]:
+    return list(attribute) if isinstance(attribute, ir.ArrayAttr) else []
 
 
 _string = StringCodec().encode
@@ -359,19 +367,22 @@ def _location(where: Position) -> str:
 
 
 def _kernel(program: Program) -> Iterator[str]:
-    from xegpu_py.dialects.visa.ops import OPS, VAR, InputOp, parsed_of
+    from xegpu_py.dialects.visa.ops import OPS, VAR, AddressName, InputOp, parsed_of
 
     values = (f"{k} = {_string(v) if isinstance(v, str) else f'{v} : i64'}" for k, v in program.attributes.items())
     given = [f"{ATTRIBUTES} = {{{', '.join(values)}}}"] if program.attributes else []
     if program.version != DEFAULT_VERSION:
         given.append(f"{VERSION} = {_string(program.version)}")
+    if program.functions:
+        given.append(f"{FUNCTIONS} = [{', '.join(map(_string, program.functions))}]")
     attributes = f" attributes {{{', '.join(given)}}}" if given else ""
     yield f"gpu.func @{_string(program.name)}() kernel{attributes} {{"
     names: dict[Any, str] = {}
     declared: list[Variable | Predicate] = [*_builtins(program), *program.variables, *program.predicates]
     for var in declared:
         op, parsed = _declaration(var, names)
-        names[var] = f"%{len(names)}"
+        name = f"%{len(names)}"
+        names[var] = AddressName(name) if isinstance(var, Variable) and var.kind == "A" else name
         where = program.declared.get(var.name, program.where)
         yield f"{names[var]} = {''.join(encode(op, parsed))}{_location(where)}"
     for item in program.inputs:
@@ -393,12 +404,14 @@ def _builtins(program: Program) -> list[Variable]:
 
 
 def _declaration(var: Variable | Predicate, names: dict[Any, str]) -> tuple[type[Operation], ParsedOp]:
-    from xegpu_py.dialects.visa.ops import PRED, VAR, BuiltinOp, DeclOp, DeclPredOp
+    from xegpu_py.dialects.visa.ops import ADDRESS, PRED, VAR, BuiltinOp, DeclAddressOp, DeclOp, DeclPredOp
 
     if isinstance(var, Predicate):
         return DeclPredOp, ParsedOp({}, {"result": [PRED]}, {"var_name": var.name, "count": var.count})
     if var in BUILTINS.values():
         return BuiltinOp, ParsedOp({}, {"result": [VAR]}, {"which": var.name.removeprefix("%")})
+    if var.kind == "A":
+        return DeclAddressOp, ParsedOp({}, {"result": [ADDRESS]}, {"var_name": var.name, "count": var.count})
     fields: dict[str, Any] = {"var_name": var.name, "element": var.type, "count": var.count}
     if var.align != "byte":
         fields["align"] = var.align

@@ -15,6 +15,7 @@ from xegpu_py.passes.visa_optimize.constant_propagation import Depends
 from xegpu_py.passes.visa_optimize.simplify import remove_dead_code, rewrite_values, without_unused_declarations
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import allocate
+from xegpu_py.visa.dataflow import has_calls
 from xegpu_py.visa.fp_modes import dependence, leading_modes
 from xegpu_py.visa.program import Instruction, Program, analysis
 
@@ -40,7 +41,7 @@ class VisaOptimize(BodyPass):
     numbers is treated as an identity. Messages keep their order, and no instruction moves across a barrier, a fence, or
     `visa.fence_sw` (the lowering of `xegpu.compile_hint`). An optimization that lengthens live ranges is applied only
     while the live values fit into seven eighths of the registers; `grf` is the number of registers, by default the
-    target's.
+    target's. Kernels with calls or address variables stay as they are.
 
         visa.mov (M1_NM, 1) %i(0,0)<1> %n(0,0)<0;1,0>
         visa.label "For1"
@@ -78,8 +79,9 @@ class VisaOptimize(BodyPass):
     def optimize(self, program: Program, target: Target) -> Program:
         """Return the optimized kernel."""
         modes = leading_modes(program)
-        if modes is None:
-            # The result of an instruction depends on the modes at its place.
+        addresses = any(var.kind == "A" for var in program.variables)
+        if modes is None or addresses or has_calls(program):
+            # The result of an instruction depends on the modes at its place, or on callers and address variables.
             return program
         setting = program.instructions[:modes]
         rest = program.with_instructions(program.instructions[modes:])

@@ -15,7 +15,8 @@ from .program import Program
 def program(r: Random) -> Program:
     """A random vISA program."""
     target = r.choice(["pvcxt", "pvcxt", "pvc", "dg2", "any"])
-    mixture = Mixture(r, TARGETS[target], lanes_part=r.random() < 0.5, partly=r.random() < 0.3)
+    lanes_part, partly, indirect = (r.random() < part for part in (0.5, 0.3, 0.2))
+    mixture = Mixture(r, TARGETS[target], lanes_part=lanes_part, partly=partly, indirect=indirect)
     made = mixture.program(r.randint(1, 25), r.randint(0, 2))
     size = sum(root.bytes for root in mixture.roots)
     words = [

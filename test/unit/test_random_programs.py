@@ -71,6 +71,18 @@ def test_assembly_reads_back(level: str) -> None:
             assert [(i.var, i.offset, i.size) for i in a.inputs] == [(i.var, i.offset, i.size) for i in b.inputs]
 
 
+def test_visa_programs_in_mlir() -> None:
+    """Random programs of vISA, and those with address variables among them, are the same as ops of the dialect."""
+    has_addresses = False
+    for seed in range(12):
+        program = generator("visa")(random.Random(seed))
+        [written] = assembly.read(Source(program.text, "random.visaasm"))
+        module = xegpu_py.parse(visa.module_of([written], program.target).text())
+        assert [visa.program_of(func) for func in visa.kernels(module.operation)] == [written]
+        has_addresses |= any(inst.indirect for inst in written.instructions)
+    assert has_addresses
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_seed_gives_one_program(level: str) -> None:
     first, second = (generator(level)(random.Random(7)) for _ in range(2))

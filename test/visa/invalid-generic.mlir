@@ -67,3 +67,21 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @element_of_another_kind() kernel {
+    %X = visa.decl "X", ud x 16
+    %A = visa.decl_address "A", 16
+    // expected-error @+1 {{'visa.mov' op 'dst_access' must name the element by %(column)}}
+    "visa.mov"(%A) {dst_access = "%(0,0)<1>", src0_access = "0x0:uw", exec_size = 16 : i64, mask = "M1", operandSegmentSizes = array<i32: 1, 0, 0>} : (!visa.address) -> ()
+    // expected-error @+1 {{'visa.mov' op 'dst_access' must name the element by %(row,column)}}
+    "visa.mov"(%X) {dst_access = "%(0)<1>", src0_access = "0x0:uw", exec_size = 16 : i64, mask = "M1", operandSegmentSizes = array<i32: 1, 0, 0>} : (!visa.var) -> ()
+    // expected-error @+1 {{'visa.mov' op 'src0_access' must be of an address variable}}
+    "visa.mov"(%X, %X) {dst_access = "%(0,0)<1>", src0_access = "r[%(0),0]<1,0>:ud", exec_size = 16 : i64, mask = "M1", operandSegmentSizes = array<i32: 1, 1, 0>} : (!visa.var, !visa.var) -> ()
+    // expected-error @+1 {{'visa.addr_add' op 'src0_access' must be of a general variable}}
+    "visa.addr_add"(%A, %A) {dst_access = "%(0)<1>", src0_access = "&%", src1_access = "0x0:uw", exec_size = 16 : i64, mask = "M1", operandSegmentSizes = array<i32: 1, 1, 0>} : (!visa.address, !visa.address) -> ()
+    gpu.return
+  }
+}

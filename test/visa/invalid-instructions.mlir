@@ -120,3 +120,29 @@ gpu.module @kernels {
   }
 }
 
+// -----
+
+gpu.module @kernels {
+  gpu.func @general_variable_as_addresses() kernel {
+    // expected-note @+1 {{prior use here}}
+    %X = visa.decl "X", d x 16
+    // expected-error @+1 {{use of value '%X' expects different type than prior uses: '!visa.address' vs '!visa.var'}}
+    visa.mov (M1, 16) %X(0,0)<1> r[%X(0),0]<1,0>:d
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @addresses_as_numbers() kernel {
+    %X = visa.decl "X", d x 16
+    %A = visa.decl_address "A", 16
+    // expected-error @+1 {{'visa.mov' op operand 'src0' is the address variable 'A', but must be a general variable}}
+    visa.mov (M1, 16) %X(0,0)<1> %A(0)<1;1,0>
+    // expected-error @+1 {{'visa.mov' op operand 'src0' is at addresses in 'A', which get no variable's place}}
+    visa.mov (M1, 16) %X(0,0)<1> r[%A(0),0]<1,0>:d
+    visa.ret (M1, 1)
+    gpu.return
+  }
+}

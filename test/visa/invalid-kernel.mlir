@@ -180,3 +180,25 @@ gpu.module @kernels attributes {visa.target = "pvcxt"} {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @+1 {{'gpu.func' op visa.functions: 'square' is no label of the kernel}}
+  gpu.func @functions() kernel attributes {visa.functions = ["main", "square"]} {
+    visa.label main
+    visa.ret (M1, 1)
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @+1 {{'gpu.func' op visa.functions: it must be an array of labels}}
+  gpu.func @functions() kernel attributes {visa.functions = "main"} {
+    visa.label main
+    visa.ret (M1, 1)
+    gpu.return
+  }
+}

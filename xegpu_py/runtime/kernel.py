@@ -57,6 +57,7 @@ from xegpu_py.visa.choices import with_choices
 from xegpu_py.visa.dataflow import flow_of, has_calls, may_multiply_unwritten, polls
 from xegpu_py.visa.fp_modes import with_modes
 from xegpu_py.visa.legacy_messages import expand_legacy
+from xegpu_py.visa.linking import linked
 from xegpu_py.visa.program import PRINT_BUFFER, STATE, Dim, Instruction, Program, extent, kernel_index
 from xegpu_py.visa.verify import verify
 
@@ -201,7 +202,7 @@ class Kernel:
             DiagnosticError: if the text cannot be parsed, or the kernel is not valid.
         """
         source = Source(text, file)
-        programs = assembly.read(source)
+        programs = linked(assembly.read(source))
         return cls(programs[kernel_index([p.name for p in programs], name)], source=source, **options)
 
     @classmethod

@@ -151,10 +151,10 @@ class _KernelText(Struct):
         fields: dict[str, Any] = {n: tuple(x) if isinstance(x, list) else x for n, x in structs.asdict(self).items()}
         for field_name in ("notation", "file", "place"):
             del fields[field_name]
-        return Program(**{**fields, "instructions": tuple(_with_bases(self.instructions))})
+        return Program(**{**fields, "instructions": tuple(with_bases(self.instructions))})
 
 
-def _with_bases(instructions: Sequence[Instruction]) -> Sequence[Instruction]:
+def with_bases(instructions: Sequence[Instruction]) -> Sequence[Instruction]:
     """The instructions, whose indirect operands name the variables in which the addresses lie."""
     bases_of: dict[Variable, set[Variable]] = {}
     copies: list[tuple[Variable, Variable]] = []

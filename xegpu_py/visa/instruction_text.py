@@ -116,6 +116,10 @@ class Notation(Protocol):
     def name(self, cursor: Cursor) -> Any | None:
         """The variable or predicate that the next token names; None if it is not a name."""
 
+    def address_variable(self, var: Any) -> Any | None:
+        """The variable if it can be one of addresses, whose elements have one number in brackets; else None."""
+        return var if getattr(var, "kind", "G") == "A" else None
+
     def spell(self, var: Any) -> str:
         """The variable's name."""
 
@@ -209,13 +213,12 @@ def _pair(cursor: Cursor) -> tuple[int, int] | None:
     return None if m is None else (_number(m[1]), _number(m[2]))
 
 
-def _row_and_column(cursor: Cursor, var: Any) -> tuple[int, int] | None:
-    """The row and column of an element; of an address variable it is the column alone, in IGC's text."""
+def _read_element(cursor: Cursor, notation: Notation, var: Any) -> tuple[Any, tuple[int, int] | None]:
+    """The variable, and the row and column of its element. Of an address variable there is the column alone."""
     at = _pair(cursor)
-    if at is None and getattr(var, "kind", "G") == "A":
-        m = cursor.match(_ELEMENT)
-        return (0, int(m[1])) if m else None
-    return at
+    address_variable = None if at else notation.address_variable(var)
+    m = cursor.match(_ELEMENT) if address_variable else None
+    return (address_variable, (0, int(m[1]))) if m else (var, at)
 
 
 def _at_indirect(cursor: Cursor) -> bool:
@@ -227,9 +230,10 @@ def _read_indirect(cursor: Cursor, notation: Notation, modifier: str, *, destina
     cursor.expect("[")
     start = cursor.skip()
     var = need_name(cursor, notation, "an address variable")
-    if getattr(var, "kind", "A") != "A":
+    if notation.address_variable(var) is None:
         raise cursor.fault(f"'{notation.spell(var)}' is no address variable", start)
-    _, col = _row_and_column(cursor, var) or (0, 0)
+    var, at = _read_element(cursor, notation, var)
+    col = at[1] if at else 0
     plus = _integer(cursor) if cursor.accept(",") else 0
     if plus is None:
         raise cursor.expected("an integer")
@@ -267,8 +271,7 @@ def read_operand(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Opera
 def _read_destination(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
     if slot.indirect and _at_indirect(cursor):
         return _read_indirect(cursor, notation, "", destination=True)
-    var = need_name(cursor, notation)
-    at = _row_and_column(cursor, var)
+    var, at = _read_element(cursor, notation, need_name(cursor, notation))
     stride = cursor.match(_STRIDE)
     if stride is None:
         if at is None and slot.flags:
@@ -293,7 +296,7 @@ def _read_source(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Opera
         if value is None:
             raise cursor.expected("a variable or a constant" if slot.immediate else "a variable")
         return value
-    at = _row_and_column(cursor, var)
+    var, at = _read_element(cursor, notation, var)
     region = cursor.match(_SOURCE)
     if region is None:
         if at is None and slot.flags and not modifier:

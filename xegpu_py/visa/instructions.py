@@ -406,7 +406,7 @@ ARITHMETIC = (
         "Copies `src0`, converted to the type of `dst`; or a predicate's bits.",
         "mov{sat} {exec} {dst} {src0}",
         (
-            OperandSpec("dst", "dst", "write", _ALL, indirect=True),
+            OperandSpec("dst", "dst", "write", _ALL, indirect=True, addresses=True),
             _src("src0", _ALL, _ARITHMETIC, flags=True, all_bits=True, indirect=True),
         ),
         guard=True,
@@ -568,7 +568,11 @@ ARITHMETIC = (
         "addr_add",
         "The place of a variable, or an address, `src0`, plus the bytes `src1`.",
         "addr_add {exec} {dst} {src0} {src1}",
-        (_dst(("ud",)), OperandSpec("src0", "place"), _src("src1", ("uw", "w", "ud", "d"))),
+        (
+            OperandSpec("dst", "dst", "write", ("ud",), addresses=True),
+            OperandSpec("src0", "place", addresses=True),
+            _src("src1", ("uw", "w", "ud", "d")),
+        ),
         category="address",
         check=_addresses,
         low_bits=True,

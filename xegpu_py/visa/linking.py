@@ -47,6 +47,20 @@ def link(kernel: Program, functions: Sequence[Program]) -> Program:
     return merged.with_instructions([_with_address(inst, merged, entries) for inst in merged.instructions])
 
 
+def linked(programs: Sequence[Program]) -> list[Program]:
+    """The kernels of a text, each with the functions of the text that it calls.
+
+    Raises:
+        DiagnosticError: if there are functions and no kernel, or a kernel calls a function that the text does not have.
+    """
+    functions = [program for program in programs if program.is_function]
+    kernels = [program for program in programs if not program.is_function]
+    if functions and not kernels:
+        message = f"'{functions[0].name}' is a function, and the text has no kernel that calls it"
+        raise DiagnosticError([Diagnostic("error", message, functions[0].where)])
+    return [link(kernel, functions) for kernel in kernels] if functions else kernels
+
+
 def _needed(kernel: Program, by_name: Mapping[str, Program]) -> list[str]:
     """The names of the functions that a kernel needs, in the order of their first mention."""
     names: list[str] = []

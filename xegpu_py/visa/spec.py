@@ -55,6 +55,7 @@ class OperandSpec(Struct, frozen=True):
         modifiers: source modifiers that it may have.
         null: whether it may be null.
         indirect: whether it may be registers that an address variable names.
+        addresses: whether an address variable may stand there.
         flags: whether a predicate may stand there in the place of a region.
         all_bits: whether such a predicate is read as a whole, and not lane by lane.
         bytes: for "raw" and "vector", how many bytes are accessed.
@@ -70,6 +71,7 @@ class OperandSpec(Struct, frozen=True):
     modifiers: tuple[str, ...] = ()
     null: bool = False
     indirect: bool = False
+    addresses: bool = False
     flags: bool = False
     all_bits: bool = False
     bytes: Callable[[Instruction, Target], int] | None = None

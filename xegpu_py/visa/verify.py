@@ -303,7 +303,7 @@ def _type_problem(slot: OperandSpec, inst: Instruction) -> Problem:
     if isinstance(value, AddressOf):
         return None
     if value.var.kind == "A" and not isinstance(value, Indirect):
-        if slot.kind == "place" or (slot.name == "dst" and inst.name in ("addr_add", "mov")):
+        if slot.addresses:
             return None
         return (f"operand '{slot.name}' is the address variable '{value.var.name}', but must be a general variable",)
     operand_type = value.type if isinstance(value, Indirect) else value.var.type

@@ -202,3 +202,16 @@ def test_allocates_what_is_allocated_later() -> None:
     new = optimized(program.with_instructions((setting, *program.instructions)))
     assert new.instructions[0] == setting
     assert (allocate, (TARGET, None), ()) in new.known
+
+
+def test_addresses_and_calls_stay() -> None:
+    """Programs that it would improve otherwise."""
+    plain = Mixture(random.Random(1)).program(20)
+    assert optimized(plain) != plain
+    indirect = Mixture(random.Random(1), indirect=True).program(20)
+    assert any(inst.indirect for inst in indirect.instructions)
+    assert optimized(indirect) is indirect
+    subroutine = Instruction("label", {"label": "called"}), Instruction("ret", {}, 16)
+    call = Instruction("call", {"label": "called"}, 16)
+    calling = plain.with_instructions((call, *plain.instructions, *subroutine))
+    assert optimized(calling) is calling

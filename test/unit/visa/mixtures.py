@@ -18,10 +18,12 @@ from xegpu_py.target import TARGETS, Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import (
     Address,
+    AddressOf,
     Destination,
     Flag,
     Guard,
     Immediate,
+    Indirect,
     Input,
     Instruction,
     Predicate,
@@ -55,12 +57,14 @@ class Mixture:
     Attributes:
         lanes_part: whether control flow is by goto, else by jmp.
         partly: whether some variables are not read from memory first, so that their bytes may be read unwritten.
+        indirect: whether registers are also named by address variables.
     """
 
     rng: random.Random
     target: Target = TARGETS["pvcxt"]
     lanes_part: bool = False
     partly: bool = False
+    indirect: bool = False
     body: list[Instruction] = field(default_factory=list)
     hidden: list[Predicate] = field(default_factory=list)
 
@@ -136,6 +140,8 @@ class Mixture:
                 self.access()
             elif kind < 0.23:
                 self.emit("fence_sw")
+            elif self.indirect and kind < 0.3:
+                self.through_addresses()
             elif kind < 0.35:
                 self.anything()
             elif kind < 0.5:
@@ -218,6 +224,32 @@ class Mixture:
             self.emit("goto", 16, "M1", guard, label=label)
         else:
             self.emit("jmp", 1, "M1", guard, label=label)
+
+    def through_addresses(self) -> None:
+        """A move from, or to, registers of a variable at places that an address variable holds."""
+        rng, number = self.rng, len(self.variables)
+        var, other, type_name = rng.choice(self.roots), rng.choice(self.roots), rng.choice(("d", "ud", "f"))
+        places = Variable(f"Places{number}", "ud", 16, "dword", kind="A")
+        steps = Variable(f"Steps{number}", "uw", 16, "GRF")
+        self.variables += [places, steps]
+        # The last byte is below 128, the bytes of the smallest variable: 16 + 28 + 4 + 12, and 16 lanes.
+        self.emit("mov", 16, dst=Destination(steps), src0=Immediate(rng.getrandbits(32) & 0x77777777, "uv"))
+        self.emit("shl", 16, dst=Destination(steps), src0=Region(steps), src1=Immediate(2, "uw"))
+        start = AddressOf(var, 4 * rng.randrange(5))
+        self.emit("addr_add", 16, dst=Destination(places), src0=start, src1=Region(steps))
+        if rng.random() < 0.3:
+            self.emit("addr_add", 16, dst=Destination(places), src0=Region(places), src1=Immediate(4, "uw"))
+        lanes, mask = rng.choice((1, 8, 16)), rng.choice(("M1", "M1_NM"))
+        guard = Guard(self.predicates[0], rng.random() < 0.5) if rng.random() < 0.3 else None
+        column, plus = rng.randrange(17 - lanes), 4 * rng.randrange(4)
+        if rng.random() < 0.5:
+            region = rng.choice(((None, 1, 0), (0, 1, 0), (1, 1, 0)))
+            source = Indirect(places, column, plus, *region, type_name, bases=(var,))
+            self.emit("mov", lanes, mask, guard, dst=self.destination(other, lanes), src0=source)
+        else:
+            source = self.source(type_name, lanes, modify=False)
+            dst = Indirect(places, column, plus, 1, 1, 0, type_name, bases=(var,))
+            self.emit("mov", lanes, mask, guard, dst=dst, src0=source)
 
     def access(self) -> None:
         """A load from, or a store to, the scratch memory."""

@@ -17,10 +17,16 @@ from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import target
 from xegpu_py.tools import xegpu_opt, xegpu_translate
 from xegpu_py.visa.assembly import read, write
+from xegpu_py.visa.linking import linked
 from xegpu_py.visa.program import HEADER, Immediate, Indirect, Program, Variable
 from xegpu_py.visa.verify import verify
 
 FOLDER = Path(__file__).parents[2] / "extensions/opencl/recorded"
+
+RECORDED = msgspec.msgpack.decode(lzma.decompress((FOLDER / "recorded").read_bytes()))["programs"]
+
+CALLERS = (("parity", "even"), ("factorials", "factorial"))
+"""Recorded kernels, and the function that each calls."""
 
 COMMENT = re.compile(r" *//.*")
 
@@ -64,15 +70,14 @@ def words(text: str) -> list[str]:
 
 def recorded() -> dict[str, tuple[str, str]]:
     """The target and the text of a kernel or function of each file."""
-    programs = msgspec.msgpack.decode(lzma.decompress((FOLDER / "recorded").read_bytes()))["programs"]
-    found = {file: (made["target"], min(made["texts"], key=len)) for file, made in programs.items()}
+    found = {file: (made["target"], min(made["texts"], key=len)) for file, made in RECORDED.items()}
     # Address variables, calls, and private memory.
     for file, kernel in (
         ("subgroups.cl", "exchange"),
         ("calls.cl", "factorials"),
         ("private_memory.cl", "small_table"),
     ):
-        made = programs[file]
+        made = RECORDED[file]
         found[kernel] = made["target"], next(t for t in made["texts"] if f'"{kernel}"' in t)
     return found
 
@@ -89,37 +94,46 @@ def test_recorded_texts(gpu: str, text: str) -> None:
 
 
 NO_FORM = {
-    "the visa dialect has no address variables",
-    "the visa dialect has no functions",
+    "is a function, and the text has no kernel that calls it",
     "which the program does not have",
 }
-"""Ends of the errors of texts that no kernel of the dialect expresses."""
+"""Ends of the errors of texts that are a part of a program: a function, or a kernel without those that it calls."""
 
 
-@pytest.mark.parametrize(("gpu", "text"), recorded().values(), ids=list(recorded()))
+def whole() -> dict[str, tuple[str, str]]:
+    """Further texts, of kernels with the functions that they call, in one file and in several."""
+    made = RECORDED["calls.cl"]
+    text_of = {re.search(r'"(\w+)"', text)[1]: text for text in made["texts"]}  # type: ignore[index]
+    together = {f"{kernel} with {name}": text_of[kernel] + text_of[name] for kernel, name in CALLERS}
+    return {name: (made["target"], text) for name, text in together.items() | {("subroutine", text_of["subroutine"])}}
+
+
+@pytest.mark.parametrize(("gpu", "text"), (recorded() | whole()).values(), ids=list(recorded() | whole()))
 def test_recorded_texts_go_through_the_tools(
     gpu: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """To MLIR, through xegpu-opt, and back; or one error."""
+    """To MLIR, through xegpu-opt, and back; a part of a program is one error."""
     paths = [str(tmp_path / name) for name in ("k.visaasm", "k.mlir", "opt.mlir", "back.visaasm")]
     Path(paths[0]).write_text(text)
-    [program] = read(Source(text, "k.visaasm"))
+    programs = read(Source(text, "k.visaasm"))
     status = xegpu_translate.run([paths[0], "--visaasm-to-mlir", "--target", gpu, "-o", paths[1]])
     errors = [line for line in capsys.readouterr().err.splitlines() if ": error: " in line]
     if status:
+        [program] = programs
+        assert program.is_function or any("callee" in inst.values for inst in program.instructions)
         assert (status, len(errors)) == (1, 1) and any(errors[0].endswith(end) for end in NO_FORM), errors
         return
     assert not errors
     assert xegpu_opt.run([paths[1], "-o", paths[2]]) == 0
     assert xegpu_translate.run([paths[2], "--mlir-to-visaasm", "-o", paths[3]]) == 0
     # The dialect has neither surfaces, which no engine has, nor lines of other files.
-    other = re.compile(r"\.decl \w+ v_type=[ST]|\.function|FILE|LOC")
+    other = re.compile(r"\.decl \w+ v_type=[ST]|FILE|LOC")
     found, given = (
         sorted(
             (line for line in words(part) if not other.match(line)),
             key=lambda line: line if line.startswith(".kernel_attr") else "",
         )
-        for part in (Path(paths[3]).read_text(), write([program]))
+        for part in (Path(paths[3]).read_text(), write(linked(programs)))
     )
     assert found == given
 
