@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from msgspec import structs
@@ -184,7 +185,8 @@ class Kernel:
         # The allocations whose loads native code records, as earlier launches found: see `Shadow`.
         self._recorded: set[int] = set()
         self._shadow: Shadow | None = None
-        self._last_native: tuple[Prepared, NativeLaunch] | None = None
+        # The arguments of native code live as long as those of the launch.
+        self._native_launches: WeakKeyDictionary[Prepared, NativeLaunch] = WeakKeyDictionary()
         if options.strict_grf and self.allocation.beyond:
             raise self._error(f"kernel '{self.name}' does not fit: {self.allocation.report()}")
 
@@ -771,9 +773,8 @@ class Kernel:
 
     def _native_launch(self, prepared: Prepared) -> NativeLaunch:
         """The arguments of native code, kept for another launch with the same arguments."""
-        last = self._last_native
-        if last is not None and last[0] is prepared:
-            return last[1]
+        if known := self._native_launches.get(prepared):
+            return known
         program, size = self.runnable, prepared.size
         group_size = size.threads(program)
         registers = np.zeros(self.jit.frame.registers, np.uint8)
@@ -788,8 +789,7 @@ class Kernel:
             size.namer(group_size),
             self._initialised_bytes(len(registers)) if self.layout.watch else None,
         )
-        # Copies of arrays serve one launch.
-        self._last_native = None if prepared.staged else (prepared, launch)
+        self._native_launches[prepared] = launch
         return launch
 
     def _launch_native(self, prepared: Prepared, shadow: Shadow | None = None) -> Statistics:

@@ -136,7 +136,7 @@ def block_of(block: int | Sequence[int] | None, default: tuple[int, ...], subgro
     return block
 
 
-class Prepared(Struct, frozen=True):
+class Prepared(Struct, frozen=True, eq=False, weakref=True):
     """The arguments of a launch.
 
     Attributes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+import weakref
 from pathlib import Path
 
 import ml_dtypes
@@ -34,6 +35,16 @@ def test_arrays_are_changed_in_place() -> None:
     np.testing.assert_array_equal(y, expected())
     np.testing.assert_array_equal(x, source())
     assert done.threads == 2
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_arrays_are_released_after_a_launch(engine: str) -> None:
+    kernel = Kernel.from_assembly(SCALE, engine=engine)
+    x, y = source(), np.zeros(32, np.float32)
+    released = weakref.ref(y)
+    kernel(x, y, 2.0, [7, 1], grid=2)
+    del y
+    assert released() is None
 
 
 @pytest.mark.parametrize("factor", [2, 2.0, np.float32(2), np.float64(2), np.int8(2), np.array(2.0), np.array([2])])
