@@ -531,8 +531,11 @@ def dot_scaled(lane: Lane, node: Node, *operands: Array) -> Array:
     wide = "tf32" if halves and (scaled or ScaleDotElemType.bf16 in kinds) else "f16" if halves else "bf16"
     left = _factor(a, kinds[0], -1 if node.field("lhs_k_pack") else -2)
     right = _factor(b, kinds[1], -2 if node.field("rhs_k_pack") else -1)
-    left = _times(left, given["a_scale"], -1)
-    right = np.swapaxes(_times(np.swapaxes(right, -1, -2), given["b_scale"], -1), -1, -2)
+    if given["a_scale"]:
+        left = _times(left, given["a_scale"][0], node.operand_kind(3).element)
+    if given["b_scale"]:
+        scale, element = given["b_scale"][0], node.operand_kind(len(operands) - 1).element
+        right = np.swapaxes(_times(np.swapaxes(right, -1, -2), scale, element), -1, -2)
     one, other = (to_float(v, element_of("f64"), element_of(wide)) for v in (left, right))
     model = lane.launch.model
     return _batched(lambda x, y, z: multiplied(node, z, x, y, (wide, wide), model), one, other, c)
@@ -552,13 +555,14 @@ def _factor(values: Array, kind: ScaleDotElemType, packed: int) -> Array:
     return to_float(np.ascontiguousarray(values).view(element.dtype), element, element_of("f64"))
 
 
-def _times(values: Array, scales: Sequence[Array], axis: int) -> Array:
-    """Elements times their scales, powers of two 2^(s - 127); NaN where s is 255."""
-    if not scales:
-        return values
-    bytes_ = np.asarray(scales[0]).view(np.uint8)
-    powers = np.where(bytes_ == 255, np.nan, np.exp2(bytes_.astype(np.float64) - 127))
-    return values * np.repeat(powers, values.shape[axis] // powers.shape[axis], axis)
+def _times(values: Array, scales: Array, element: Element) -> Array:
+    """Elements times the scales of their rows: numbers, or bytes of powers of two 2^(s - 127), NaN where s is 255."""
+    if element.name.startswith("f"):
+        factors = to_float(scales, element, element_of("f64"))
+    else:
+        bytes_ = np.asarray(scales).view(np.uint8)
+        factors = np.where(bytes_ == 255, np.nan, np.exp2(bytes_.astype(np.float64) - 127))
+    return values * np.repeat(factors, values.shape[-1] // factors.shape[-1], -1)
 
 
 # Output.

@@ -68,7 +68,8 @@ def dot(
     if a.shape[-1] != b.shape[-2]:
         raise ValueError(f"dot cannot multiply {a.describe()} by {b.describe()}: their extents along K differ")
     if a.ndim > 2 or b.ndim > 2:
-        return _stacked(a, b, c, input_precision, out_dtype)
+        added = None if c is None else c.broadcast((*a.shape[:-1], b.shape[-1]))
+        return _stacked([a, b, added], lambda a, b, c: dot(a, b, c, input_precision, out_dtype=out_dtype))
     result_dtype = dtype_of(out_dtype) if out_dtype is not None else c.dtype if c is not None else None
     if a.dtype == b.dtype and a.dtype in (element_types.float32, element_types.float64):
         if input_precision == "ieee":
@@ -108,22 +109,21 @@ def _accumulated(
     return product if result_dtype is None else product.to(result_dtype)
 
 
-def _stacked(a: Value, b: Value, c: Value | None, precision: str | None, out_dtype: Any) -> Value:
-    """The products of all matrices of two stacks."""
+def _stacked(operands: Sequence[Value | None], multiply: Callable[..., Value | Product]) -> Value:
+    """The products of all matrices of stacks: the two factors, and further operands of each product."""
+    a, b = operands[:2]
+    assert a is not None and b is not None
     if a.ndim != b.ndim or a.shape[:-2] != b.shape[:-2]:
         raise ValueError(f"dot cannot multiply {a.describe()} by {b.describe()}: the leading dimensions differ")
-    shape = (*a.shape[:-1], b.shape[-1])
-    operands = [a, b] if c is None else [a, b, c.broadcast(shape)]
-    count, matrices = math.prod(shape[:-2]), []
-    for i in range(count):
+    stack, matrices = a.shape[:-2], []
+    for i in range(math.prod(stack)):
         # Matrix i is rows of the matrix that holds the stack.
-        lhs_matrix, rhs_matrix, *added = (
-            v.reshape((-1, v.shape[-1])).rows(range(i * v.shape[-2], (i + 1) * v.shape[-2])) for v in operands
-        )
-        matrices.append(
-            value_of(dot(lhs_matrix, rhs_matrix, added[0] if added else None, precision, out_dtype=out_dtype))
-        )
-    return concatenate(matrices, 0).reshape(shape)
+        parts = [
+            None if v is None else v.reshape((-1, v.shape[-1])).rows(range(i * v.shape[-2], (i + 1) * v.shape[-2]))
+            for v in operands
+        ]
+        matrices.append(value_of(multiply(*parts)))
+    return concatenate(matrices, 0).reshape((*stack, *matrices[0].shape))
 
 
 def _of_float32(a: Value, b: Value, c: Value | None, precision: str) -> Value:
@@ -187,11 +187,13 @@ def dot_scaled(
     in float32.
 
     Args:
-        lhs: MxK; of "e2m1" uint8 of MxK/2, two elements a byte, the first one in the low bits.
-        lhs_scale: uint8 of MxK/32: powers of two 2^(s - 127), NaN where s is 255 (E8M0); None for no scale.
+        lhs: MxK, or of more dimensions, which all operands share; of "e2m1" uint8 of MxK/2, two elements a byte, the
+            first one in the low bits.
+        lhs_scale: uint8 of MxK/32 or MxK/16: powers of two 2^(s - 127), NaN where s is 255 (E8M0); or numbers in
+            float8_e4m3fn, as NVFP4 has one for 16 elements; None for no scale.
         lhs_format: "e2m1", "e4m3", "e5m2", "bf16" or "fp16".
         rhs: KxN; of "e2m1" uint8 of K/2xN.
-        rhs_scale: uint8 of NxK/32; None for no scale.
+        rhs_scale: NxK/32 or NxK/16, as `lhs_scale`; None for no scale.
         rhs_format: as `lhs_format`.
         acc: MxN.
         fast_math: Triton's, without effect: a NaN scale always gives NaN.
@@ -202,6 +204,14 @@ def dot_scaled(
         ValueError: for another format, or if the shapes do not fit.
         TypeError: if elements or scales have another type.
     """
+    operands = [None if v is None else value_of(v) for v in (lhs, rhs, lhs_scale, rhs_scale, acc)]
+    if any(v is not None and v.ndim > 2 for v in operands[:2]):
+
+        def of_matrices(a: Value, b: Value, a_scale: Value | None, b_scale: Value | None, c: Value | None) -> Value:
+            packed = (fast_math, lhs_k_pack, rhs_k_pack)
+            return dot_scaled(a, a_scale, lhs_format, b, b_scale, rhs_format, c, *packed, out_dtype)
+
+        return _stacked(operands, of_matrices)
     forms = {lhs_format, rhs_format}
     a = _Factor(value_of(lhs), lhs_format, 1 if lhs_k_pack else 0, "lhs")
     b = _Factor(value_of(rhs), rhs_format, 0 if rhs_k_pack else 1, "rhs")
@@ -210,15 +220,18 @@ def dot_scaled(
     lhs_scales = None if lhs_scale is None else _checked_scale(value_of(lhs_scale), a.shape, "lhs_scale")
     rhs_scales = None if rhs_scale is None else _checked_scale(value_of(rhs_scale), b.shape[::-1], "rhs_scale").T
     scaled = lhs_scales is not None or rhs_scales is not None
-    if scaled and "bdpas" not in BUILDING.target.absent and forms != {"bf16", "fp16"}:
+    blocks = (lhs_scales is None or _is_of_blocks(lhs_scales, a.shape[1], 1)) and (
+        rhs_scales is None or _is_of_blocks(rhs_scales, a.shape[1], 0)
+    )
+    if scaled and blocks and "bdpas" not in BUILDING.target.absent and forms != {"bf16", "fp16"}:
         return _by_bdpas(a, b, lhs_scales, rhs_scales, None if acc is None else value_of(acc), dtype_of(out_dtype))
     if "fp16" in forms and (scaled or "bf16" in forms):
         wide = element_types.float32
     else:
         wide = element_types.float16 if "fp16" in forms else element_types.bfloat16
     lhs_numbers, rhs_numbers = a.numbers(wide), b.numbers(wide)
-    lhs_numbers = lhs_numbers if lhs_scales is None else lhs_numbers * _powers(lhs_scales, 1, wide)
-    rhs_numbers = rhs_numbers if rhs_scales is None else rhs_numbers * _powers(rhs_scales, 0, wide)
+    lhs_numbers = lhs_numbers if lhs_scales is None else lhs_numbers * _factors(lhs_scales, 1, a.shape[1], wide)
+    rhs_numbers = rhs_numbers if rhs_scales is None else rhs_numbers * _factors(rhs_scales, 0, a.shape[1], wide)
     return value_of(dot(lhs_numbers, rhs_numbers, acc, input_precision="tf32", out_dtype=out_dtype))
 
 
@@ -276,18 +289,27 @@ class _Factor:
 
 
 def _checked_scale(scale: Value, shape: tuple[int, ...], name: str) -> Value:
-    """Scales of a matrix of this shape, a byte each.
+    """Scales of a matrix of this shape.
 
     Raises:
-        TypeError: if they are not bytes.
+        TypeError: if they are neither bytes nor float8_e4m3fn.
         ValueError: if they have another shape.
     """
     rows, depth = shape
-    if scale.dtype not in (element_types.uint8, element_types.int8):
-        raise TypeError(f"'{name}' must be uint8, but got {scale.dtype}")
-    if depth % GROUP or scale.shape != (rows, depth // GROUP):
-        raise ValueError(f"'{name}' must have the shape {(rows, depth // GROUP)}, but got {scale.describe()}")
-    return scale.to(element_types.uint8)
+    if scale.dtype == element_types.int8:
+        scale = scale.to(element_types.uint8)
+    if scale.dtype not in (element_types.uint8, element_types.float8_e4m3fn):
+        raise TypeError(f"'{name}' must be uint8 or float8_e4m3fn, but got {scale.dtype}")
+    shapes = [(rows, depth // group) for group in (GROUP, GROUP // 2) if depth % group == 0]
+    if scale.shape not in shapes:
+        known = " or ".join(map(str, shapes or [(rows, f"{depth}/{GROUP}")]))
+        raise ValueError(f"'{name}' must have the shape {known}, but got {scale.describe()}")
+    return scale
+
+
+def _is_of_blocks(scale: Value, depth: int, axis: int) -> bool:
+    """Whether scales are those of `bdpas`: powers of two, one for each 32 elements."""
+    return scale.dtype == element_types.uint8 and scale.shape[axis] * GROUP == depth
 
 
 _LAYOUTS = {
@@ -310,18 +332,22 @@ def _of_e2m1(bits: Value, wide: DType) -> Value:
     return (number | ((wide_bits >> 3) << wide.bits - 1)).bitcast(wide)
 
 
-def _powers(scale: Value, axis: int, wide: DType) -> Value:
-    """E8M0 as powers of two, one for each element along a dimension."""
+def _factors(scale: Value, axis: int, depth: int, wide: DType) -> Value:
+    """Scales as numbers, one for each of so many elements along a dimension."""
+    numbers = (_powers(scale, wide) if scale.dtype == element_types.uint8 else scale.to(wide)).expand_dims(axis + 1)
+    shape = list(scale.shape)
+    shape.insert(axis + 1, depth // scale.shape[axis])
+    return numbers.broadcast(shape).reshape([depth if d == axis else n for d, n in enumerate(scale.shape)])
+
+
+def _powers(scale: Value, wide: DType) -> Value:
+    """E8M0 as powers of two."""
     fraction, bias = _LAYOUTS[wide]
     assert bias == 127
     exponent = scale.to(element_types.integer_of(wide.bits, signed=False))
     # 2^-127 is subnormal, and 255 is NaN.
     nan = (511 << fraction) >> 1
-    bits = where(exponent == 0, 1 << fraction - 1, where(exponent == 255, nan, exponent << fraction))
-    powers = bits.bitcast(wide).expand_dims(axis + 1)
-    shape = list(scale.shape)
-    shape.insert(axis + 1, GROUP)
-    return powers.broadcast(shape).reshape([n * GROUP if d == axis else n for d, n in enumerate(scale.shape)])
+    return where(exponent == 0, 1 << fraction - 1, where(exponent == 255, nan, exponent << fraction)).bitcast(wide)
 
 
 _E2M1 = "f4E2M1FN"

@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 FOLDER = Path(__file__).parent / "conformance"
 sys.path.insert(0, str(FOLDER))
 
@@ -29,4 +31,45 @@ def test_reasons_of_reports() -> None:
 def test_summary(tmp_path: Path) -> None:
     out = tmp_path / "results.tsv"
     out.write_text("a/test_x.py::f\tpassed\t\na/test_x.py::g[1]\tfailed\tis refused: no\n")
-    assert run.summary(out).splitlines() == [f"{'test_x.py':32} {{'passed': 1, 'failed': 1}}", "     1 is refused"]
+    out.write_text(out.read_text() + "a/test_x.py::h\tfailed\tasks for CUDA, HIP or XPU: no\n")
+    assert run.summary(out).splitlines() == [
+        f"{'test_x.py':32} {{'passed': 1, 'failed': 2}}",
+        "     1 is refused",
+        "     1 asks for CUDA, HIP or XPU",
+        "1 of 2 that are for any device pass: 50.0%",
+    ]
+
+
+TESTS = """
+import os, pytest, signal
+
+@pytest.mark.parametrize("n", range(4))
+def test_numbers(n):
+    assert n != 2
+
+def test_end():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def test_after_the_end():
+    pass
+"""
+
+
+def test_tables_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run adds tests that the table has not, goes on after one that ends the process, and repeats those named."""
+    pytest.importorskip("triton")
+    folder = tmp_path / run.FOLDERS[0]
+    folder.mkdir(parents=True)
+    (tmp_path / "conftest.py").write_text("def pytest_addoption(parser):\n    parser.addoption('--device')\n")
+    (folder / "test_x.py").write_text(TESTS)
+    out, name = tmp_path / "results.tsv", f"{run.FOLDERS[0]}/test_x.py::test"
+    out.write_text(f"{name}_numbers[1]\tskipped\told\n{name}_numbers[3]\tfailed\told\n")
+
+    monkeypatch.setattr(sys, "argv", ["run.py", str(tmp_path), "--out", str(out), "--again", "failed\told"])
+    assert run.main() == 0
+    rows = run.table(out)
+    assert {key.removeprefix(name): row[1] for key, row in rows.items()} == {
+        "_after_the_end": "passed", "_end": "failed", "_numbers[0]": "passed", "_numbers[1]": "skipped",
+        "_numbers[2]": "failed", "_numbers[3]": "passed",
+    }  # fmt: skip
+    assert rows[f"{name}_end"][2] == "ends the process: signal 9"

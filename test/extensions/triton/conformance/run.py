@@ -1,12 +1,13 @@
 """Run Triton's own tests, from a checkout of a repository that has them, on the backend `xegpu`.
 
 `python run.py CHECKOUT --out results.tsv` runs python/test/unit/language and runtime of the checkout on tensors of the
-CPU, and writes a line for each test: its id, its outcome and, where it does not pass, the reason. The tests are not in
-this repository: `intel/intel-xpu-backend-for-triton` has those of Triton 3.8. `results.tsv` beside this file has what
-was found.
+CPU, and writes a line for each test: its id, its outcome and, where it does not pass, the reason. Tests that the table
+has are not run again, unless `--again` names them: so it grows run by run. The tests are not in this repository:
+`intel/intel-xpu-backend-for-triton` has those of Triton 3.8, at 6c1649935. `results.tsv` beside this file has what was
+found.
 
-pytest imports this file, too, as a plugin: it gives Triton's testing module the names of that fork, and takes the
-sample.
+pytest imports this file, too, as a plugin: it gives Triton's testing module the names of that fork, and chooses the
+tests.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import random
 import re
 import subprocess
 import sys
+import tempfile
+import time
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -24,17 +27,22 @@ from typing import Any
 FOLDERS = ("python/test/unit/language", "python/test/unit/runtime")
 
 REASONS = (
+    ("gives other numbers", r"Mismatched|not close|Arrays are not|AssertionError: assert .*(?:tensor|array)"),
     ("asks for CUDA, HIP or XPU", r"torch\.cuda|CUDA|Torch not compiled|libcuda|is_hip|pin_memory|torch\.xpu|XPU"),
     ("reads the IR of another target", r"Unknown key: '(?:ttgir|llir|ptx|cubin|amdgcn|spv)'|ptxas|nvgpu"),
+    ("has types of another target", r"type fp8e(?:4b8|5b16|4b15) not supported"),
     ("takes longer than the limit", r"Timeout"),
     ("accesses memory out of bounds itself", r"(?:reads|writes) \d+ bytes at"),
     ("needs a package", r"ModuleNotFoundError|ImportError|No module named"),
     ("needs more registers or shared memory", r"OutOfResources|bytes, but a thread has"),
     ("expects what Triton 3.8 says", r"FileCheck|DID NOT RAISE"),
-    ("gives other numbers", r"Mismatched|not close|Arrays are not|AssertionError: assert .*(?:tensor|array)"),
+    ("expects another form of output", r"device_print|reproducer|asm\['ttir'\] !="),
     ("is refused", r"DiagnosticError|CompilationError|does not support|cannot be lowered|error: '"),
 )
 """The reasons for which tests fail, and how the report of a failure tells them; the first that fits counts."""
+
+BY_CONSTRUCTION = ("asks for CUDA, HIP or XPU", "reads the IR of another target", "has types of another target")
+"""The reasons of tests that are written for another device."""
 
 
 def reason_of(report: str) -> str:
@@ -58,18 +66,28 @@ def pytest_configure(config: Any) -> None:
 
 
 def pytest_collection_modifyitems(items: list[Any]) -> None:
-    """Keep a sample of the parameters of each test function."""
-    count, seed = int(os.environ.get("CONFORMANCE_SAMPLE", "0")), os.environ.get("CONFORMANCE_SEED", "0")
-    if not count:
-        return
+    """Leave out the tests whose results are known, and keep a sample of the parameters of each test function."""
+    known = set(Path(os.environ["CONFORMANCE_KNOWN"]).read_text().splitlines())
+    count, seed = int(os.environ["CONFORMANCE_SAMPLE"]), os.environ["CONFORMANCE_SEED"]
     functions: dict[str, list[Any]] = defaultdict(list)
     for item in items:
         functions[item.nodeid.partition("[")[0]].append(item)
-    items[:] = [
-        item
-        for name, found in functions.items()
-        for item in random.Random(f"{seed} {name}").sample(found, min(count, len(found)))
-    ]
+    items[:] = []
+    for name, found in functions.items():
+        if count:
+            found = random.Random(f"{seed} {name}").sample(found, min(count, len(found)))
+        items += [item for item in found if item.nodeid not in known]
+
+
+def pytest_runtest_logstart(nodeid: str) -> None:
+    """Note which test runs, should it end the process."""
+    Path(os.environ["CONFORMANCE_OUT"] + ".running").write_text(nodeid)
+
+
+def pytest_runtest_logfinish(nodeid: str) -> None:
+    """End the run where its time is over."""
+    if time.time() > float(os.environ["CONFORMANCE_END"]):
+        raise KeyboardInterrupt
 
 
 def pytest_runtest_logreport(report: Any) -> None:
@@ -102,46 +120,60 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="run N parameters of each function only")
     parser.add_argument("--seed", default="0", help="seed of the sample")
     parser.add_argument("--timeout", type=int, default=60, metavar="S", help="seconds of a test (default 60)")
-    parser.add_argument("files", nargs="*", help="test files, by default all")
+    parser.add_argument("--minutes", type=float, default=600, metavar="M", help="end after M minutes")
+    parser.add_argument("--again", default="$^", metavar="REGEX", help="run also tests that the table has")
+    parser.add_argument("files", nargs="*", help="test files or ids, by default all")
     args = parser.parse_intermixed_args()
     root = args.checkout.resolve()
-    files = args.files or [str(root / folder) for folder in FOLDERS if (root / folder).exists()]
+    files = args.files or [folder for folder in FOLDERS if (root / folder).exists()]
     if not files:
         parser.error(f"'{root}' has no {FOLDERS[0]}")
     out = args.out.resolve()
-    out.write_text("")
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(Path(__file__).parent),
-        "CONFORMANCE_OUT": str(out),
-        "CONFORMANCE_SAMPLE": str(args.sample),
-        "CONFORMANCE_SEED": args.seed,
-        "TRITON_DEFAULT_BACKEND": "xegpu",
-        "XEGPU_PY_TRITON_DEVICE": "cpu",
-    }
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "run",
-        "-p",
-        "no:xdist",
-        "-p",
-        "no:cacheprovider",
-        "-q",
-        "--no-header",
-    ]
-    command += ["--device", "cpu", f"--timeout={args.timeout}", "--tb=short", "-W", "ignore", *files]
-    with open(out.with_suffix(".log"), "w") as log:
-        subprocess.run(command, cwd=root, env=environment, stdout=log, stderr=subprocess.STDOUT, check=False)
+    rows = table(out)
+    again = [name for name, row in rows.items() if re.search(args.again, "\t".join(row))]
+    with tempfile.TemporaryDirectory() as folder:
+        results, known = Path(folder) / "results", Path(folder) / "known"
+        results.touch()
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]),
+            "CONFORMANCE_OUT": str(results),
+            "CONFORMANCE_KNOWN": str(known),
+            "CONFORMANCE_SAMPLE": str(args.sample),
+            "CONFORMANCE_SEED": args.seed,
+            "CONFORMANCE_END": str(time.time() + 60 * args.minutes),
+            "TRITON_DEFAULT_BACKEND": "xegpu",
+            "XEGPU_PY_TRITON_DEVICE": "cpu",
+        }
+        command = [sys.executable, "-m", "pytest", "-p", "run", "-p", "no:xdist", "-p", "no:cacheprovider", "-q"]
+        command += ["--device", "cpu", f"--timeout={args.timeout}", "--tb=short", "-W", "ignore", *files]
+        with open(out.with_suffix(".log"), "w") as log:
+            code = -1
+            while code < 0:
+                names = [*(rows.keys() - set(again)), *table(results)]
+                known.write_text("\n".join(names))
+                code = subprocess.run(
+                    command, cwd=root, env=environment, stdout=log, stderr=log, check=False
+                ).returncode
+                if code < 0:
+                    running = Path(f"{results}.running").read_text()
+                    with results.open("a") as lines:
+                        lines.write(f"{running}\tfailed\tends the process: signal {-code}\n")
+        rows |= table(results)
+    out.write_text("".join("\t".join(rows[name]) + "\n" for name in sorted(rows)))
     print(summary(out))
     return 0
 
 
+def table(path: Path) -> dict[str, list[str]]:
+    """The rows of a table of results by their tests' ids."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {line.partition("\t")[0]: line.split("\t") for line in lines}
+
+
 def summary(out: Path) -> str:
-    """The outcomes of each file, and how often each reason occurs."""
-    rows = [line.split("\t") for line in out.read_text().splitlines()]
+    """The outcomes of each file, how often each reason occurs, and the share that passes of what is for any device."""
+    rows = table(out).values()
     outcomes: dict[str, Counter[str]] = defaultdict(Counter)
     reasons: Counter[str] = Counter()
     for name, outcome, reason in rows:
@@ -149,7 +181,10 @@ def summary(out: Path) -> str:
         if outcome == "failed":
             reasons[reason.partition(":")[0]] += 1
     lines = [f"{file:32} {dict(found)}" for file, found in sorted(outcomes.items())]
-    return "\n".join([*lines, *(f"{n:6} {reason}" for reason, n in reasons.most_common())])
+    passed = sum(found["passed"] for found in outcomes.values())
+    failed = sum(n for reason, n in reasons.items() if reason not in BY_CONSTRUCTION)
+    share = f"{passed} of {passed + failed} that are for any device pass: {passed / max(passed + failed, 1):.1%}"
+    return "\n".join([*lines, *(f"{n:6} {reason}" for reason, n in reasons.most_common()), share])
 
 
 if __name__ == "__main__":
