@@ -49,7 +49,7 @@ class MlirLexer(RegexLexer):
             (r"\b[A-Za-z_]\w*(?:\.\w+)+", Name.Builtin),
             (r"\b(?:module|func|return|kernel|attributes|to|step|iter_args|else|do|into|in|case|default)\b", Keyword),
             (r"[A-Za-z_][\w$]*", Name),
-            (r"->|::|[=:,<>;?+*!~/.|-]", Operator),
+            (r"->|::|[=:,<>;?&+*!~/.|-]", Operator),
             (r"[()\[\]{}]", Punctuation),
             (r".", Text),
         ]
