@@ -371,7 +371,8 @@ class _Blocks:
         turned = block.turned and block.shape[0] > 1
         shape = block.shape[::-1] if turned else block.shape
         kind = Tile(shape, old.element, TileAttr(order=(0, 1) if turned else (1, 0), wg_map=block.wg_map))
-        tile = InitTileOp(source, place[::-1] if turned else place, tile=kind.to_ir()).tile
+        clipped = view.mask is not None
+        tile = InitTileOp(source, place[::-1] if turned else place, tile=kind.to_ir(), clipped=clipped).tile
         if isinstance(view, StoreOp):
             StoreTileOp(shape_cast(view.value, shape), tile, **hints_of(view))
             op.erase()

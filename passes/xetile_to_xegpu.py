@@ -138,7 +138,8 @@ class TileForm(Struct):
         """The type of the descriptor."""
         scope = MemoryScope.SLM if self.tile.attr.memory_space else MemoryScope.GLOBAL
         inside = scope == MemoryScope.SLM and self.in_bounds
-        return TensorDesc(self.memory_block, self.tile.element, TdescAttr(scope, boundary_check=not inside))
+        clipped = all(r.opview.clipped for r in self.roots)
+        return TensorDesc(self.memory_block, self.tile.element, TdescAttr(scope, boundary_check=not inside, clipped=clipped))
 
     @property
     def is_block(self) -> bool:

@@ -343,7 +343,8 @@ def init_tile(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     made = []
     for start in d.subgroup.starts(own):
         moved: list[build.Index] = [*offsets[:-2], *(build.add(a, b) for a, b in zip(offsets[-2:], start))]
-        made.append(InitTileOp(source, moved, shape or None, strides or None, tile=kind, in_bounds=view.in_bounds).tile)
+        known = {"in_bounds": view.in_bounds, "clipped": view.clipped}
+        made.append(InitTileOp(source, moved, shape or None, strides or None, tile=kind, **known).tile)
     return made
 
 

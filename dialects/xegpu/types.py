@@ -169,7 +169,8 @@ class TdescAttr(Attr, dialect=XeGPU, name="tdesc_attr"):
     blocks of one dimension are never checked against bounds: their `boundary_check` is false by default.
 
     With `message`, each access is the one 2D block message that it says, as ops of XeVM are: the tensor's innermost
-    extent and its pitch are in bytes, and no pass splits, joins or replaces the access.
+    extent and its pitch are in bytes, and no pass splits, joins or replaces the access. With `clipped`, elements outside
+    of the tensor are those that a mask of the program leaves out: the check `bounds` does not report them.
 
         #xegpu.tdesc_attr<memory_scope = slm, array_length = 2, boundary_check = false>
         #xegpu.tdesc_attr<memory_scope = slm, #xegpu.scattered>
@@ -183,6 +184,7 @@ class TdescAttr(Attr, dialect=XeGPU, name="tdesc_attr"):
     scattered: bool = False
     map: SgMap | None = None
     message: bool = False
+    clipped: bool = False
 
     @classmethod
     def read_body(cls, cursor: Cursor, scope: Scope) -> TdescAttr:
@@ -198,6 +200,7 @@ class TdescAttr(Attr, dialect=XeGPU, name="tdesc_attr"):
             (self.array_length != 1, f"array_length = {self.array_length}"),
             (not self.boundary_check, f"boundary_check = {str(self.boundary_check).lower()}"),
             (self.message, f"message = {str(self.message).lower()}"),
+            (self.clipped, f"clipped = {str(self.clipped).lower()}"),
         ]
         out = [text for differs, text in shown if differs or print_defaults]
         if self.scattered:

@@ -48,6 +48,7 @@ def init_tile(
     *,
     tile: _ResultType | None = None,
     in_bounds: bool | None = None,
+    clipped: bool | None = None,
     loc: ir.Location | None = None,
     ip: ir.InsertionPoint | None = None,
 ) -> ir.OpResult:

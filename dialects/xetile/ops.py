@@ -64,7 +64,8 @@ class InitTileOp(Operation, dialect=XeTile, name="init_tile"):
           -> !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>>
 
     `in_bounds = true` promises that the tile, and whatever it is moved to, lies inside the matrix, so that no lowering
-    has to check it.
+    has to check it. `clipped = true` says that the elements outside are those that a mask leaves out: the check
+    `bounds` does not report them.
     """
 
     source: Operand[Address | MemRef]
@@ -74,6 +75,7 @@ class InitTileOp(Operation, dialect=XeTile, name="init_tile"):
     indices: Operand[OffsetVector] | None = None
     tile: Result[Tile]
     in_bounds: Attribute[bool] = default(False)
+    clipped: Attribute[bool] = default(False)
 
     effects = frozenset()
     assembly_format = (

@@ -133,11 +133,14 @@ class Emitter(Struct):
         guard: Guard | None = None,
         saturate: bool = False,
         no_mask: bool = True,
+        clipped: bool = False,
         **values: Any,
     ) -> None:
         """Add an instruction."""
         mask = "M1_NM" if no_mask else "M1"
-        self.instructions.append(Instruction(name, values, exec_size, mask, guard, saturate, self.where))
+        self.instructions.append(
+            Instruction(name, values, exec_size, mask, guard, saturate, self.where, clipped=clipped)
+        )
 
     def jump(self, label: str, *, when: Mask | None = None, unless: Mask | None = None) -> None:
         """Jump to a label: always, if the only bit of a mask is set, or if it is clear."""

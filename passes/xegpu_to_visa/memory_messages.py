@@ -206,6 +206,7 @@ def load_nd(low: Lowering, op: ir.Operation) -> Value:
         sfid="ugm",
         caches=caches_of(view),
         block=message,
+        clipped=desc.attr.clipped,
     )
     return _to_vector_layout(low, result, message, shape, name, count)
 
@@ -261,6 +262,7 @@ def store_nd(low: Lowering, op: ir.Operation) -> None:
         sfid="ugm",
         caches=caches_of(view, True),
         block=message,
+        clipped=desc.attr.clipped,
     )
 
 

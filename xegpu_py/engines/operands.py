@@ -65,7 +65,7 @@ class Layout(Struct, frozen=True):
         watch: whether reads of unwritten registers are looked for.
         watch_products: whether of these only reads of factors of dpas count.
         races: whether races are looked for.
-        bounds: whether 2D blocks that are not within their surface are errors.
+        bounds: whether 2D blocks that are not within their surface are errors; see `is_strict`.
         exact: whether messages are as the program's author wrote them, and so must keep all rules of the target: also
             those about the columns of 2D blocks, prefetches, and addresses of vectors. The lowering of this project
             assumes of unknown columns and addresses that they are aligned.
@@ -89,6 +89,10 @@ class Layout(Struct, frozen=True):
     exact_addresses: bool = False
     watches_columns: bool = False
     lenient: bool = False
+
+    def is_strict(self, inst: Instruction) -> bool:
+        """Whether it is an error if the 2D block of a message is not within its surface."""
+        return self.bounds and not inst.clipped
 
     def offset(self, var: Variable) -> int:
         """Byte offset of a variable in the register file."""

@@ -38,7 +38,8 @@ REFERENCE = "reference"
 CHECKS = ("memory", "uninit", "races", "bounds", "surfaces")
 """The checks of a running kernel. `memory` finds accesses outside of allocations; both engines always check them.
 `uninit` finds reads of registers that were never written. `races` finds unordered accesses of one byte by two threads.
-`bounds` finds loads and stores of 2D blocks that are not within their surface, whose other elements read as zero.
+`bounds` finds loads and stores of 2D blocks that are not within their surface, whose other elements read as zero. It
+does not report elements that a mask leaves out.
 `surfaces` finds 2D blocks of XeGPU of which upstream's lowering would make messages that break a rule of the target.
 """
 

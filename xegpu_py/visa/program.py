@@ -84,6 +84,8 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
             not text either.
         alternatives: names of chosen rules, and of the alternative that it follows for each; see `visa.choices`. It is
             not text either.
+        clipped: whether the elements outside of the surface of a 2D block are those that a mask of the kernel leaves out,
+            which the check `bounds` does not report. It is not text.
         where: where it stands. Instructions that differ in nothing else are equal.
         known: cached results: "effects", its `Effects` (visa.dataflow), "legal on", a target (visa.verify), and
             "written", the instruction of the text in whose place it stands (visa.older).
@@ -99,6 +101,7 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
     rounding: Literal["even", "up", "down", "zero"] = "even"
     flushed: tuple[str, ...] = ()
     alternatives: tuple[tuple[str, str], ...] = ()
+    clipped: bool = False
     known: dict[str, Any] = {}
 
     def replaced(self, **fields: Any) -> Instruction:
@@ -137,11 +140,11 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
 
     def _compared(self) -> tuple[Any, ...]:
         header = self.name, self.values, self.exec_size, self.mask, self.guard, self.saturate
-        return *header, self.rounding, self.flushed, self.alternatives
+        return *header, self.rounding, self.flushed, self.alternatives, self.clipped
 
     def __reduce__(self) -> tuple[Any, ...]:
-        *header, rounding, flushed, alternatives = self._compared()
-        return Instruction, (*header, self.where, rounding, flushed, alternatives)
+        *header, rounding, flushed, alternatives, clipped = self._compared()
+        return Instruction, (*header, self.where, rounding, flushed, alternatives, clipped)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Instruction) and self._compared() == other._compared()

@@ -137,7 +137,7 @@ func.func private @f(!xegpu.tensor_desc<8x16xf16, memory_scope = shared>)
 
 // -----
 
-// expected-error @below {{expected a parameter of a tensor descriptor (memory_scope, array_length, boundary_check, scattered, map, message, sg, sg_map)}}
+// expected-error @below {{expected a parameter of a tensor descriptor (memory_scope, array_length, boundary_check, scattered, map, message, clipped, sg, sg_map)}}
 func.func private @f(!xegpu.tensor_desc<8x16xf16, memry_scope = slm>)
 
 // -----

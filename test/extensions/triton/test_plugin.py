@@ -73,6 +73,59 @@ def test_accesses_out_of_bounds_are_errors_at_the_line_with_the_name_of_the_argu
     assert "over the end of 'X', which has 400 bytes" in str(e.value) and "program (1, 0, 0)" in str(e.value)
 
 
+def product(m, n, k, transposed=False, engine=None, check="bounds", **sizes):
+    """Multiply matrices with a check, where the program is told other sizes than those of the arrays."""
+    rng = np.random.default_rng(m)
+    a, b = rng.integers(-4, 5, (m, k)).astype(np.float16), rng.integers(-4, 5, (k, n)).astype(np.float16)
+    right, c = b.T.copy().T if transposed else b, np.zeros((m, n), np.float32)
+    steps = [s // 2 for s in right.strides]
+    given = {"M": m, "N": n, "K": k, **sizes}
+    with xe.options(check=check, engine=engine):
+        made = kernels.matmul[(triton.cdiv(m, 32), triton.cdiv(n, 32))](
+            *map(xe.wrap, (a, right, c)), *given.values(), k, 1, *steps, n, 1, BM=32, BN=32, BK=32
+        )
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+    return made
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_bounds_are_those_of_masks(engine):
+    """Elements that a mask leaves out are not accessed, though their 2D block reaches beyond the array."""
+    for transposed in (False, True):
+        made = product(72, 80, 40, transposed, engine)
+        assert made.function.last.asm.count("lsc_load_block2d") > 1
+    x = np.random.default_rng(0).standard_normal((3, 100)).astype(np.float32)
+    y, (a, b, c) = np.zeros_like(x), vectors(1000)
+    with xe.options(check="all", engine=engine):
+        kernels.softmax[(3,)](xe.wrap(x), xe.wrap(y), 100, 100, BLOCK=128)
+        kernels.add[(4,)](*map(xe.wrap, (a, b, c)), 1000, BLOCK=256)
+    np.testing.assert_allclose(y.sum(1), 1, rtol=1e-5)
+    np.testing.assert_array_equal(c, a + b)
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+@pytest.mark.parametrize(
+    ("sizes", "name", "line"),
+    [({"M": 73}, "A", "x = tl.load"), ({"K": 48}, "B", "y = tl.load"), ({"N": 88}, "B", "y = tl.load")],
+)
+def test_masks_that_reach_beyond_an_array(engine, sizes, name, line):
+    with pytest.raises(xegpu_py.DiagnosticError, match=f"over the end of '{name}', which has") as e:
+        product(72, 80, 40, engine=engine, **sizes)
+    assert line_of(kernels.matmul, line) in str(e.value) and "in program (" in str(e.value)
+
+
+def test_blocks_of_descriptors_beyond_their_tensor_are_reported():
+    """Also where a masked block of the same shape, on the same tensor, is not."""
+    x, y = np.ones((40, 32), np.float32), np.zeros((40, 32), np.float32)
+    run = lambda: kernels.bounded[(3,)](xe.wrap(x), xe.wrap(y), 40, BM=16, N=32)  # noqa: E731
+    run()
+    np.testing.assert_array_equal(y, 2 * x)
+    for engine in ("jit", "interpreter"):
+        with xe.options(check="bounds", engine=engine), pytest.raises(xegpu_py.DiagnosticError) as e:
+            run()
+        assert line_of(kernels.bounded, "d.load") in str(e.value) and "rows 32 to 47 of 40" in str(e.value)
+
+
 def test_races_are_found_where_they_are_asked_for():
     x = np.zeros(1, np.int32)
     kernels.racing[(8,)](xe.wrap(x), 3)

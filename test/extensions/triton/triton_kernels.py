@@ -61,6 +61,17 @@ def softmax(X, Y, stride, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def bounded(X, Y, M, BM: tl.constexpr, N: tl.constexpr):
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.arange(0, N)
+    places = m[:, None] * N + n[None, :]
+    x = tl.load(X + places, mask=m[:, None] < M)
+    d = tl.make_tensor_descriptor(X, [M, N], [N, 1], [BM, N])
+    y = d.load([tl.program_id(0) * BM, 0])
+    tl.store(Y + places, x + y, mask=m[:, None] < M)
+
+
+@triton.jit
 def wrapped_position(X, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     tl.store(X + i, (i * n > 0).to(tl.int32))

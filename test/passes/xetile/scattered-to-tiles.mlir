@@ -16,7 +16,7 @@ gpu.module @line {
     %b = vector.broadcast %n : index to vector<256xindex>
     %m = arith.cmpi slt, %i, %b : vector<256xindex>
     // CHECK: %[[M:.*]] = memref.reinterpret_cast %{{.*}} to offset: [0], sizes: [1, %{{.*}}], strides: [%{{.*}}, 1]
-    // CHECK: %[[T:.*]] = xetile.init_tile %[[M]][0, %{{.*}}] : {{.*}} -> !xetile.tile<1x256xf32>
+    // CHECK: %[[T:.*]] = xetile.init_tile %[[M]][0, %{{.*}}] {clipped = true} : {{.*}} -> !xetile.tile<1x256xf32>
     // CHECK: xetile.load_tile %[[T]] {padding = 1.000000e+00 : f32} : !xetile.tile<1x256xf32> -> vector<1x256xf32>
     %a = xetile.init_tile %A, %i : memref<?xf32>, vector<256xindex> -> !line
     %x = xetile.load %a, %m {padding = 1.0 : f32} : !line, vector<256xi1> -> vector<256xf32>
@@ -56,7 +56,7 @@ gpu.module @carried {
       %left = arith.subi %k, %n : index
       %m = vector.create_mask %c16, %left : vector<32x16xi1>
       %ta = xetile.init_tile %A, %at : memref<?x?xf32>, vector<32x16xindex> -> !block
-      // CHECK: xetile.init_tile %[[M]][0, %[[K]]] : {{.*}} -> !xetile.tile<32x16xf32>
+      // CHECK: xetile.init_tile %[[M]][0, %[[K]]] {clipped = true} : {{.*}} -> !xetile.tile<32x16xf32>
       %b = vector.broadcast %left : index to vector<32x16xindex>
       %inside = arith.cmpi slt, %along, %b : vector<32x16xindex>
       %x = xetile.load %ta, %inside : !block, vector<32x16xi1> -> vector<32x16xf32>
@@ -100,7 +100,7 @@ gpu.module @stays {
 
 // -----
 
-// Equal scalars of two blocks are used where they are defined.
+// Equal scalars of two blocks are used where they are defined. Without a mask nothing is left out.
 
 !line = !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>>
 
@@ -125,6 +125,7 @@ gpu.module @in_a_loop_and_after {
       %y = arith.addf %x, %x : vector<64xf32>
       xetile.store %y, %t : vector<64xf32>, !line
     }
+    // CHECK-NOT: clipped
     // CHECK: %[[AFTER:.*]] = gpu.block_id x
     // CHECK: %[[AT:.*]] = arith.muli %[[AFTER]], %{{.*}}
     // CHECK: memref.reinterpret_cast %{{.*}} to offset: [%[[AT]]]

@@ -189,7 +189,7 @@ class _Surfaces:
     """The surfaces of a 2D block message, one for each thread, and the positions in memory of its elements."""
 
     def __init__(self, inst: Instruction, layout: Layout, mask: Mask) -> None:
-        self.inst, self.mask, self.strict = inst, mask, layout.bounds
+        self.inst, self.mask, self.strict = inst, mask, layout.is_strict(inst)
         self.block: BlockShape = inst["block"]
         self.target = layout.target
         assert self.target.block2d

@@ -92,20 +92,27 @@ def lsc_load_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
             operands = emitter.ctx, emitter.thread, *surface(emitter, inst), emitter.thread
             emitter.require(emitter.code.call(name, *operands, result="i1"), at)
         return
-    name = f"load2d_{inst['block']}".replace(".", "_")
     matrix_ref = emitter.matrix(inst["dst"])
     if matrix_ref:
         panel = _panel(emitter, inst, at, inst["block"], matrix_ref[0])
         size = block_bytes(inst["block"], emitter.layout.target.grf_bytes)
         emitter.note_panel(inst["dst"], size, emitter.code.op(f"inttoptr {panel} to ptr", PTR))
         return
-    emitter.helper(name, lambda: _Block(emitter, name, inst["block"]).load())
+    name, strict = _named(emitter, inst, f"load2d_{inst['block']}")
+    emitter.helper(name, lambda: _Block(emitter, name, inst["block"], strict=strict).load())
     _call(emitter, inst, at, name, emitter.code.at(emitter.thread, emitter.register_offset(inst["dst"])))
+
+
+def _named(emitter: Emitter, inst: Instruction, name: str) -> tuple[str, bool]:
+    """The name of the function of a message, and whether it fails if the block does not lie in its surface."""
+    strict = emitter.layout.is_strict(inst)
+    return f"{'strict_' * strict}{name}".replace(".", "_"), strict
 
 
 def count_beside(emitter: Emitter, run: Sequence[Instruction]) -> int:
     """Count the loads that make one panel if their blocks are adjacent; 1 if each needs its own check."""
-    return emitter.matrices.beside(run) if emitter.matrices and not emitter.layout.bounds else 1
+    is_strict = any(map(emitter.layout.is_strict, run))
+    return emitter.matrices.beside(run) if emitter.matrices and not is_strict else 1
 
 
 def emit_beside(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> None:
@@ -138,10 +145,10 @@ def emit_beside(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> Non
 def _panel(emitter: Emitter, inst: Instruction, at: int, shape: BlockShape, matrix: Matrix) -> Value:
     """The address of a panel with the block of a message, or with several side by side: an i64."""
     code = emitter.code
-    name = f"load2d_{shape}_as_{matrix.name}".replace(".", "_")
+    name, strict = _named(emitter, inst, f"load2d_{shape}_as_{matrix.name}")
     make = f"make_{name}"
     entered = ["i64", PTR, "i64", "i64", "i64"]
-    emitter.helper(make, lambda: _Block(emitter, make, shape, matrix, entered).make_panel())
+    emitter.helper(make, lambda: _Block(emitter, make, shape, matrix, entered, strict).make_panel())
     emitter.template("packed_operand_cache.ll", "$find", find=name, make=make, tag=zlib.crc32(name.encode()), **WORDS)
     _note_column(emitter, inst, at)
     extents = surface(emitter, inst)
@@ -184,8 +191,8 @@ def _changes(program: Program, target: Target, loop: range) -> dict[Variable, In
 @RULES.of("lsc_store_block2d")
 def lsc_store_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Store a block to a surface."""
-    name = f"store2d_{inst['block']}".replace(".", "_")
-    emitter.helper(name, lambda: _Block(emitter, name, inst["block"]).store())
+    name, strict = _named(emitter, inst, f"store2d_{inst['block']}")
+    emitter.helper(name, lambda: _Block(emitter, name, inst["block"], strict=strict).store())
     _call(emitter, inst, at, name, emitter.code.at(emitter.thread, emitter.register_offset(inst["src0"])))
 
 
@@ -208,12 +215,15 @@ class _Block:
         shape: BlockShape,
         matrix: Matrix | None = None,
         extra_arguments: Sequence[str] = (),
+        strict: bool = False,
     ) -> None:
         """Begin the function.
 
         Args:
             extra_arguments: types of arguments beside the surface, of functions of panels.
+            strict: whether the message fails if the block does not lie in its surface.
         """
+        self.strict = strict
         self.emitter, self.shape, self.matrix = emitter, shape, matrix
         self.grf_bytes = emitter.layout.target.grf_bytes
         self.size = shape.size // 8
@@ -291,8 +301,6 @@ class _Block:
     ) -> None:
         """Run one action if the block lies in its surface, and another if it does not; both end their blocks.
 
-        With the check `bounds` the message fails if the block does not lie in its surface.
-
         They get a pointer to the block's first element, and how many elements are moved, whose bytes are counted.
         """
         code, shape = self.code, self.shape
@@ -311,7 +319,7 @@ class _Block:
         self._note(category, pointer, _Inside(zero, code.const(across, "i64"), zero, code.const(shape.height, "i64")))
         emit_whole(pointer, elements)
         code.begin(slow)
-        if self.emitter.layout.bounds:
+        if self.strict:
             code.ret(code.const(0, code.result))
             return
 
