@@ -139,7 +139,9 @@ class TileForm(Struct):
         scope = MemoryScope.SLM if self.tile.attr.memory_space else MemoryScope.GLOBAL
         inside = scope == MemoryScope.SLM and self.in_bounds
         clipped = all(r.opview.clipped for r in self.roots)
-        return TensorDesc(self.memory_block, self.tile.element, TdescAttr(scope, boundary_check=not inside, clipped=clipped))
+        return TensorDesc(
+            self.memory_block, self.tile.element, TdescAttr(scope, boundary_check=not inside, clipped=clipped)
+        )
 
     @property
     def is_block(self) -> bool:

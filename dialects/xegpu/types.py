@@ -169,8 +169,8 @@ class TdescAttr(Attr, dialect=XeGPU, name="tdesc_attr"):
     blocks of one dimension are never checked against bounds: their `boundary_check` is false by default.
 
     With `message`, each access is the one 2D block message that it says, as ops of XeVM are: the tensor's innermost
-    extent and its pitch are in bytes, and no pass splits, joins or replaces the access. With `clipped`, elements outside
-    of the tensor are those that a mask of the program leaves out: the check `bounds` does not report them.
+    extent and its pitch are in bytes, and no pass splits, joins or replaces the access. With `clipped`, elements
+    outside of the tensor are those that a mask leaves out: the check `bounds` does not report them.
 
         #xegpu.tdesc_attr<memory_scope = slm, array_length = 2, boundary_check = false>
         #xegpu.tdesc_attr<memory_scope = slm, #xegpu.scattered>

@@ -197,6 +197,22 @@ class Writer:
         self.values.append(made)
         return made
 
+    def ragged(self) -> Value:
+        """A part of an array for each program, which a mask keeps below the array's size."""
+        element, size = self.r.choice(["f16", "f32", "i32"]), self.r.choice([16, 32, 64])
+        count = self.r.randrange(1, size * self.programs + 1)
+        word = f"small:{element}:{count}:seed={self.r.randrange(1000)}"
+        array = self.argument(f"!tt.ptr<{element}>", word, np.zeros(self.programs))
+        start = self.binary("muli", self.pid, self.constant("i32", size))
+        places = self.binary("addi", self.spread((size,)), self.like(start, (size,)))
+        end = self.argument("i32", f"i32:{count}", np.full(self.programs, count, np.int32))
+        mask = self.compared("slt", places, self.like(end, (size,)))
+        name, kind = self.pointers(array.name, element, places)
+        other = self.constant(element, self.r.randrange(4), (size,))
+        held = np.asarray(parse_argument(word))[np.minimum(places.data, count - 1)]
+        data = np.where(mask.data, held, other.data)
+        return self.put(f"tt.load {name}, {mask.name}, {other.name} : {kind}", element, (size,), data)
+
     def mask(self, shape: Shape) -> Value:
         """A comparison of positions."""
         limit = self.like(self.pick(lambda v: v.element == "i32" and v.shape is None), shape)
@@ -587,7 +603,7 @@ class Writer:
 OPS = (
     "arithmetic", "arithmetic", "arithmetic", "division", "shift", "product_high", "comparison", "choice", "resized",
     "converted", "bits", "rounded", "clamped", "moved", "moved", "moved", "folded", "folded", "greatest", "counted",
-    "multiplied", "branched", "looped", "called", "mapped", "blocked", "exchanged",
+    "multiplied", "branched", "looped", "called", "mapped", "blocked", "exchanged", "ragged",
 )  # fmt: skip
 
 

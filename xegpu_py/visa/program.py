@@ -84,8 +84,8 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
             not text either.
         alternatives: names of chosen rules, and of the alternative that it follows for each; see `visa.choices`. It is
             not text either.
-        clipped: whether the elements outside of the surface of a 2D block are those that a mask of the kernel leaves out,
-            which the check `bounds` does not report. It is not text.
+        clipped: whether elements outside of the surface of a 2D block are those that a mask of the kernel leaves out:
+            the check `bounds` does not report them. It is not text.
         where: where it stands. Instructions that differ in nothing else are equal.
         known: cached results: "effects", its `Effects` (visa.dataflow), "legal on", a target (visa.verify), and
             "written", the instruction of the text in whose place it stands (visa.older).
