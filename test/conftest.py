@@ -17,7 +17,7 @@ from effort import SHARE, examples, with_each_value
 from hypothesis import settings
 
 from xegpu_py import cache, external_tools
-from xegpu_py.engines.jit import engine
+from xegpu_py.engines.jit import engine, native_code
 from xegpu_py.visa.finalizer import FINALIZERS, finalize
 
 # As the tools do: looking for cycles among many objects that live on takes an eighth of the time.
@@ -27,7 +27,11 @@ settings.register_profile("untimed", deadline=None, max_examples=examples(100))
 settings.load_profile("untimed")
 
 OPTIMIZED = ("engines", "test_random_programs.py", "test_random_functions.py")
-"""Folders and files of tests for which all code is optimized. Elsewhere brief kernels of few threads run quick code."""
+"""Folders and files of tests for which all code is optimized.
+
+Elsewhere kernels of few threads run quick code, also those with loops and products: compiling them takes half as long,
+and took a quarter of the time of all tests.
+"""
 
 
 RECORDER = recorder.Recorder()
@@ -39,10 +43,10 @@ FEW = 6
 def pytest_collection_modifyitems(config, items):
     """Leaves cases out of `make test`, which `make sweep` runs.
 
-    Of a test marked `each_value` it runs so many cases that each value of each parameter occurs. Each of many kernels
-    is given to one of the finalizers, in turn.
+    Of a test marked `each_value` it runs so many cases that each value of each parameter occurs; of one marked `sweep`
+    those that the mark does not list. Each of many kernels is given to one of the finalizers, in turn.
     """
-    left_out = set(_beyond_each_value(items))
+    left_out = {*_beyond_each_value(items), *filter(_is_of_sweep, items)}
     tests = defaultdict(lambda: defaultdict(dict))
     for item in items:
         if item in left_out:
@@ -76,6 +80,11 @@ def _beyond_each_value(items):
         yield from (item for i, item in enumerate(cases) if i not in kept)
 
 
+def _is_of_sweep(item):
+    """Whether only `make sweep` runs a case: one that the mark `sweep` of its test lists."""
+    return SHARE < 1 and any(item.callspec.id in mark.args for mark in item.iter_markers("sweep"))
+
+
 def _is_unknown(native_of=None, target=None, **_):
     """Whether a finalizer does not know the target: a case that would be skipped."""
     return native_of and target and getattr(target, "name", target) not in FINALIZERS[native_of].platforms
@@ -94,6 +103,11 @@ def pytest_sessionfinish():
 def pytest_collection_finish():
     # Modules and collected tests live until the end.
     gc.freeze()
+
+
+def pytest_configure(config):
+    # pytest-lsp reads its option, and is loaded after the options.
+    config.option.devtools = None
 
 
 def pytest_addoption(parser):
@@ -135,4 +149,6 @@ def _optimization(request):
     with pytest.MonkeyPatch.context() as patch:
         if set(OPTIMIZED) & set(request.path.parts):
             patch.setattr(engine, "QUICK_THREADS", 0)
+        else:
+            patch.setattr(native_code, "_is_brief", lambda program: True)
         yield

@@ -217,6 +217,20 @@ def choose(files: dict[str, set[str]], number: int, seed: int) -> list[Mutation]
     return mutations
 
 
+def found_again(earlier: Mutation) -> list[Mutation]:
+    """A mistake of an earlier version of its file, in this one: the nearest of the same text; none if it is gone."""
+    if not (ROOT / earlier.file).exists():
+        return []
+    sites = planted(earlier.file).sites
+    texts = planted(earlier.file, dict.fromkeys(range(len(sites)), 0)).texts
+    same = [
+        Mutation(earlier.file, *sites[i], *texts[i], i)
+        for i in texts
+        if (sites[i][0], *texts[i]) == (earlier.function, earlier.original, earlier.changed)
+    ]
+    return sorted(same, key=lambda mutation: abs(mutation.line - earlier.line))[:1]
+
+
 def planted(file: str, chosen: dict[int, int] | None = None) -> Planter:
     """The mistakes that a file can have, and the texts of chosen ones."""
     planter = Planter(chosen)

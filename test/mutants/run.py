@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import lit.main
@@ -181,13 +182,14 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=1800, help="time by the clock after which no mistake is begun")
     parser.add_argument("--each", type=float, default=30, help="processor time of the tests of a mistake, in seconds")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="what is drawn")
+    parser.add_argument("--again", metavar="REPORT", help="judge those of an earlier report that no test noticed")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes")
     options = parser.parse_args()
     files, tests = candidates(options.paths)
     if not files:
         parser.exit(2, "error: no record of which test executes what: `make test` makes it\n")
-    chosen = mutations.choose(files, options.number, options.seed)
-    tests = {name: tests[name] for name in {f"{m.file}:{m.function}" for m in chosen}}
+    chosen = unnoticed(options.again) if options.again else mutations.choose(files, options.number, options.seed)
+    tests = {name: tests.get(name, []) for name in {f"{m.file}:{m.function}" for m in chosen}}
     print(f"{len(chosen)} mistakes in {len({m.file for m in chosen})} files, seed {options.seed}", flush=True)
     workers: dict[Connection, Any] = {}
     for _ in range(options.workers):
@@ -218,6 +220,15 @@ def main() -> int:
     (OUT / f"{options.seed}.json").write_text(json.dumps(report, indent=1) + "\n")
     summarize(judged)
     return 0
+
+
+def unnoticed(report: str) -> list[Mutation]:
+    """The mistakes of a report that no test noticed, in the files as they are now."""
+    found = []
+    for entry in json.loads(Path(report).read_text()):
+        if entry.pop("verdict") != "killed" and entry.pop("test") is not None:
+            found += mutations.found_again(Mutation(**entry))
+    return found
 
 
 def describe(mutation: Mutation) -> str:

@@ -17,6 +17,7 @@ from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
 from xegpu_py.extensions.editor.document import TOKEN_KINDS
 from xegpu_py.extensions.editor.server import _DELAY
 
+pytest_plugins = ["pytest_lsp"]
 _NUMBERS = itertools.count()
 GEMM = (ROOT / "examples" / "gemm.mlir").read_text()
 

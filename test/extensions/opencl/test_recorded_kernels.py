@@ -25,6 +25,27 @@ WRONG = {("cri", "builtins_long"), ("cri", "builtins_ulong")}
 """IGC 2.40 stores the register of mul_hi of 64 bits before it is written."""
 
 
+REPEATED = """
+    arithmetic:operators_char arithmetic:operators_char16 arithmetic:operators_int arithmetic:operators_int4
+    arithmetic:operators_long arithmetic:operators_long2 arithmetic:operators_short arithmetic:operators_uchar
+    arithmetic:operators_uchar2 arithmetic:operators_uint8 arithmetic:operators_ulong arithmetic:operators_ulong4
+    arithmetic:operators_ushort arithmetic:operators_ushort2 atomics:atomics_int atomics:histogram
+    builtins:builtins_char builtins:builtins_int builtins:builtins_long builtins:builtins_short
+    builtins:builtins_short4 builtins:builtins_uchar builtins:builtins_uint2 builtins:builtins_ulong
+    builtins:builtins_ushort builtins:upsampled control_flow:classify control_flow:collatz
+    conversions:between_vectors conversions:from_char conversions:from_double conversions:from_float
+    conversions:from_half conversions:from_int conversions:from_long conversions:from_short conversions:from_uint
+    conversions:from_ulong conversions:from_ushort float_functions:exact_float float_functions:exact_float4
+    float_functions:extremes float_functions:geometry float_functions:near_float float_functions:parts floats:sines
+    integers:divide_long integers:divide_unsigned private_memory:large_array private_memory:sorted
+    reduction:reduce_sum subgroup_functions:group_double subgroup_functions:group_float
+    subgroup_functions:group_half subgroup_functions:group_long tiles:matmul tiles:stencil vectors:shuffle_vectors
+    vectors:swap_bytes work_items:ids workgroups:copied workgroups:duff workgroups:group_functions
+    workgroups:records workgroups:sort_in_local_memory workgroups:two_arrays
+"""
+"""Kernels that execute no function of the package which the others do not: `make sweep` runs them."""
+
+
 @functools.cache
 def program(target: str, file: str) -> opencl.Program:
     # One thread orders what atomics return.
@@ -34,6 +55,7 @@ def program(target: str, file: str) -> opencl.Program:
     return opencl.Program(made, Options(target=made.target, engine="both", threads=1))
 
 
+@pytest.mark.sweep(*[f"{name}-recorded" for name in REPEATED.split()])
 @pytest.mark.parametrize(("case", "target"), CASES, ids=[f"{c.name}-{t or 'recorded'}" for c, t in CASES])
 def test_kernel(case: recordings.Case, target: str, capsys: pytest.CaptureFixture[str]) -> None:
     made, arguments = program(target, case.file), case.arguments()

@@ -325,7 +325,8 @@ def test_singles(name: str) -> None:
     machine, rng = Machine(ANY), np.random.default_rng(len(name))
     single = next(v for v in general(ANY) if v.type == "f")
     inst = Instruction(name, {"dst": Destination(single), "src0": Region(single, 0, 0, 1, 1, 0)}, 16, "M1_NM")
-    count = 16 * 4096
+    rows = examples(4096, 1 / 4)
+    count = 16 * rows
     patterns = rng.integers(0, 1 << 32, count, np.uint32)
     usual = rng.uniform(-150, 130, count).astype(np.float32)
     angles = (rng.integers(-(1 << 20), 1 << 20, count) * (np.pi / 2)).astype(np.float32)
@@ -334,8 +335,8 @@ def test_singles(name: str) -> None:
     start = machine.offsets[single]
     for values in (patterns.view(np.float32), usual, angles, near, whole):
         before = machine.state(1, random.Random(0))
-        state = State(*(np.repeat(x, 4096, axis=0) for x in (before.regs, before.flags, before.active)))
-        state.regs[:, start : start + 64] = values.reshape(4096, 16).view(np.uint8)
+        state = State(*(np.repeat(x, rows, axis=0) for x in (before.regs, before.flags, before.active)))
+        state.regs[:, start : start + 64] = values.reshape(rows, 16).view(np.uint8)
         compare([inst], state, machine)
 
 

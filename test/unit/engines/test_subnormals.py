@@ -176,6 +176,7 @@ def test_what_the_option_refuses() -> None:
 @pytest.mark.parametrize("name", ["cri", "any"])
 @pytest.mark.parametrize("bit", [0, SYSTOLIC])
 @pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.each_value
 def test_products_of_narrow_floats(name: str, choice: str, bit: int, scaled: bool) -> None:
     """No source decides without the bit; with it, cri keeps all, and `any` has no bit. Without scales bdpas is dpas."""
     gpu = target(name)

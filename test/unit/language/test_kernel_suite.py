@@ -14,6 +14,18 @@ import xegpu_py
 from .kernels import attention, elementwise, irregular, products, rows  # noqa: F401
 from .kernels.suite import RUNS
 
+REPEATED = """
+    adamw_step attention_128 attention_128_causal attention_64 batched_matmul cholesky_factors
+    convolution_of_channels_in_time cross_entropy_and_its_gradient direct_convolution embedding_lookup
+    epilogue_of_a_residual game_of_life gelu_by_erf gradient_of_keys gradient_of_keys_causal gradient_of_layer_norm
+    gradient_of_queries gradient_of_rms_norm gradient_of_softmax histogram_by_atomics layer_norm_forward
+    leaky_relu_backward linear_recurrence matmul_with_grouped_ordering matrix_times_vector mixture_of_experts
+    morton_codes persistent_matmul pooling product_of_complex_matrices product_of_three rotary_embedding
+    sort_by_rank sparse_matrix_times_vector streaming_the_inner_dimension sums_of_columns transposed_matrix
+    triangular_systems variance_in_one_pass vectors
+"""
+"""Kernels that execute no function of the package which the others do not: `make sweep` runs them."""
+
 
 def left(run, engine):
     """The arguments as a kernel leaves them."""
@@ -23,6 +35,7 @@ def left(run, engine):
 
 
 @pytest.mark.filterwarnings("error:.*does not fit")
+@pytest.mark.sweep(*REPEATED.split())
 @pytest.mark.parametrize("name", RUNS)
 def test_kernel(name):
     run = RUNS[name](np.random.default_rng(zlib.crc32(name.encode())))

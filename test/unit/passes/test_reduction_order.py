@@ -170,6 +170,7 @@ def sums(x: Any, rows: Any, columns: Any, groups: Any) -> None:
     groups.tile((32, 8), at=(0, 0)).store(v.sum(1, group=8))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("target", ["pvcxt", "bmg", "dg2"])
 def test_tiles(engine: str, target: str) -> None:
