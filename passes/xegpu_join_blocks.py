@@ -10,23 +10,18 @@ from typing import Any
 from mlir import ir
 from msgspec import Struct, field
 
-from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.dialects.xegpu.op_interfaces import BlockLoad
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.control_flow import terminator, yielded
 from xegpu_py.ir.module import walk
+from xegpu_py.ir.operation import implements
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.analysis.affine_analysis import IndexForms
-from xegpu_py.passes.analysis.ir_queries import (
-    attributes_of,
-    defining_op,
-    is_used,
-    shape_of,
-    subgroup_functions,
-)
+from xegpu_py.passes.analysis.ir_queries import attributes_of, defining_op, is_used, shape_of, subgroup_functions
 from xegpu_py.passes.analysis.memory_effects import only_reads
 from xegpu_py.passes.analysis.message_tiling import is_1d
-from xegpu_py.passes.analysis.target_messages import block_load, block_problem, hints_of
+from xegpu_py.passes.analysis.target_messages import block_load, block_problem, load_like
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.target import Target
 
@@ -133,11 +128,12 @@ def _match(pair: _Pair, left: ir.Value, right: ir.Value) -> bool:
     for (a, i), (b, j) in zip(order, _in_order([*theirs])):
         if a.name != b.name or a.block != b.block:
             return False
-        if a.name in ("xegpu.load_nd", "xegpu.prefetch_nd"):
+        is_load = implements(a, BlockLoad)
+        if is_load or a.name == "xegpu.prefetch_nd":
             same = attributes_of(a) == attributes_of(b) and all(x.type == y.type for x, y in zip(a.results, b.results))
-            if not same or (a.name == "xegpu.load_nd" and not _can_join(pair, a.results[0], b.results[0])):
+            if not same or (is_load and not _can_join(pair, a.results[0], b.results[0])):
                 return False
-            (pair.loads if a.name == "xegpu.load_nd" else pair.prefetches).append((a, b))
+            (pair.loads if is_load else pair.prefetches).append((a, b))
         elif a.name == "xegpu.update_nd_offset":
             if attributes_of(a) != attributes_of(b) or list(a.operands)[1:] != list(b.operands)[1:]:
                 return False
@@ -182,7 +178,7 @@ def _stretches(ops: Sequence[ir.Operation]) -> dict[ir.Value, int]:
     for op in ops:
         if not only_reads(op):
             stretch += 1
-        elif op.name == "xegpu.load_nd":
+        elif implements(op, BlockLoad):
             found[op.results[0]] = stretch
     return found
 
@@ -225,7 +221,7 @@ def _join_loads(a: ir.Operation, b: ir.Operation, count: int) -> None:
     inner = shape[1:] if count > 1 else shape
     kind = build.with_shape(a.results[0].type, (2 * count, *inner))
     with first.location, place:
-        both = xegpu.load_nd(view.tdesc, value=kind, mode=view.mode, vnni_axis=view.vnni_axis, **hints_of(view))
+        both = load_like(view, view.tdesc, value=kind, vnni_axis=view.vnni_axis)
     for half, load in enumerate((a, b)):
         with load.location, place:
             start = [half * count, *[0] * len(inner)]

@@ -12,10 +12,11 @@ from msgspec import Struct
 
 from xegpu_py.dialects import visa
 from xegpu_py.dialects.xegpu import MemoryScope, TensorDesc
-from xegpu_py.dialects.xegpu.types import Prefetch
+from xegpu_py.dialects.xegpu.op_interfaces import BlockLoad, Prefetch
 from xegpu_py.ir.control_flow import yielded
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import walk
+from xegpu_py.ir.operation import implements
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.analysis.ir_queries import (
     LOAD_AHEAD,
@@ -121,7 +122,7 @@ def _ahead(loop: ir.Operation) -> list[_Load]:
     order = {op: i for i, op in enumerate(ops)}
     found = []
     for op in ops:
-        if op.name != "xegpu.load_nd":
+        if not implements(op, BlockLoad):
             continue
         desc = TensorDesc.of(op.operands[0])
         is_block = len(desc.shape) == 2 and desc.attr.boundary_check and desc.attr.memory_scope == MemoryScope.GLOBAL

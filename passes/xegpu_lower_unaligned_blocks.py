@@ -14,7 +14,8 @@ from msgspec import Struct, field
 
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TdescAttr, TensorDesc
-from xegpu_py.dialects.xegpu.types import WARNS_OF_REPAIRS, BlockAccess
+from xegpu_py.dialects.xegpu.op_interfaces import BlockAccess, BlockLoad
+from xegpu_py.dialects.xegpu.types import WARNS_OF_REPAIRS
 from xegpu_py.ir.builtin import bit_width, element_type
 from xegpu_py.ir.diagnostics import remark, warn
 from xegpu_py.ir.module import walk
@@ -84,7 +85,7 @@ class XeGPULowerUnalignedBlocks(Pass):
                 del func.attributes[WARNS_OF_REPAIRS]
                 if repaired := first_repaired(surfaces, ops, gpu, self.max_bytes):
                     warn(*repaired)
-            loads = [inner for inner in ops if inner.name == "xegpu.load_nd" and surfaces.problem(inner.operands[0])]
+            loads = [inner for inner in ops if implements(inner, BlockLoad) and surfaces.problem(inner.operands[0])]
             for load in loads:
                 _transform_in_registers(load)
             conversion = Fallback(surfaces, walk(func) if loads else ops, gpu)

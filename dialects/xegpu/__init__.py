@@ -1,32 +1,32 @@
-"""The XeGPU dialect, as the XeGPU RFC defines it.
+"""The XeGPU dialect in its two spellings, the RFC's and upstream MLIR's.
 
 Where a docstring says "RFC" it means that document. docs/xegpu.md lists the questions that it leaves open, and choices.
 """
 
-from xegpu_py.dialects.xegpu.matrix_ops import DpasMxOp, DpasOp, LaneShuffleMode, LaneShuffleOp, TruncfOp
-from xegpu_py.dialects.xegpu.memory_ops import (
-    AllocNbarrierOp,
+from xegpu_py.dialects.xegpu.block_ops import CreateNdTdescOp, LoadNdOp, PrefetchNdOp, StoreNdOp, UpdateNdOffsetOp
+from xegpu_py.dialects.xegpu.matrix_ops import DpasMxOp, DpasOp, LaneShuffleOp, TruncfOp
+from xegpu_py.dialects.xegpu.scattered_ops import (
     AtomicRmwOp,
-    CompileHintOp,
-    CreateNdTdescOp,
     CreateTdescOp,
+    LoadGatherOp,
+    PrefetchOp,
+    StoreScatterOp,
+    UpdateOffsetOp,
+)
+from xegpu_py.dialects.xegpu.sync_ops import (
+    AllocNbarrierOp,
+    CompileHintOp,
+    CreateNbarrierOp,
     FenceOp,
     InitNbarrierOp,
-    LoadGatherOp,
-    LoadNdOp,
     NbarrierArriveOp,
     NbarrierWaitOp,
-    PrefetchNdOp,
-    PrefetchOp,
-    StoreNdOp,
-    StoreScatterOp,
-    UpdateNdOffsetOp,
-    UpdateOffsetOp,
 )
 from xegpu_py.dialects.xegpu.types import (
     CacheHint,
     FenceScope,
     Hint,
+    LaneShuffleMode,
     MemoryKind,
     MemoryScope,
     Mode,

@@ -5,31 +5,32 @@ from typing import Any, Literal, TypeAlias
 from mlir import ir
 
 from xegpu_py.ir.definition import Type as _Type
+from xegpu_py.dialects.xegpu.block_ops import CreateNdTdescOp as CreateNdTdescOp
+from xegpu_py.dialects.xegpu.block_ops import LoadNdOp as LoadNdOp
+from xegpu_py.dialects.xegpu.block_ops import PrefetchNdOp as PrefetchNdOp
+from xegpu_py.dialects.xegpu.block_ops import StoreNdOp as StoreNdOp
+from xegpu_py.dialects.xegpu.block_ops import UpdateNdOffsetOp as UpdateNdOffsetOp
 from xegpu_py.dialects.xegpu.matrix_ops import DpasMxOp as DpasMxOp
 from xegpu_py.dialects.xegpu.matrix_ops import DpasOp as DpasOp
-from xegpu_py.dialects.xegpu.matrix_ops import LaneShuffleMode as LaneShuffleMode
 from xegpu_py.dialects.xegpu.matrix_ops import LaneShuffleOp as LaneShuffleOp
 from xegpu_py.dialects.xegpu.matrix_ops import TruncfOp as TruncfOp
-from xegpu_py.dialects.xegpu.memory_ops import AllocNbarrierOp as AllocNbarrierOp
-from xegpu_py.dialects.xegpu.memory_ops import AtomicRmwOp as AtomicRmwOp
-from xegpu_py.dialects.xegpu.memory_ops import CompileHintOp as CompileHintOp
-from xegpu_py.dialects.xegpu.memory_ops import CreateNdTdescOp as CreateNdTdescOp
-from xegpu_py.dialects.xegpu.memory_ops import CreateTdescOp as CreateTdescOp
-from xegpu_py.dialects.xegpu.memory_ops import FenceOp as FenceOp
-from xegpu_py.dialects.xegpu.memory_ops import InitNbarrierOp as InitNbarrierOp
-from xegpu_py.dialects.xegpu.memory_ops import LoadGatherOp as LoadGatherOp
-from xegpu_py.dialects.xegpu.memory_ops import LoadNdOp as LoadNdOp
-from xegpu_py.dialects.xegpu.memory_ops import NbarrierArriveOp as NbarrierArriveOp
-from xegpu_py.dialects.xegpu.memory_ops import NbarrierWaitOp as NbarrierWaitOp
-from xegpu_py.dialects.xegpu.memory_ops import PrefetchNdOp as PrefetchNdOp
-from xegpu_py.dialects.xegpu.memory_ops import PrefetchOp as PrefetchOp
-from xegpu_py.dialects.xegpu.memory_ops import StoreNdOp as StoreNdOp
-from xegpu_py.dialects.xegpu.memory_ops import StoreScatterOp as StoreScatterOp
-from xegpu_py.dialects.xegpu.memory_ops import UpdateNdOffsetOp as UpdateNdOffsetOp
-from xegpu_py.dialects.xegpu.memory_ops import UpdateOffsetOp as UpdateOffsetOp
+from xegpu_py.dialects.xegpu.scattered_ops import AtomicRmwOp as AtomicRmwOp
+from xegpu_py.dialects.xegpu.scattered_ops import CreateTdescOp as CreateTdescOp
+from xegpu_py.dialects.xegpu.scattered_ops import LoadGatherOp as LoadGatherOp
+from xegpu_py.dialects.xegpu.scattered_ops import PrefetchOp as PrefetchOp
+from xegpu_py.dialects.xegpu.scattered_ops import StoreScatterOp as StoreScatterOp
+from xegpu_py.dialects.xegpu.scattered_ops import UpdateOffsetOp as UpdateOffsetOp
+from xegpu_py.dialects.xegpu.sync_ops import AllocNbarrierOp as AllocNbarrierOp
+from xegpu_py.dialects.xegpu.sync_ops import CompileHintOp as CompileHintOp
+from xegpu_py.dialects.xegpu.sync_ops import CreateNbarrierOp as CreateNbarrierOp
+from xegpu_py.dialects.xegpu.sync_ops import FenceOp as FenceOp
+from xegpu_py.dialects.xegpu.sync_ops import InitNbarrierOp as InitNbarrierOp
+from xegpu_py.dialects.xegpu.sync_ops import NbarrierArriveOp as NbarrierArriveOp
+from xegpu_py.dialects.xegpu.sync_ops import NbarrierWaitOp as NbarrierWaitOp
 from xegpu_py.dialects.xegpu.types import CacheHint as CacheHint
 from xegpu_py.dialects.xegpu.types import FenceScope as FenceScope
 from xegpu_py.dialects.xegpu.types import Hint as Hint
+from xegpu_py.dialects.xegpu.types import LaneShuffleMode as LaneShuffleMode
 from xegpu_py.dialects.xegpu.types import MemoryKind as MemoryKind
 from xegpu_py.dialects.xegpu.types import MemoryScope as MemoryScope
 from xegpu_py.dialects.xegpu.types import Mode as Mode
@@ -174,6 +175,28 @@ def create_tdesc(
 ) -> ir.OpResult:
     """Creates a scattered descriptor from a base address and one offset in elements for each lane (RFC, create_tdesc)."""
 
+def update_offset(
+    tdesc: _Value,
+    offsets: _Value,
+    *,
+    result: _ResultType | None = None,
+    mode: _Mode | None = None,
+    loc: ir.Location | None = None,
+    ip: ir.InsertionPoint | None = None,
+) -> ir.OpResult:
+    """Moves each lane's address by an offset in elements (RFC, update_offset)."""
+
+def update_offsets(
+    tdesc: _Value,
+    offsets: _Value,
+    *,
+    result: _ResultType | None = None,
+    mode: _Mode | None = None,
+    loc: ir.Location | None = None,
+    ip: ir.InsertionPoint | None = None,
+) -> ir.OpResult:
+    """Moves each lane's address by an offset in elements (RFC, update_offset)."""
+
 def load_gather(
     tdesc: _Value,
     mask: _Value,
@@ -245,28 +268,6 @@ def prefetch(
     ip: ir.InsertionPoint | None = None,
 ) -> ir.OpView:
     """Brings the elements at the address of each lane into the cache (RFC, prefetch)."""
-
-def update_offset(
-    tdesc: _Value,
-    offsets: _Value,
-    *,
-    result: _ResultType | None = None,
-    mode: _Mode | None = None,
-    loc: ir.Location | None = None,
-    ip: ir.InsertionPoint | None = None,
-) -> ir.OpResult:
-    """Moves each lane's address by an offset in elements (RFC, update_offset)."""
-
-def update_offsets(
-    tdesc: _Value,
-    offsets: _Value,
-    *,
-    result: _ResultType | None = None,
-    mode: _Mode | None = None,
-    loc: ir.Location | None = None,
-    ip: ir.InsertionPoint | None = None,
-) -> ir.OpResult:
-    """Moves each lane's address by an offset in elements (RFC, update_offset)."""
 
 def atomic_rmw(
     kind: Any,

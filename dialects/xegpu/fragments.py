@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +18,13 @@ from msgspec import Struct
 
 from xegpu_py.deferred import deferred
 from xegpu_py.dialects.xegpu.matrix_ops import loaded_shapes, vnni_factor
-from xegpu_py.dialects.xegpu.types import MatrixProduct, Mode, SgMap, TensorDesc
+from xegpu_py.dialects.xegpu.op_interfaces import BlockAccess, BlockLoad, MatrixProduct, Prefetch
+from xegpu_py.dialects.xegpu.types import Mode, SgMap, TensorDesc
 from xegpu_py.ir.builtin import bit_width, shape_and_element, shape_of
 from xegpu_py.ir.control_flow import UnionFind, carried
 from xegpu_py.ir.element_movement import is_elementwise
 from xegpu_py.ir.module import walk
+from xegpu_py.ir.operation import implements
 
 if TYPE_CHECKING:
     from xegpu_py import layout as layouts
@@ -96,14 +98,14 @@ def arranged(
 
 def placement_of(op: ir.Operation) -> Placement:
     """The placement of the result of a load_nd, or the value of a store_nd, in SIMT mode with an sg_map."""
-    view = op.opview
+    view: Any = op.opview
     desc = TensorDesc.of(view.tdesc)
     assert desc.attr.map
     count, size = desc.attr.array_length, math.prod(desc.shape)
     numbers = np.arange(count * size).reshape(count, *desc.shape)
     owned = coordinates(desc.shape, desc.attr.map)
     parts = [np.stack([lane + b * size for b in range(count)]) for lane in owned]
-    if op.name == "xegpu.load_nd":
+    if implements(op, BlockLoad):
         given = (view.transpose, None, view.vnni_axis)
         side_by_side = count > 1 and loaded_shapes(desc, Mode.SIMT, *given).index(shape_of(view.value)) == 1
         shape = loaded_shapes(desc, Mode.VC, *given)[int(side_by_side)]
@@ -131,6 +133,11 @@ def _joins(op: ir.Operation) -> Iterator[list[ir.Value]]:
         yield [op.results[0], *filter(shape_of, op.operands)]
 
 
+def moves_block(op: ir.Operation) -> bool:
+    """Whether an op, in either spelling, loads or stores a block."""
+    return implements(op, BlockAccess) and not implements(op, Prefetch)
+
+
 class Placements:
     """The placements of fragments in kernels, from the descriptors of their loads and stores.
 
@@ -146,7 +153,7 @@ class Placements:
             for values in _joins(op):
                 self._alike.join(values)
         for op in ops:
-            if op.name in ("xegpu.load_nd", "xegpu.store_nd") and mapped(op):
+            if moves_block(op) and mapped(op):
                 self._found.setdefault(self._alike.find(op.opview.value), []).append(placement_of(op))
 
     def of(self, value: ir.Value) -> list[Placement]:

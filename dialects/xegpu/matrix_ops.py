@@ -2,25 +2,22 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xegpu_py.dialects.xegpu.types import MatrixProduct, Mode, TensorDesc, XeGPU
-from xegpu_py.ir.builtin import (
-    Vector,
-    bit_width,
-    by,
-    is_integer,
-    shape_and_element,
-    shape_of,
-    vector_of,
-    vector_text,
-)
-from xegpu_py.ir.definition import Attribute, Operand, Result, default, enum_attr
+from xegpu_py.deferred import deferred
+from xegpu_py.dialects.xegpu.op_interfaces import AnyLayout, HasProductLayouts, MatrixProduct, Value
+from xegpu_py.dialects.xegpu.types import LaneShuffleMode, Mode, TensorDesc, UpstreamXeGPU, XeGPU
+from xegpu_py.ir.builtin import Vector, bit_width, by, is_integer, shape_and_element, shape_of, vector_of, vector_text
+from xegpu_py.ir.definition import Attribute, Operand, Result, default
 from xegpu_py.ir.operation import Operation, ParsedOp, VerifyError
 from xegpu_py.numerics.block_scaled import BLOCK, SCALED_FLOAT_TYPES, SCALED_PRECISIONS
 from xegpu_py.numerics.dpas import FLOAT_TYPES
 from xegpu_py.numerics.formats import BF8, E2M1, E8M0, HF8, PRECISIONS, TYPES
+
+if TYPE_CHECKING:
+    from xegpu_py.dialects.xegpu import upstream_types as upstream
+else:
+    upstream = deferred("xegpu_py.dialects.xegpu.upstream_types")
 
 # Matrix multiplication.
 
@@ -31,7 +28,21 @@ SUBGROUP_SIZES = (8, 16, 32)
 """Work items that a subgroup may have."""
 
 
-class DpasOp(Operation, dialect=XeGPU, name="dpas", interfaces=(MatrixProduct,)):
+def _with_properties(form: str) -> str:
+    """A form in which properties may stand apart from other attributes, as in upstream's spelling."""
+    return form.replace("attr-dict", "prop-dict attr-dict")
+
+
+_ACCUMULATOR_LAST = (
+    "$lhs `,` $rhs (`,` $acc^)? attr-dict `:` type($lhs) `,` type($rhs) (`,` type($acc)^)? `->` type($result)"
+)
+
+
+class _Dpas(Operation, name="dpas", interfaces=(MatrixProduct,)):
+    effects = frozenset()
+
+
+class DpasOp(_Dpas, dialect=XeGPU):
     """Multiplies matrices and adds an accumulator: `result = acc + lhs x rhs` (RFC, dpas).
 
     In VC mode the operands are whole matrices. `lhs` is MxK, or Mx(K/v)xv, and `rhs` is KxN for 32-bit elements and
@@ -47,13 +58,10 @@ class DpasOp(Operation, dialect=XeGPU, name="dpas", interfaces=(MatrixProduct,))
     result: Result[Vector]
     mode: Attribute[Mode] = default(Mode.SIMT)
 
-    effects = frozenset()
     assembly_format = (
         "($acc^ `,`)? $lhs `,` $rhs attr-dict `:` (type($acc)^ `,`)? type($lhs) `,` type($rhs) `->` type($result)"
     )
-    also_reads = (
-        "$lhs `,` $rhs (`,` $acc^)? attr-dict `:` type($lhs) `,` type($rhs) (`,` type($acc)^)? `->` type($result)",
-    )
+    also_reads = (_ACCUMULATOR_LAST,)
 
     def verify_op(self) -> None:
         problem = dpas_problem(*_factors(self), self.mode)
@@ -90,7 +98,50 @@ class DpasOp(Operation, dialect=XeGPU, name="dpas", interfaces=(MatrixProduct,))
         return {"result": acc[0]} if acc else {}
 
 
-class DpasMxOp(Operation, dialect=XeGPU, name="dpas_mx", interfaces=(MatrixProduct,)):
+class UpstreamDpasOp(_Dpas, dialect=UpstreamXeGPU, interfaces=(HasProductLayouts,)):
+    """`dpas` whose matrices may have layouts, the accumulator last."""
+
+    lhs: Operand[Vector]
+    rhs: Operand[Vector]
+    acc: Operand[Vector] | None
+    result: Result[Vector]
+
+    assembly_format = _ACCUMULATOR_LAST
+    also_reads = (_with_properties(_ACCUMULATOR_LAST),)
+
+    def verify_op(self) -> None:
+        _check_product(self)
+        for layout, value in ((self.layout_a, self.lhs), (self.layout_b, self.rhs), (self.layout_cd, self.result)):
+            if len(shape_of(value)) > 1:
+                upstream.check_distribution(self, layout, shape_of(value))
+
+
+_SCALED = (
+    "$lhs `,` $rhs (`,` $acc^)? (`scale_a` `=` $scale_a^)? (`scale_b` `=` $scale_b^)? attr-dict `:` "
+    "`(` type($lhs) `,` type($rhs) (`,` type($acc)^)? (`,` type($scale_a)^)? (`,` type($scale_b)^)? `)` "
+    "`->` type($result)"
+)
+
+_SCALED_WITHOUT_PARENTHESES = (
+    "$lhs `,` $rhs (`,` $acc^)? (`scale_a` `=` $scale_a^)? (`scale_b` `=` $scale_b^)? attr-dict `:` "
+    "type($lhs) `,` type($rhs) (`,` type($acc)^)? (`,` type($scale_a)^)? (`,` type($scale_b)^)? `->` type($result)"
+)
+
+
+class _DpasMx(Operation, name="dpas_mx", interfaces=(MatrixProduct,)):
+    lhs: Operand[Vector]
+    rhs: Operand[Vector]
+    acc: Operand[Vector] | None
+    scale_a: Operand[Vector] | None
+    scale_b: Operand[Vector] | None
+    result: Result[Vector]
+
+    effects = frozenset()
+    assembly_format = _SCALED
+    also_reads = (_SCALED_WITHOUT_PARENTHESES,)
+
+
+class DpasMxOp(_DpasMx, dialect=XeGPU):
     """Multiplies block-scaled matrices and adds an accumulator: `result = acc + (lhs * scale_a) x (rhs * scale_b)`.
 
     32 consecutive elements of K share a scale of the format E8M0, a power of two (OCP Microscaling Formats 1.0). An
@@ -101,24 +152,7 @@ class DpasMxOp(Operation, dialect=XeGPU, name="dpas_mx", interfaces=(MatrixProdu
     fragments: of `scale_a` lane i has the scales of row i modulo M, and of `scale_b` those of its column.
     """
 
-    lhs: Operand[Vector]
-    rhs: Operand[Vector]
-    acc: Operand[Vector] | None
-    scale_a: Operand[Vector] | None
-    scale_b: Operand[Vector] | None
-    result: Result[Vector]
     mode: Attribute[Mode] = default(Mode.SIMT)
-
-    effects = frozenset()
-    assembly_format = (
-        "$lhs `,` $rhs (`,` $acc^)? (`scale_a` `=` $scale_a^)? (`scale_b` `=` $scale_b^)? attr-dict `:` "
-        "`(` type($lhs) `,` type($rhs) (`,` type($acc)^)? (`,` type($scale_a)^)? (`,` type($scale_b)^)? `)` "
-        "`->` type($result)"
-    )
-    also_reads = (
-        "$lhs `,` $rhs (`,` $acc^)? (`scale_a` `=` $scale_a^)? (`scale_b` `=` $scale_b^)? attr-dict `:` "
-        "type($lhs) `,` type($rhs) (`,` type($acc)^)? (`,` type($scale_a)^)? (`,` type($scale_b)^)? `->` type($result)",
-    )
 
     def verify_op(self) -> None:
         problem = dpas_problem(*_factors(self), self.mode, scaled=True)
@@ -142,6 +176,40 @@ class DpasMxOp(Operation, dialect=XeGPU, name="dpas_mx", interfaces=(MatrixProdu
                 )
 
     infer = DpasOp.infer
+
+
+class UpstreamDpasMxOp(_DpasMx, dialect=UpstreamXeGPU, interfaces=(HasProductLayouts,)):
+    """`dpas_mx` whose matrices and scales may have layouts. After 22.1.8."""
+
+    scale_a: Operand[Value] | None
+    scale_b: Operand[Value] | None
+    layout_a_scale: Attribute[AnyLayout] | None = None
+    layout_b_scale: Attribute[AnyLayout] | None = None
+
+    assembly_format = _with_properties(_SCALED)
+    also_reads = (_with_properties(_SCALED_WITHOUT_PARENTHESES),)
+
+    def verify_op(self) -> None:
+        _check_product(self)
+        a, b = shape_of(self.lhs), shape_of(self.rhs)
+        scales = {"scale_a": self.scale_a, "scale_b": self.scale_b}
+        for name, value in scales.items():
+            if value is not None and upstream.element_of(value) != SCALE:
+                self.fail(f"{name} must have elements {SCALE}, but got {value.type}")
+        if len(a) == 1:
+            return
+        for name, size, axis in (("scale_a", a[-2], -2), ("scale_b", b[-1], -1)):
+            given = scales[name]
+            shape = shape_of(given) if given is not None else ()
+            if shape and (len(shape) != len(a) or shape[axis] != size):
+                self.fail(f"{name} must have the rank of its factor and {size} along its dimension, not {by(shape)}")
+        layouts = (self.layout_a, self.layout_b, self.layout_cd, self.layout_a_scale, self.layout_b_scale)
+        for layout, value in zip(layouts, (self.lhs, self.rhs, self.result, self.scale_a, self.scale_b)):
+            if value is not None:
+                upstream.check_distribution(self, layout, shape_of(value), of_type=True)
+        both = [shape_of(v) for v in (self.scale_a, self.scale_b) if v is not None]
+        if len(both) == 2 and all(both) and both[0][-1] != both[1][-2]:
+            self.fail(f"scale_a has {both[0][-1]} blocks along K, but scale_b has {both[1][-2]}")
 
 
 SCALE_BLOCK = BLOCK
@@ -273,6 +341,30 @@ def _fragments_problem(
     )
 
 
+# Rules of upstream's products.
+
+
+def _check_product(op: Any) -> None:
+    """The shapes of a product's factors and its result fit (verifyDpasDimensions)."""
+    if op.acc is not None and op.acc.type != op.result.type:
+        op.fail(f"the accumulator {op.acc.type} differs from the result {op.result.type}")
+    a, b, d = shape_of(op.lhs), shape_of(op.rhs), shape_of(op.result)
+    if {upstream.element_of(op.lhs), upstream.element_of(op.rhs)} == {"f16", "bf16"}:
+        op.fail(f"cannot multiply {op.lhs.type} and {op.rhs.type}, which have different elements")
+    if len(a) == 1 or len(d) == 1:
+        if len({len(a), len(b), len(d)}) > 1:
+            op.fail(f"has {by(a)} times {by(b)} is {by(d)}: at lane level all of these have one dimension")
+        if b[0] * bit_width(upstream.element_of(op.rhs)) % 32:
+            op.fail(f"a lane's part of the second factor must fill multiples of 32 bits, but is {op.rhs.type}")
+        return
+    if len(a) != len(d) or len(b) not in (len(a), len(a) + 1):
+        op.fail(f"cannot multiply {by(a)} and {by(b)} to {by(d)}")
+    k = b[-2] if len(b) == len(a) else b[-3] * b[-1]
+    n = b[-1] if len(b) == len(a) else b[-2]
+    if (a[-2], a[-1], n) != (d[-2], k, d[-1]):
+        op.fail(f"{by(a)} times {by(b)} is not {by(d)}")
+
+
 # Ops on vectors in registers.
 
 NARROW_FLOATS = ("f8E5M2", "f8E4M3FN", "f4E2M1FN")
@@ -308,12 +400,18 @@ class TruncfOp(Operation, dialect=XeGPU, name="truncf"):
             self.fail(f"requires rows of even length to pack {result} in bytes, but got {self.result.type}")
 
 
-@enum_attr(XeGPU, "lane_shuffle_mode")
-class LaneShuffleMode(str, Enum):
-    """Whether a lane's elements become consecutive ones of the subgroup's, or stop being so."""
+class UpstreamTruncfOp(Operation, dialect=UpstreamXeGPU, name="truncf"):
+    """`truncf` of numbers and vectors. After 22.1.8."""
 
-    PACK = "pack"
-    UNPACK = "unpack"
+    source: Operand[Value]
+    result: Result[Value]
+
+    effects = frozenset()
+    assembly_format = "$source prop-dict attr-dict `:` type($source) `->` type($result)"
+
+    def verify_op(self) -> None:
+        if bit_width(upstream.element_of(self.source)) <= bit_width(upstream.element_of(self.result)):
+            self.fail(f"requires a type wider than the result's, {self.result.type}, but got {self.source.type}")
 
 
 class LaneShuffleOp(Operation, dialect=XeGPU, name="lane_shuffle"):
@@ -337,6 +435,18 @@ class LaneShuffleOp(Operation, dialect=XeGPU, name="lane_shuffle"):
             self.fail(f"requires a 1D vector, the fragment of a work item, but got {self.source.type}")
         if element == "i1" or (element != "index" and bit_width(element) < 8):
             self.fail(f"requires elements of whole bytes, but got {self.source.type}", "use vector.bitcast to i8")
+
+
+class UpstreamLaneShuffleOp(Operation, dialect=UpstreamXeGPU, name="lane_shuffle"):
+    """`lane_shuffle`, whose direction has another name. After 22.1.8."""
+
+    source: Operand[Vector]
+    mode: Attribute[LaneShuffleMode]
+    result: Result[Vector]
+
+    effects = frozenset()
+    same_type = ("result", "source")
+    assembly_format = "$source $mode prop-dict attr-dict `:` type($source)"
 
 
 # The shapes of the vectors that XeGPU ops load, store and multiply.

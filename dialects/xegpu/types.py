@@ -1,28 +1,18 @@
-"""The XeGPU dialect, its attributes and types, interfaces, and the rules that its ops share."""
+"""The XeGPU dialect in both spellings, and the attributes and types of the RFC's."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from mlir import ir
 from mlir.dialects.arith import AtomicRMWKind
 
-from xegpu_py.dialects.xegpu.spelling import Spelling, mixture, spelling_of
-from xegpu_py.ir.builtin import (
-    OneOf,
-    bit_width,
-    by,
-    is_float,
-    is_integer,
-    shape_and_element,
-    shape_of,
-    vector_text,
-)
+from xegpu_py.dialects.xegpu.spelling import UPSTREAM_NAME, Spelling, mixture, spelling_of, with_offsets
+from xegpu_py.ir.builtin import bit_width, by, is_float, is_integer
 from xegpu_py.ir.codecs import Cursor, Scope, TypeText, register_int_enum
-from xegpu_py.ir.definition import Attr, Attribute, Dialect, Interface, Type, enum_attr
+from xegpu_py.ir.definition import Attr, Dialect, Type, enum_attr
 
 # The dialect itself, its enums, attributes and types.
 
@@ -65,6 +55,24 @@ class XeGPU(Dialect, name="xegpu"):
 DIALECT = XeGPU
 
 
+class UpstreamXeGPU(Dialect, name=UPSTREAM_NAME, namespace="xegpu"):
+    """Upstream MLIR's XeGPU dialect, at workgroup, subgroup and lane level.
+
+    The names and the syntax are those of LLVM 22.1.8 (mlir/include/mlir/Dialect/XeGPU/IR); other spellings of its main
+    branch and of IMEX are read as well. In the IR the dialect has another name, since a context cannot have two
+    dialects with the same name; in texts it is `xegpu`. Its types are in `upstream_types`, which only programs in this
+    spelling need.
+    """
+
+    any_attributes = True
+    checks_texts = True
+    declares_late = True
+
+    @classmethod
+    def prepared(cls, text: str) -> str:
+        return with_offsets(text)
+
+
 @enum_attr(XeGPU, "mode")
 class Mode(str, Enum):
     """How an op works: per work item, or on the whole vector with all work items of the subgroup (RFC, mode)."""
@@ -89,6 +97,9 @@ READ_HINTS = (CacheHint.CACHED, CacheHint.UNCACHED, CacheHint.STREAMING, CacheHi
 
 WRITE_HINTS = (CacheHint.UNCACHED, CacheHint.WRITE_THROUGH, CacheHint.WRITE_BACK, CacheHint.STREAMING)
 
+UPSTREAM_WRITE_HINTS = (CacheHint.CACHED, CacheHint.UNCACHED, CacheHint.WRITE_BACK, CacheHint.WRITE_THROUGH)
+"""Upstream's; the RFC's have `streaming` instead of `cached`."""
+
 
 @enum_attr(XeGPU, "memory_scope")
 class MemoryScope(str, Enum):
@@ -112,6 +123,14 @@ class MemoryKind(str, Enum):
 
     GLOBAL = "global"
     SHARED = "shared"
+
+
+@enum_attr(XeGPU, "lane_shuffle_mode")
+class LaneShuffleMode(str, Enum):
+    """Whether a lane's elements become consecutive ones of the subgroup's, or stop being so."""
+
+    PACK = "pack"
+    UNPACK = "unpack"
 
 
 @enum_attr(XeGPU, "hint")
@@ -417,187 +436,6 @@ class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
 @dataclass(frozen=True)
 class NBarrier(Type, dialect=XeGPU, name="nbarrier"):
     """A named barrier of the work group, with its id and the number of threads that meet there (RFC, init_nbarrier)."""
-
-
-# Properties of the ops of XeGPU, and of dialects above it, which passes ask for instead of names.
-
-
-class Hinted(Interface):
-    """Has cache hints (RFC, L1_hint)."""
-
-    l1_hint: Attribute[CacheHint] | None = None
-    l2_hint: Attribute[CacheHint] | None = None
-    l3_hint: Attribute[CacheHint] | None = None
-
-
-class MemoryAccess(Interface):
-    """Accesses memory by a descriptor, its operand `tdesc`."""
-
-    if TYPE_CHECKING:
-
-        @property
-        def mode(self) -> Mode: ...
-
-        @property
-        def tdesc(self) -> ir.Value: ...
-
-        @property
-        def value(self) -> ir.Value:
-            """The vector that is loaded or stored, or updates memory; prefetches have none."""
-
-
-class BlockAccess(MemoryAccess):
-    """Accesses the block of a descriptor."""
-
-
-class ScatteredAccess(MemoryAccess):
-    """Accesses memory at the address of each lane of a descriptor."""
-
-
-class Prefetch(Interface):
-    """Brings memory into the caches, and has no other effect."""
-
-
-class MatrixProduct(Interface):
-    """Multiplies the matrices `lhs` and `rhs`, and adds `acc` if it is there."""
-
-    if TYPE_CHECKING:
-
-        @property
-        def mode(self) -> Mode: ...
-
-        @property
-        def acc(self) -> ir.Value | None: ...
-
-        @property
-        def result(self) -> ir.Value: ...
-
-
-class DescriptorUpdate(Interface):
-    """Gives a descriptor that is moved by offsets."""
-
-
-class DescriptorMaker(Interface):
-    """Gives a descriptor of memory by an address or a memref."""
-
-
-# Rules that several XeGPU ops share, and the constraints on their operands.
-
-
-class Address(OneOf):
-    """A 64-bit address."""
-
-    summary = "64-bit integer address"
-    names = ("i64", "ui64", "si64")
-
-
-class Byte(OneOf):
-    """An 8-bit integer."""
-
-    summary = "8-bit integer"
-    names = ("i8", "ui8", "si8")
-
-
-def check_mode(op: Any, desc: TensorDesc) -> None:
-    """Check that no sg_map is present in VC mode (RFC, mode)."""
-    if op.mode == Mode.VC and desc.attr.map:
-        op.fail(
-            "in VC mode requires a descriptor without sg_map, but got " + str(desc.attr.map),
-            "in VC mode the op accesses the whole block; remove the sg_map, or remove 'mode = vc'",
-        )
-
-
-def check_scattered(op: Any, desc: TensorDesc, expected: bool) -> None:
-    """Check that the descriptor is scattered, or not, as `expected` says."""
-    if desc.attr.scattered != expected:
-        wanted = "a scattered" if expected else "a block"
-        other = "create_tdesc" if expected else "create_nd_tdesc"
-        op.fail(f"requires {wanted} tensor descriptor, but got {desc}", f"use xegpu.{other} to create the descriptor")
-
-
-def descriptor_of(op: Any, *, scattered: bool) -> TensorDesc:
-    """The descriptor of an op, which is scattered or not, and goes with the op's mode; its cache hints are checked."""
-    desc = TensorDesc.of(op.tdesc)
-    if scattered and op.mode != Mode.VC:
-        op.fail("is available in VC mode only", "add 'mode = vc'")
-    check_scattered(op, desc, scattered)
-    check_mode(op, desc)
-    if isinstance(op, Hinted):
-        check_hints(op)
-    return desc
-
-
-def check_hints(op: Any) -> None:
-    """Check that the cache hints fit the op's access, a read or a write (RFC, load_nd)."""
-    what, allowed = ("read", READ_HINTS) if "read" in op.effects else ("write", WRITE_HINTS)
-    for name in ("l1_hint", "l2_hint", "l3_hint"):
-        hint = getattr(op, name)
-        if hint is not None and hint not in allowed:
-            names = ", ".join(h.value for h in allowed)
-            op.fail(f"{name} = {hint.value} is not a valid hint for a {what}", f"valid hints for a {what} are {names}")
-
-
-def check_scope(op: Any, desc: TensorDesc) -> None:
-    """Check that a memory_scope of the op equals that of its descriptor."""
-    if op.memory_scope is not None and op.memory_scope != desc.attr.memory_scope:
-        op.fail(
-            f"memory_scope = {op.memory_scope.value} does not match the descriptor's {desc.attr.memory_scope.value}"
-        )
-
-
-def check_mask(op: Any, lanes: int) -> None:
-    """Check that the mask has one bit for each lane (RFC, load_gather)."""
-    if shape_of(op.mask) != (lanes,):
-        op.fail(
-            f"requires a mask of type vector<{lanes}xi1>, but got {op.mask.type}",
-            "the mask has one bit for each lane, not for each element of its chunk",
-        )
-
-
-def check_value(op: Any, name: str, shapes: Sequence[tuple[int, ...]], element: str, why: str) -> None:
-    """The value has one of the shapes, and the element type; `why` says where they come from."""
-    found = getattr(op, name).type
-    if shape_and_element(found) not in [(s, element) for s in shapes]:
-        wanted = " or ".join(vector_text(s, element) for s in shapes)
-        op.fail(f"'{name}' must be {wanted}, but got {found}", why)
-
-
-def check_memref(op: Any, what: str, element: str, slm: bool, setting: str) -> ir.MemRefType:
-    """The source, a memref, has the elements of what is made of it, and lies in the memory that it says.
-
-    Args:
-        what: what is made.
-        slm: whether that lies in shared local memory.
-        setting: how it says so.
-    """
-    memref = ir.MemRefType(op.source.type)
-    # An index in memory is an integer of 64 bits.
-    if element != ("i64" if isinstance(memref.element_type, ir.IndexType) else str(memref.element_type)):
-        op.fail(f"the {what}'s element type {element} does not match the memref's, {memref.element_type}")
-    if is_slm(memref.memory_space) != slm:
-        op.fail(
-            f"{setting} does not match the memory space of {memref}",
-            "memory space 3 is shared local memory; all other memory spaces are global memory",
-        )
-    return memref
-
-
-def check_descriptor_memref(op: Any, desc: TensorDesc) -> ir.MemRefType:
-    """See `check_memref`."""
-    scope = desc.attr.memory_scope
-    return check_memref(op, "descriptor", desc.element, scope == MemoryScope.SLM, f"memory_scope = {scope.value}")
-
-
-def check_update(op: Any, element: str) -> None:
-    """Check that an atomic update's kind fits the elements, and an expected value the kind and the written value."""
-    if op.expected is not None and op.kind.name != "assign":
-        op.fail(f"with an expected value must be of kind 'assign', but got '{op.kind.name}'")
-    if op.expected is not None and op.expected.type != op.value.type:
-        op.fail(f"the expected value must be {op.value.type}, like the value, but got {op.expected.type}")
-    kind: str = op.kind.name
-    if kind != "assign" and kind.endswith("f") != is_float(element):
-        wanted = "floating-point" if kind.endswith("f") else "integer"
-        op.fail(f"'{kind}' requires {wanted} elements, but got {element}")
 
 
 def slm_space() -> ir.Attribute:

@@ -2,41 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any
 
+from mlir import ir
 from mlir.dialects.arith import AtomicRMWKind
 
-from xegpu_py.dialects.xegpu.matrix_ops import LaneShuffleMode
-from xegpu_py.dialects.xegpu.spelling import UPSTREAM_NAME
-from xegpu_py.dialects.xegpu.types import CacheHint, FenceScope, MemoryScope
-from xegpu_py.ir.builtin import bit_width, by, is_float, is_integer
+from xegpu_py.dialects.xegpu.types import CacheHint, FenceScope, LaneShuffleMode, MemoryScope, UpstreamXeGPU, is_slm
+from xegpu_py.ir.builtin import bit_width, by, is_float, is_integer, shape_and_element
 from xegpu_py.ir.codecs import Cursor, IntArrayCodec, Scope, TypeText, register_int_enum
-from xegpu_py.ir.definition import Attr, AttrCodec, Dialect, EnumCodec, Type
+from xegpu_py.ir.definition import Attr, EnumCodec, Type
 
-# Upstream's XeGPU dialect: its enums, attributes and types.
-#
-# The names and the syntax are those of LLVM 22.1.8 (mlir/include/mlir/Dialect/XeGPU/IR); other spellings of its main
-# branch and of IMEX are read as well. In the IR the dialect has another name, since a context cannot have two dialects
-# with the same name; in texts it is `xegpu`.
-
-NAME = UPSTREAM_NAME
-"""The dialect's name in the IR. No text spells it."""
-
-
-class UpstreamXeGPU(Dialect, name=NAME, namespace="xegpu"):
-    """Upstream MLIR's XeGPU dialect, at workgroup, subgroup and lane level."""
-
-    any_attributes = True
-    checks_texts = True
-
-    @classmethod
-    def prepared(cls, text: str) -> str:
-        return with_offsets(text)
-
+# The dialect's enums, attributes and types.
 
 DIALECT = UpstreamXeGPU
 
@@ -58,17 +37,12 @@ class _Hints(_Enumerators):
         return f"#xegpu.{self.name}<{value.value}>"
 
 
-Hint = Annotated[CacheHint, _Hints("cache_hint", CacheHint)]
-"""A cache hint of an op."""
+_Hints("cache_hint", CacheHint)
+_Enumerators("fence_scope", FenceScope)
+_Enumerators("lane_shuffle_mode", LaneShuffleMode)
 
 Space = Annotated[MemoryScope, _Enumerators("memory_space", MemoryScope)]
-"""The memory of a tensor, or that a fence orders."""
-
-ForWhom = Annotated[FenceScope, _Enumerators("fence_scope", FenceScope)]
-"""For whom a fence orders accesses."""
-
-Shuffle = Annotated[LaneShuffleMode, _Enumerators("lane_shuffle_mode", LaneShuffleMode)]
-"""The direction of `lane_shuffle`."""
+"""The memory of a tensor, or that a fence orders. The RFC names it `memory_scope`."""
 
 
 class _DenseKind(IntArrayCodec):
@@ -260,31 +234,6 @@ def layout_of(text: str) -> Layout | Slice:
     return Slice.decode(text) if text.startswith(Slice.mnemonic() + "<") else Layout.decode(text)
 
 
-class LayoutKind(AttrCodec):
-    """A layout or a slice of one."""
-
-    summary = "a layout"
-
-    def __init__(self) -> None:
-        super().__init__(Layout)
-        self.summary = "a layout"
-
-    def read(self, cursor: Cursor, scope: Scope) -> Any:
-        start = cursor.skip()
-        return self._decode_at(scope.resolve(scope.read_attribute(cursor)), cursor, start)
-
-    def decode(self, raw: str) -> Any:
-        return layout_of(raw)
-
-    def coerce(self, value: Any) -> Any:
-        if not isinstance(value, (Layout, Slice)):
-            raise TypeError(f"expected {self.summary}, but got {value!r}")
-        return value
-
-    def irdl(self, emitter: Any) -> str:
-        return str(emitter.constraint("irdl.any"))
-
-
 def _element_problem(element: str) -> str | None:
     if is_integer(element) or is_float(element):
         return None
@@ -292,7 +241,7 @@ def _element_problem(element: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class TensorDesc(Type, dialect=UpstreamXeGPU, name="tensor_desc"):
+class UpstreamTensorDesc(Type, dialect=UpstreamXeGPU, name="tensor_desc"):
     """The descriptor of a block, or of scattered elements. `encoding` and `layout` are attributes' texts, or `unit`."""
 
     shape: tuple[int, ...]
@@ -301,7 +250,7 @@ class TensorDesc(Type, dialect=UpstreamXeGPU, name="tensor_desc"):
     layout: Any = "unit"
 
     @classmethod
-    def read_body(cls, cursor: Cursor, scope: Scope) -> TensorDesc:
+    def read_body(cls, cursor: Cursor, scope: Scope) -> UpstreamTensorDesc:
         cursor.expect("<")
         if cursor.at("array"):
             return cls._read_raw(cursor, scope)
@@ -419,66 +368,32 @@ class MemDesc(Type, dialect=UpstreamXeGPU, name="mem_desc"):
 
 
 @dataclass(frozen=True)
-class NBarrier(Type, dialect=UpstreamXeGPU, name="nbarrier"):
+class UpstreamNBarrier(Type, dialect=UpstreamXeGPU, name="nbarrier"):
     """A named barrier."""
 
 
-# Layouts of memrefs without offset, which LLVM's main branch spells: the offset is unknown there, and 0 in LLVM 22.
-#
-# Only texts that are invalid in LLVM 22 are changed: those with a view whose offset is not 0 and whose type has no
-# offset.
-
-_MEMREF = r"memref<(?:[^<>\n]|<[^<>\n]*>)*>"
-
-_PLAIN = re.compile(r"(strided<\[[^\]]*\])>")
-
-_VIEW = re.compile(
-    rf"(?P<name>%[\w$.-]+)(?P<head>\s*=\s*memref\.(?:subview\s+%[\w$.#-]+\s*\[(?P<offsets>[^\]]*)\][^:\n]*\s*"
-    rf"|reinterpret_cast\s+%[\w$.#-]+\s+to\s+offset:\s*\[(?P<start>[^\]]*)\][^\n]*?\s*)"
-    rf":\s*(?P<source>{_MEMREF})\s+to\s+)(?P<result>{_MEMREF})"
-)
+# Rules that several ops of upstream's share.
 
 
-def with_offsets(text: str) -> str:
-    """A program in the spelling of LLVM 22: each layout has its offset. Line numbers do not change."""
-    views = (view for view in _VIEW.finditer(text) if _PLAIN.search(view["result"]))
-    if "strided<" not in text or not any(_offset(view) != 0 for view in views):
-        return text
-    return _PLAIN.sub(r"\1, offset: ?>", _VIEW.sub(_as_cast, text))
+def element_of(value: ir.Value) -> str:
+    """The type of a vector's elements, or of a number."""
+    return shape_and_element(value)[1]
 
 
-def _as_cast(view: re.Match[str]) -> str:
-    """A view with the offset that LLVM 22 infers, cast to the type of an unknown offset."""
-    is_unknown = view["start"] is None and "strided<" in view["source"]
-    offset = None if is_unknown else _offset(view)
-    if offset is None or not _PLAIN.search(view["result"]):
-        return view[0]
-    exact = _PLAIN.sub(rf"\1, offset: {offset}>", view["result"])
-    made = "%$exact." + view["name"].removeprefix("%")
-    return f"{made}{view['head']}{exact} {view['name']} = memref.cast {made} : {exact} to {view['result']}"
+def check_space(op: Any, source: ir.Value, space: MemoryScope) -> None:
+    """A memref is in the descriptor's memory; an address is one of global memory."""
+    is_shared = isinstance(source.type, ir.MemRefType) and is_slm(ir.MemRefType(source.type).memory_space)
+    if is_shared != (space == MemoryScope.SLM):
+        op.fail(f"the descriptor's memory is {space.value}, but that of {source.type} is not")
 
 
-def _offset(view: re.Match[str]) -> int | None:
-    """The offset of a view of a memref that has none itself; None if it is known at run time only."""
-    if view["start"] is not None:
-        return _number(view["start"])
-    shape, *layout = re.split(r", *(?:strided<\[|affine_map|#)", view["source"].removeprefix("memref<"), maxsplit=1)
-    sizes = [_number(n) for n in shape.split("x")[:-1]]
-    strides: list[int | None] = [1]
-    for size in reversed(sizes[1:]):
-        before = strides[0]
-        strides.insert(0, None if size is None or before is None else size * before)
-    if layout:
-        strides = [_number(n) for n in layout[0].partition("]")[0].split(",")]
-    total = 0
-    for offset, stride in zip((_number(n) for n in view["offsets"].split(",")), strides):
-        if offset != 0:
-            if offset is None or stride is None:
-                return None
-            total += offset * stride
-    return total
+def check_distribution(op: Any, layout: Layout | Slice | None, shape: Sequence[int], of_type: bool = False) -> None:
+    """A shape can be divided equally by a layout, if there is one."""
+    if layout is not None and not layout.distributes(shape, of_type):
+        op.fail(f"{layout} cannot divide {by(shape)} equally")
 
 
-def _number(text: str) -> int | None:
-    text = text.strip()
-    return int(text) if text.isdigit() else None
+def check_element(op: Any, value: ir.Value, desc: UpstreamTensorDesc | MemDesc) -> None:
+    """A value has the elements of what it is loaded from or stored to."""
+    if element_of(value) != desc.element:
+        op.fail(f"the elements of {value.type} differ from the descriptor's, {desc.element}")

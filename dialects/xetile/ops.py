@@ -9,7 +9,7 @@ from mlir import ir
 from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.dialects.xegpu.matrix_ops import FACTORS, SCALE, SCALE_BLOCK, accumulators, scaled_accumulators
-from xegpu_py.dialects.xegpu.types import Address, Hinted, check_hints, check_memref, check_update, check_value
+from xegpu_py.dialects.xegpu.op_interfaces import Address, Hinted, check_hints, check_memref, check_update, check_value
 from xegpu_py.dialects.xetile.types import (
     SHARED,
     NumberCodec,

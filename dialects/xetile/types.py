@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from mlir import ir
 
 from xegpu_py.dialects import xegpu
-from xegpu_py.dialects.xegpu.types import check_hints, check_value
+from xegpu_py.dialects.xegpu.op_interfaces import check_hints, check_value
 from xegpu_py.ir.builtin import CombiningKind, bit_width, by, is_float, is_integer, shape_of, vector_text
 from xegpu_py.ir.codecs import AttributeCodec, Cursor, Scope, TypeText
 from xegpu_py.ir.definition import Attr, Dialect, Interface, Type, enum_attr

@@ -12,14 +12,8 @@ from msgspec import Struct, field, structs
 
 from xegpu_py.deferred import deferred
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
-from xegpu_py.dialects.xegpu.types import (
-    EXACT_SURFACES,
-    UNALIGNED,
-    UNIT_STRIDES,
-    BlockAccess,
-    DescriptorMaker,
-    DescriptorUpdate,
-)
+from xegpu_py.dialects.xegpu.op_interfaces import BlockAccess, BlockLoad, DescriptorMaker, DescriptorUpdate
+from xegpu_py.dialects.xegpu.types import EXACT_SURFACES, UNALIGNED, UNIT_STRIDES
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.builtin import Decoded, strides_of
 from xegpu_py.ir.control_flow import UnionFind, carried
@@ -475,8 +469,6 @@ _DEPTH = 16
 
 _PRODUCTS = {"xegpu.dpas": ("lhs", "rhs"), "xetile.tile_mma": ("a", "b")}
 
-_LOADS = ("xegpu.load_nd", "xetile.load_tile")
-
 _UPDATES = ("xegpu.update_nd_offset", "xetile.update_tile_offset")
 
 
@@ -555,6 +547,10 @@ def products_of(func: ir.Operation) -> tuple[Product, ...]:
     return tuple(products.values())
 
 
+def _loads(op: ir.Operation) -> bool:
+    return implements(op, BlockLoad) or op.name == "xetile.load_tile"
+
+
 def _surface_of(value: ir.Value) -> tuple[Expression | None, Expression | None] | None:
     """The rows and columns of the surface from which a matrix is loaded; None if unknown."""
     element = str(ir.VectorType(value.type).element_type)
@@ -567,7 +563,7 @@ def _surface_of(value: ir.Value) -> tuple[Expression | None, Expression | None] 
             value = ir.BlockArgument(value).owner.owner.operation.operands[2 + number]
         elif op.name in ("xegpu.create_nd_tdesc", "xetile.init_tile"):
             return _rows_and_columns(op.opview, element)
-        elif op.name in (*REGISTER_VIEWS, *_UPDATES) or (op.name in _LOADS and "transpose" not in op.attributes):
+        elif op.name in (*REGISTER_VIEWS, *_UPDATES) or (_loads(op) and "transpose" not in op.attributes):
             value = op.operands[0]
         else:
             return None

@@ -13,9 +13,11 @@ from mlir import ir
 
 from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.dialects.xegpu.fragments import Order, mapped
+from xegpu_py.dialects.xegpu.op_interfaces import BlockLoad
 from xegpu_py.ir.builtin import enumerator, integer_elements
 from xegpu_py.ir.control_flow import FIXED_OPERANDS, STRUCTURED, forwarded, sources, yielded
 from xegpu_py.ir.module import walk
+from xegpu_py.ir.operation import implements
 from xegpu_py.numerics import integers
 from xegpu_py.passes.analysis.ir_queries import SIGNED_CASTS, UNSIGNED_CASTS, constant_of, integer_op, shape_of
 from xegpu_py.target.message_rules import Block2DLimits
@@ -184,7 +186,7 @@ class Uniformity:
         elif name == "gpu.subgroup_reduce":
             if "cluster_size" in op.attributes:
                 self._varying.add(op.results[0])
-        elif name == "xegpu.load_nd":
+        elif implements(op, BlockLoad):
             if mapped(op):
                 self._varying.add(op.results[0])
         elif name not in _UNIFORM_OPS and self._any_varies(op.operands):

@@ -13,9 +13,9 @@ from typing import Any
 from mlir import ir
 from msgspec import Struct
 
-from xegpu_py.dialects.xegpu import Mode, TdescAttr, TensorDesc
+from xegpu_py.dialects.xegpu import DpasMxOp, Mode, TdescAttr, TensorDesc
 from xegpu_py.dialects.xegpu.matrix_ops import MAX_REPEAT_COUNT
-from xegpu_py.dialects.xegpu.types import Prefetch
+from xegpu_py.dialects.xegpu.op_interfaces import BlockLoad, Prefetch
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.element_movement import groups
 from xegpu_py.ir.operation import implements
@@ -417,7 +417,7 @@ def access_of(op: ir.Operation, target: Target) -> MessageAccess:
     """The access of memory by an op; its layout is not set."""
     view: Any = op.opview
     value = None if implements(op, Prefetch) else view.value
-    access = MessageAccess(op, view.tdesc, TensorDesc.of(view.tdesc), value, op.name == "xegpu.load_nd")
+    access = MessageAccess(op, view.tdesc, TensorDesc.of(view.tdesc), value, implements(op, BlockLoad))
     if access.loads and view.mode == Mode.VC:
         access.transform, access.legal = load_transform(view, target)
     return access
@@ -487,13 +487,6 @@ class MessageAccess(Struct, gc=False):
     layout: BlockTiling | None = None
 
 
-DPAS_MX = "xegpu.dpas_mx"
-"""The op name of products of block-scaled matrices; each of its steps is one bdpas."""
-
-DPAS_OPS = ("xegpu.dpas", DPAS_MX)
-"""The op names of matrix products."""
-
-
 class DpasBlocks(Struct, frozen=True):
     """The division of a product into instructions, and their order.
 
@@ -532,7 +525,7 @@ def dpas_blocks(view: Any, target: Target, ahead: bool = False) -> DpasBlocks | 
         ahead: whether loads are issued one iteration ahead.
     """
     (shape, a), (_, b) = shape_and_element(view.lhs), shape_and_element(view.rhs)
-    scaled = view.operation.name == DPAS_MX
+    scaled = isinstance(view, DpasMxOp)
     return _blocks(shape_of(view.result), math.prod(shape[1:]), b, a, scaled, target, ahead)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from mlir import ir
 
-from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import CacheHint, Mode, TensorDesc
 from xegpu_py.dialects.xegpu.matrix_ops import block_shapes, vnni_factor
 from xegpu_py.ir.builtin import bit_width, is_integer, signedness
@@ -29,6 +28,12 @@ HINTS = ("l1_hint", "l2_hint", "l3_hint")
 def hints_of(view: Any) -> dict[str, Any]:
     """The cache hints of an op, as keyword arguments for the ops that replace it."""
     return {name: getattr(view, name) for name in HINTS}
+
+
+def load_like(view: Any, tdesc: ir.Value, **fields: Any) -> ir.Value:
+    """Load a block as another load does: with its mode and its cache hints, and these fields."""
+    loaded: ir.Value = type(view)(tdesc, mode=view.mode, **hints_of(view), **fields).value
+    return loaded
 
 
 READ_CACHE_WORDS = {
@@ -248,7 +253,7 @@ def expand_load_transform(view: Any) -> None:
     op: ir.Operation = view.operation
     with op.location, ir.InsertionPoint(op):
         kind = with_shape(view.value.type, untransformed_shape(view))
-        loaded = xegpu.load_nd(view.tdesc, value=kind, mode=view.mode, **hints_of(view))
+        loaded = load_like(view, view.tdesc, value=kind)
         replace_op(op, apply_load_transform(view, loaded))
 
 

@@ -11,10 +11,12 @@ from msgspec import Struct
 
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.matrix_ops import MAX_REPEAT_COUNT
-from xegpu_py.dialects.xegpu.types import EXACT_SURFACES, is_slm
+from xegpu_py.dialects.xegpu.op_interfaces import BlockAccess, BlockLoad
+from xegpu_py.dialects.xegpu.types import EXACT_SURFACES, XeGPU, is_slm
 from xegpu_py.ir.builtin import bit_width, is_float, rounding_problem
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, emit_error, op_error
 from xegpu_py.ir.module import walk
+from xegpu_py.ir.operation import implements
 from xegpu_py.numerics.block_scaled import COLUMNS, ROWS, scaled_depth
 from xegpu_py.numerics.dpas import types_problem
 from xegpu_py.numerics.formats import BF8, HF8, TYPES
@@ -226,7 +228,7 @@ def _desc_problem(desc: TensorDesc) -> Problem:
     return None
 
 
-@target_rule("xegpu.load_nd", "xegpu.store_nd", "xegpu.prefetch_nd")
+@target_rule(*XeGPU.implementing(BlockAccess))
 def block_access(kernel: RuleContext, op: ir.Operation) -> Problem:
     """Check that one 2D block message, or 1D messages, move the block. Prefetches of shared local memory need none."""
     view: Any = op.opview
@@ -241,7 +243,7 @@ def block_access(kernel: RuleContext, op: ir.Operation) -> Problem:
     transposed = False
     if stores:
         block = BlockShape(desc.bits, desc.attr.array_length, columns, desc.shape[-2])
-    elif op.name == "xegpu.load_nd":
+    elif implements(op, BlockLoad):
         rank = len(desc.shape)
         order = tuple(view.transpose or range(rank))
         if order[:-2] != tuple(range(rank - 2)):

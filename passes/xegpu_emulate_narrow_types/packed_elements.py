@@ -13,6 +13,8 @@ import numpy as np
 from mlir import ir
 
 from xegpu_py.dialects.xegpu import TensorDesc
+from xegpu_py.dialects.xegpu.op_interfaces import MatrixProduct
+from xegpu_py.dialects.xegpu.types import XeGPU
 from xegpu_py.ir.builtin import CombiningKind, dense_elements, element_type
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.element_movement import MOVES, view_of
@@ -459,7 +461,7 @@ def reduction(e: Emulation, op: ir.Operation) -> None:
     on_bytes(e, op, [signed_of(CombiningKind.of(op))] * len(op.operands))
 
 
-@rule("xegpu.dpas", "xegpu.dpas_mx")
+@rule(*XeGPU.implementing(MatrixProduct))
 def dpas(e: Emulation, op: ir.Operation) -> None:
     """Cast the factors from bytes to elements."""
     for i, value in enumerate(op.operands):

@@ -13,17 +13,13 @@ from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.fragments import Placement, mapped, placement_of
 from xegpu_py.dialects.xegpu.matrix_ops import SCALE_BLOCK, vnni_factor
-from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, is_slm
+from xegpu_py.dialects.xegpu.op_interfaces import MatrixProduct
+from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, XeGPU, is_slm
 from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.module import walk
-from xegpu_py.passes.analysis.ir_queries import (
-    attributes_of,
-    element_of,
-    is_desc,
-    shape_of,
-)
+from xegpu_py.passes.analysis.ir_queries import attributes_of, element_of, is_desc, shape_of
 from xegpu_py.passes.analysis.target_messages import message_sizes, without_sg_map
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.memory_access import MemrefElements, Transfer
@@ -409,7 +405,7 @@ def _placement(w: Widener, value: ir.Value, role: str, shape: tuple[int, ...]) -
         w.fail(*e.args)
 
 
-@rule("xegpu.dpas", "xegpu.dpas_mx")
+@rule(*XeGPU.implementing(MatrixProduct))
 def dpas(w: Widener, op: ir.Operation) -> None:
     """Multiply the matrices that consist of the fragments of all lanes."""
     _check(w, op)
@@ -441,13 +437,11 @@ def dpas(w: Widener, op: ir.Operation) -> None:
         "lhs": matrix(view.lhs, lhs, (rows, depth)),
         "rhs": matrix(view.rhs, rhs, rhs_shape),
     }
-    product = xegpu.dpas
-    if op.name == "xegpu.dpas_mx":
-        product = xegpu.dpas_mx
+    if isinstance(view, xegpu.DpasMxOp):
         blocks = -(-depth // SCALE_BLOCK)
         operands["scale_a"] = _scales(w, view.scale_a, "scale_a", rows, blocks)
         operands["scale_b"] = _scales(w, view.scale_b, "scale_b", columns, blocks)
-    w.widen(op, product(**operands, result=str(kind), mode="vc"), placement=acc)
+    w.widen(op, type(view)(**operands, result=str(kind), mode="vc").result, placement=acc)
 
 
 def _scales(w: Widener, value: ir.Value | None, name: str, count: int, blocks: int) -> ir.Value | None:

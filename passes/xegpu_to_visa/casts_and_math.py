@@ -10,6 +10,9 @@ import numpy as np
 from mlir import ir
 from msgspec import Struct
 
+from xegpu_py.dialects.xegpu import DpasMxOp
+from xegpu_py.dialects.xegpu.op_interfaces import MatrixProduct
+from xegpu_py.dialects.xegpu.types import XeGPU
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.numerics.block_scaled import DEPTH, SCALE_GROUP
 from xegpu_py.numerics.expansions import ALGORITHMS, Number
@@ -470,13 +473,14 @@ def _none_set_guard(emit: Emitter, mask: Mask) -> Guard:
     return Guard(more.predicates[0], True)
 
 
-# `xegpu.dpas` and `xegpu.dpas_mx`.
+# Products of matrices.
 
 
-@vc_lowering_rule("xegpu.dpas", "xegpu.dpas_mx")
+@vc_lowering_rule(*XeGPU.implementing(MatrixProduct))
 def dpas(low: Lowering, op: ir.Operation) -> Value:
     """One dpas or bdpas."""
-    view, emit, scaled = low.require_vc(op), low.emit, op.name == "xegpu.dpas_mx"
+    view, emit = low.require_vc(op), low.emit
+    scaled = isinstance(view, DpasMxOp)
     lhs_value, rhs_value = view.lhs, view.rhs
     (m, n), d_element = shape_and_element(op.results[0])
     w, a = (precision_of(shape_and_element(v)[1]) for v in (rhs_value, lhs_value))

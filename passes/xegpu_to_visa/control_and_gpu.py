@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from mlir import ir
 from msgspec.structs import replace
 
-from xegpu_py.dialects.xegpu.types import DescriptorUpdate, FenceScope, MemoryKind
+from xegpu_py.dialects.xegpu.op_interfaces import DescriptorUpdate
+from xegpu_py.dialects.xegpu.types import FenceScope, MemoryKind
 from xegpu_py.ir.builtin import INLINE, PRINT, TEXT, check_format, enumerator
 from xegpu_py.ir.control_flow import yielded
 from xegpu_py.numerics.formats import TYPES

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from mlir import ir
 
+from xegpu_py.dialects.xegpu.op_interfaces import BlockLoad
 from xegpu_py.ir.module import walk
+from xegpu_py.ir.operation import implements
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.analysis.ir_queries import subgroup_functions
 from xegpu_py.passes.xegpu_unroll.unroll_driver import Legalization
@@ -52,7 +54,7 @@ class XeGPUUnroll(Pass):
 
     def run(self, op: ir.Operation) -> None:
         for func, ops, gpu in subgroup_functions(op, self.target, self.kernel, self.marked):
-            if True in [transform_in_registers(inner, gpu) for inner in ops if inner.name == "xegpu.load_nd"]:
+            if True in [transform_in_registers(inner, gpu) for inner in ops if implements(inner, BlockLoad)]:
                 ops = walk(func)
             conversion = Legalization(make_plan(func, ops, gpu, self.load_ahead))
             conversion.region(func.regions[0])

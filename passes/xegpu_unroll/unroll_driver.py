@@ -12,7 +12,7 @@ from mlir import ir
 from msgspec import Struct
 
 from xegpu_py.dialects.xegpu import Mode
-from xegpu_py.dialects.xegpu.types import MemoryAccess, Prefetch
+from xegpu_py.dialects.xegpu.op_interfaces import BlockLoad, MemoryAccess, Prefetch
 from xegpu_py.ir.element_movement import VIEWS, View, is_elementwise, view_of
 from xegpu_py.ir.operation import implements
 from xegpu_py.passes.analysis import message_tiling
@@ -445,7 +445,7 @@ def _load(value: ir.Value) -> ir.Operation | None:
     op = defining_op(value)
     while op is not None and op.name in BY_PARTS and op.operands:
         op = defining_op(op.operands[0])
-    return op if op is not None and op.name == "xegpu.load_nd" else None
+    return op if op is not None and implements(op, BlockLoad) else None
 
 
 def _users(op: ir.Operation, order: dict[ir.Operation, int]) -> list[ir.Operation] | None:

@@ -10,16 +10,16 @@ from typing import Any
 from mlir import ir
 
 from xegpu_py.dialects import xegpu
-from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.dialects.xegpu import DpasMxOp, Mode, TensorDesc
 from xegpu_py.dialects.xegpu.matrix_ops import MAX_REPEAT_COUNT, SCALE_BLOCK
+from xegpu_py.dialects.xegpu.op_interfaces import MatrixProduct
+from xegpu_py.dialects.xegpu.types import XeGPU
 from xegpu_py.ir.builtin import CombiningKind
 from xegpu_py.ir.diagnostics import remark
 from xegpu_py.passes.analysis import message_tiling
 from xegpu_py.passes.analysis.divisibility import transposes_in_message
 from xegpu_py.passes.analysis.ir_queries import defining_op, element_of, integers, shape_of
 from xegpu_py.passes.analysis.message_tiling import (
-    DPAS_MX,
-    DPAS_OPS,
     BlockTiling,
     Message,
     Segments,
@@ -31,7 +31,7 @@ from xegpu_py.passes.analysis.message_tiling import (
     transpose_unit,
     types_of,
 )
-from xegpu_py.passes.analysis.target_messages import expand_load_transform, hints_of, merge_transposed_units
+from xegpu_py.passes.analysis.target_messages import expand_load_transform, hints_of, load_like, merge_transposed_units
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.xegpu_unroll.unroll_driver import Legalization, rule
 from xegpu_py.passes.xegpu_unroll.unroll_plan import REDUCED_GRFS, bytes_of
@@ -131,7 +131,7 @@ def load_nd(low: Legalization, op: ir.Operation) -> None:
     desc = TensorDesc.of(view.tdesc)
     if message_tiling.is_1d(desc):
         bounds = (tuple(part.shape[0] for _, part in layout),)
-        parts = [xegpu.load_nd(p, mode=view.mode, **hints_of(view)) for p in low.pieces[view.tdesc, layout]]
+        parts = [load_like(view, p) for p in low.pieces[view.tdesc, layout]]
         low.divide(op, bounds, parts)
     else:
         transform = low.access(op).transform
@@ -210,7 +210,7 @@ def _load(
     if count > 1:
         shape = (count, *shape)
     kind = build.vector_type(shape, element_of(op.results[0]))
-    loaded = xegpu.load_nd(piece, value=kind, mode=view.mode, **extra, **hints_of(view))
+    loaded = load_like(op.opview, piece, value=kind, **extra)
     blocks = []
     for i, (column, wanted) in enumerate(message.blocks):
         value = loaded
@@ -259,7 +259,7 @@ def _trimmed(
 # Splits `dpas` and `dpas_mx` into one instruction per tile of the result and step of K.
 
 
-@rule(*DPAS_OPS)
+@rule(*XeGPU.implementing(MatrixProduct))
 def dpas(low: Legalization, op: ir.Operation) -> None:
     """Split a product. K is the outermost loop of a slab, so that dependent instructions are not adjacent."""
     view: Any = op.opview
@@ -286,13 +286,12 @@ def dpas(low: Legalization, op: ir.Operation) -> None:
 
     def scales(row: tuple[int, int], column: tuple[int, int], k: int) -> dict[str, ir.Value]:
         """The scales of the blocks of K that a step is in."""
-        if op.name != DPAS_MX:
+        if not isinstance(view, DpasMxOp):
             return {}
         along = (k // SCALE_BLOCK, -(-blocks.step // SCALE_BLOCK))
         operands = {"scale_a": (view.scale_a, (row, along)), "scale_b": (view.scale_b, (along, column))}
         return {name: low.padded(value, box) for name, (value, box) in operands.items() if value is not None}
 
-    product = xegpu.dpas_mx if op.name == DPAS_MX else xegpu.dpas
     slabs = itertools.product(range(0, blocks.depth, blocks.slab_depth), range(0, blocks.columns, blocks.slab_columns))
     for first, left in slabs:
         operands: dict[ir.Value, None] = {}
@@ -307,7 +306,7 @@ def dpas(low: Legalization, op: ir.Operation) -> None:
                 # The first instruction reads the accumulator in its own type; partial results have the result's type.
                 kind = build.with_shape(view.result.type, (row[1], blocks.step_columns))
                 scale_operands = scales(row, column, k)
-                sums[i] = product(a, b, acc=sums[i], result=kind, mode=view.mode, **scale_operands)
+                sums[i] = type(view)(a, b, acc=sums[i], result=kind, mode=view.mode, **scale_operands).result
                 start = start or defining_op(sums[i])
         if (first or left) and start is not None:
             low.slabs.append((start, list(operands)))

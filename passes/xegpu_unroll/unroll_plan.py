@@ -11,7 +11,7 @@ from mlir import ir
 from msgspec import Struct, field
 
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
-from xegpu_py.dialects.xegpu.types import BlockAccess, MatrixProduct, MemoryAccess
+from xegpu_py.dialects.xegpu.op_interfaces import BlockAccess, MatrixProduct, MemoryAccess
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.control_flow import UnionFind, carried
 from xegpu_py.ir.element_movement import VIEWS, is_elementwise, view_of

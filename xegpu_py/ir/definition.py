@@ -85,6 +85,8 @@ class Dialect:
         checks_texts: whether a type or attribute that breaks a rule on its own is refused wherever it is read, as by
             MLIR, and not only as part of an op of the dialect.
         names_from_locations: whether values are printed with the names in their locations.
+        declares_late: whether the fields of its ops are read when a context first defines the dialect. Until then
+            nothing has to be imported that only their types need.
     """
 
     name: ClassVar[str]
@@ -96,6 +98,7 @@ class Dialect:
     any_attributes: ClassVar[bool] = False
     checks_texts: ClassVar[bool] = False
     names_from_locations: ClassVar[bool] = False
+    declares_late: ClassVar[bool] = False
     shorthands: ClassVar[Mapping[str, Attr]] = {}
     borrowed: ClassVar[Mapping[str, EnumCodec]] = {}
     operations: ClassVar[dict[str, type[ir.OpView]]]
@@ -104,6 +107,7 @@ class Dialect:
     enums: ClassVar[dict[str, EnumCodec]]
     carried: ClassVar[dict[str, type[CarriedOperation]]]
     rules: ClassVar[list[Rule]]
+    undeclared: ClassVar[list[Callable[[], None]]]
     view: ClassVar[type]
 
     def __init_subclass__(cls, *, name: str, namespace: str = "", **kwargs: Any) -> None:
@@ -112,10 +116,23 @@ class Dialect:
         if cls.namespace != name:
             name_in_texts(name, namespace)
         cls.operations, cls.types, cls.attributes, cls.enums, cls.carried = {}, {}, {}, {}, {}
-        cls.rules = []
+        cls.rules, cls.undeclared = [], []
         cls.view = type(f"_{cls.__name__}", (ir.Dialect,), {"DIALECT_NAMESPACE": name})
         register_dialect(cls.view)
         sys.modules[f"{_MODULES}.{name}"] = sys.modules[cls.__module__]
+
+    @classmethod
+    def declare(cls) -> None:
+        """Read the fields of ops that wait for it; see `declares_late`."""
+        while cls.undeclared:
+            cls.undeclared.pop()()
+
+    @classmethod
+    def is_other_spelling(cls, other: type[Dialect]) -> bool:
+        """Whether another dialect is this one in the other spelling: its types and enums stand for those of this one
+        that have their names.
+        """
+        return cls is not other and cls.namespace == other.namespace
 
     @classmethod
     def variant(cls, text: str) -> str | None:
@@ -137,6 +154,12 @@ class Dialect:
         """Register a function that verifies rules on several ops. Each op by itself was found valid before."""
         cls.rules.append(check)
         return check
+
+    @classmethod
+    def implementing(cls, interface: type[Interface]) -> tuple[str, ...]:
+        """The names of the ops that have an interface."""
+        ops: list[Any] = [op for op in cls.operations.values() if issubclass(op, interface)]
+        return tuple(dict.fromkeys(op.OPERATION_NAME for op in ops))
 
     @classmethod
     def function(cls, name: str) -> Any:

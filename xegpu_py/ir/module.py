@@ -541,6 +541,7 @@ _DEFINITIONS: dict[type[Dialect], str | bytes] = {}
 def load(dialects: Sequence[type[Dialect]]) -> None:
     """Define the dialects in the current context."""
     for dialect in dialects:
+        dialect.declare()
         known = _DEFINITIONS.get(dialect)
         definition = dump(dialect) if known is None else known
         module = ir.Module.parse(definition)

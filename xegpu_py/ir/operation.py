@@ -18,7 +18,7 @@ from xegpu_py.ir import definition as d
 from xegpu_py.ir.bindings import register_operation
 from xegpu_py.ir.builtin import Decoded, Index, TypeConstraint, alternatives
 from xegpu_py.ir.codecs import AttributeCodec, Cursor, Scope, codec_of
-from xegpu_py.ir.definition import Attribute, Default, IndexList, Interface, Operand, Region, Result, parse_type
+from xegpu_py.ir.definition import Attribute, Default, IndexList, Operand, Region, Result, parse_type
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of, sources_of
 
 # Operation classes: the view with named accessors, the builder, and what a syntax of their text must do.
@@ -82,6 +82,9 @@ class Syntax(Protocol):
 class Operation(ir.OpView):  # type: ignore[misc]
     """Base of operation classes; see `xegpu_py.ir.definition` for how one is written.
 
+    A class without dialect is the base of an op in both spellings of a dialect: its name, interfaces, fields and rules
+    are theirs, and its types stand for those of the same name in each.
+
     Attributes:
         assembly_format: the syntax, in the language of MLIR's ODS (see `xegpu_py.ir.assembly_format`), or a `Syntax`
             with a reader and writer of its own. This form is printed.
@@ -93,6 +96,8 @@ class Operation(ir.OpView):  # type: ignore[misc]
         same_type: a field whose type need not be given, and the field that has the same one, which is verified.
         quoted: whether the name stands in quotes, as in MLIR's generic form.
         mixed: variadic fields whose values need not have one type; they hold at most `MIXED` values.
+        base_name: the name without its dialect's.
+        interfaces: those of the op and of its base.
     """
 
     dialect_class: ClassVar[type[d.Dialect]]
@@ -105,6 +110,8 @@ class Operation(ir.OpView):  # type: ignore[misc]
     same_type: ClassVar[tuple[str, str] | None] = None
     quoted: ClassVar[bool] = False
     mixed: ClassVar[frozenset[str]] = frozenset()
+    base_name: ClassVar[str] = ""
+    interfaces: ClassVar[tuple[type[d.Interface], ...]] = ()
 
     def __init_subclass__(
         cls,
@@ -116,13 +123,25 @@ class Operation(ir.OpView):  # type: ignore[misc]
         **kwargs: Any,
     ) -> None:
         super().__init_subclass__(**kwargs)
+        cls.base_name, cls.interfaces = name or cls.base_name, (*cls.interfaces, *interfaces)
         if dialect is None:
             return
         cls.dialect_class = dialect
-        cls.OPERATION_NAME = f"{dialect.name}.{name}"
-        cls.spec = spec_of(cls, interfaces, cls.mixed)
-        for interface in interfaces:
+        cls.OPERATION_NAME = f"{dialect.name}.{cls.base_name}"
+        for interface in cls.interfaces:
             interface.register(cls)
+        register_operation(dialect.view, cls)
+        for spelled in (cls.base_name, *also_named):
+            dialect.operations[spelled] = cls
+        if dialect.declares_late:
+            dialect.undeclared.append(cls._declare)
+        else:
+            cls._declare()
+
+    @classmethod
+    def _declare(cls) -> None:
+        """Make the accessors and the builder from the annotations."""
+        cls.spec = spec_of(cls)
         cls._ODS_REGIONS = (len(cls.spec.regions), True)
         cls._ODS_OPERAND_SEGMENTS = _segments(cls.spec, "operand")
         cls._ODS_RESULT_SEGMENTS = _segments(cls.spec, "result")
@@ -131,9 +150,6 @@ class Operation(ir.OpView):  # type: ignore[misc]
         signature = _Signature(cls.spec)
         setattr(cls, "__signature__", signature)  # noqa: B010
         setattr(cls, "__init__", _make_init(cls, signature))  # noqa: B010
-        register_operation(dialect.view, cls)
-        for spelled in (name, *also_named):
-            dialect.operations[spelled] = cls
 
     def verify_op(self) -> None:
         """Check the rules that the IRDL definition cannot hold. It may depend on types and attributes only.
@@ -711,22 +727,41 @@ def _unwrap(annotation: Any) -> tuple[Any, Arity]:
     return annotation, "single"
 
 
-def _annotations(*classes: type) -> Iterator[tuple[type, str, Any]]:
-    for cls in classes:
-        for name, annotation in inspect.get_annotations(cls, eval_str=True).items():
-            yield cls, name, annotation
+def _annotations(cls: type[Operation]) -> dict[str, tuple[type, Any]]:
+    """The fields of an op, its base and its interfaces by name, in order: their class, and their annotation."""
+    bases = [base for base in reversed(cls.__mro__) if issubclass(base, Operation) and base is not Operation]
+    return {
+        name: (owner, annotation)
+        for owner in (*bases, *cls.interfaces)
+        for name, annotation in inspect.get_annotations(owner, eval_str=True).items()
+        if ClassVar not in (annotation, get_origin(annotation))
+    }
 
 
-def spec_of(cls: type, interfaces: Sequence[type[Interface]] = (), mixed: frozenset[str] = frozenset()) -> OpSpec:
-    """The declaration in the annotations of an operation class and of its interfaces; `mixed` are `Operation`'s.
+def _codec_in(dialect: type[d.Dialect], annotation: Any) -> AttributeCodec:
+    """The codec of an attribute; of an enum of the dialect's other spelling, that of the dialect's own."""
+    codec = codec_of(annotation)
+    if isinstance(codec, d.EnumCodec) and dialect.is_other_spelling(codec.dialect):
+        return dialect.enums.get(codec.name, codec)
+    return codec
+
+
+def _constraints_in(dialect: type[d.Dialect], annotation: Any) -> tuple[type[TypeConstraint], ...]:
+    """The types of a value; of a type of the dialect's other spelling, the dialect's own of that name."""
+    return tuple(
+        dialect.types[c.name] if issubclass(c, d.Type) and dialect.is_other_spelling(c.dialect) else c
+        for c in alternatives(annotation)
+    )
+
+
+def spec_of(cls: type[Operation]) -> OpSpec:
+    """The declaration in the annotations of an operation class, its base and its interfaces.
 
     Raises:
         TypeError: if one is neither operand, result, attribute nor region.
     """
     spec = OpSpec()
-    for owner, name, annotation in _annotations(cls, *interfaces):
-        if ClassVar in (annotation, get_origin(annotation)):
-            continue
+    for name, (owner, annotation) in _annotations(cls).items():
         if hasattr(ir.OpView, name) and name != "result":
             raise TypeError(f"a field of {cls.__name__} cannot be named '{name}', which every op defines")
         inner_type, arity = _unwrap(annotation)
@@ -743,11 +778,14 @@ def spec_of(cls: type, interfaces: Sequence[type[Interface]] = (), mixed: frozen
             spec.regions.append(RegionField(name, arity == "optional"))
         elif origin in (Operand, Result):
             groups = spec.operands if origin is Operand else spec.results
-            groups.append(ValueField(name, arity, alternatives(get_args(inner_type)[0]), name in mixed))
+            constraints = _constraints_in(cls.dialect_class, get_args(inner_type)[0])
+            groups.append(ValueField(name, arity, constraints, name in cls.mixed))
         elif origin is Attribute:
             value = marker.value if isinstance(marker, Default) else None
             required = arity == "single" and not isinstance(marker, Default)
-            spec.attributes[name] = AttributeField(name, codec_of(get_args(inner_type)[0]), required, value)
+            spec.attributes[name] = AttributeField(
+                name, _codec_in(cls.dialect_class, get_args(inner_type)[0]), required, value
+            )
         else:
             raise TypeError(f"field '{name}' of {cls.__name__} must be an operand, result, attribute or region")
         spec.order.append(name)

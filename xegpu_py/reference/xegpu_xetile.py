@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from mlir import ir
 
-from xegpu_py.dialects.xegpu import LaneShuffleMode, MemoryScope, Mode, TensorDesc
+from xegpu_py.dialects.xegpu import DpasMxOp, LaneShuffleMode, MemoryScope, Mode, TensorDesc
 from xegpu_py.dialects.xegpu.fragments import Placement, Placements, arranged, coordinates
 from xegpu_py.dialects.xegpu.matrix_ops import SCALE_BLOCK, loaded_shapes, vnni_factor
+from xegpu_py.dialects.xegpu.op_interfaces import MatrixProduct
+from xegpu_py.dialects.xegpu.types import XeGPU
 from xegpu_py.dialects.xetile import Tile
 from xegpu_py.dialects.xetile.ops import reduced_block
 from xegpu_py.ir.element_movement import MOVES
@@ -262,8 +264,8 @@ def product(
     model: Any,
     scales: dict[str, Array],
 ) -> Array:
-    """`acc + a x b` of matrices of any size, with the bits of dpas, or of bdpas for scales or `xegpu.dpas_mx`."""
-    if scales or node.op.name == "xegpu.dpas_mx":
+    """`acc + a x b` of matrices of any size, with the bits of dpas, or of bdpas for scales or a `DpasMxOp`."""
+    if scales or isinstance(node.op.opview, DpasMxOp):
         scale_a, scale_b = scales.get("scale_a"), scales.get("scale_b")
         return multiply_scaled(acc, a, b, scale_a, scale_b, **_precisions(node, acc, names), model=model)
     return multiplied(node, acc, a, b, names, model)
@@ -300,7 +302,7 @@ def unpacked(b: Array) -> Array:
     return b if b.ndim == 2 else b.transpose(0, 2, 1).reshape(-1, b.shape[1])
 
 
-@together("xegpu.dpas", "xegpu.dpas_mx")
+@together(*XeGPU.implementing(MatrixProduct))
 def dpas(subgroup: Subgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[Array]:
     """RFC: "does the matrix multiplication on the 2D matrix represented as 2D or 3D vectors"; with scales that of
     blocks of 32 elements of K (OCP Microscaling Formats 1.0)."""

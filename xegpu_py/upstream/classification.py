@@ -10,9 +10,12 @@ from mlir import ir
 from msgspec import Struct
 
 from xegpu_py.dialects.xegpu import Mode
-from xegpu_py.dialects.xegpu.upstream_types import Layout, TensorDesc, layout_of
+from xegpu_py.dialects.xegpu.fragments import moves_block
+from xegpu_py.dialects.xegpu.op_interfaces import BlockAccess, MatrixProduct, MemoryAccess, Prefetch, ScatteredAccess
+from xegpu_py.dialects.xegpu.upstream_types import Layout, UpstreamTensorDesc, layout_of
 from xegpu_py.ir.builtin import Decoded
 from xegpu_py.ir.module import Module
+from xegpu_py.ir.operation import implements
 from xegpu_py.passes.analysis.ir_queries import SUBGROUP_SIZE, shape_of
 from xegpu_py.upstream.import_common import KNOWN, PREFIX, is_desc, parts, within
 from xegpu_py.upstream.levels import LANES, Level
@@ -116,12 +119,12 @@ def _upstream_level(func: ir.Operation, ops: Sequence[ir.Operation]) -> Level:
     for op in ops:
         if _divides_subgroups(op) and not (has_ids and _is_divided(op)):
             return "workgroup"
-        if op.name in _BLOCKS:
+        if _holds_values(op):
             has_blocks = has_blocks or _is_block(op.opview)
     if has_blocks is None:
         # Nothing tells but descriptors, of which lanes divide the last two dimensions, or have one offset.
         made = (PREFIX + "create_nd_tdesc", PREFIX + "create_tdesc")
-        descs = [TensorDesc.of(op.results[0]) for op in ops if op.name in made]
+        descs = [UpstreamTensorDesc.of(op.results[0]) for op in ops if op.name in made]
         has_blocks = any(math.prod(d.lanes if d.scatter else d.shape[:-2]) > 1 for d in descs)
     block = list(ir.DenseI32ArrayAttr(func.attributes[KNOWN])) if KNOWN in func.attributes else [0]
     if has_blocks and block[0] % LANES and math.prod(block) % LANES == 0:
@@ -131,28 +134,25 @@ def _upstream_level(func: ir.Operation, ops: Sequence[ir.Operation]) -> Level:
     return "subgroup" if has_blocks and all(op.name != "gpu.lane_id" for op in ops) else "lane"
 
 
-_PRODUCTS = ("dpas", "dpas_mx")
+_MATRIX_ACCESSES = (PREFIX + "load_matrix", PREFIX + "store_matrix")
 
 
-_BLOCKS = frozenset(
-    PREFIX + n
-    for n in (
-        *("load_nd", "store_nd", "load", "store", "atomic_rmw", "load_matrix", "store_matrix"),
-        *_PRODUCTS,
-    )
-)
+def _holds_values(op: ir.Operation) -> bool:
+    """Whether an op's operands or results are values of a level: prefetches have none."""
+    moves = implements(op, MemoryAccess) and not implements(op, Prefetch)
+    return moves or implements(op, MatrixProduct) or op.name in _MATRIX_ACCESSES
 
 
 def _is_block(view: Any) -> bool:
     """Whether an op's operands or results are a subgroup's values, and not a lane's parts of them."""
-    name = view.operation.name.removeprefix(PREFIX)
-    shape = shape_of(view.lhs if name in _PRODUCTS else view.value)
-    if name in ("load_nd", "store_nd"):
-        desc = TensorDesc.of(view.tdesc)
+    op: ir.Operation = view.operation
+    shape = shape_of(view.lhs if implements(op, MatrixProduct) else view.value)
+    if implements(op, BlockAccess):
+        desc = UpstreamTensorDesc.of(view.tdesc)
         return len(shape) > 1 or math.prod(shape) == math.prod(desc.shape)
-    if name in ("load", "store", "atomic_rmw"):
-        memory = view.tdesc if name == "atomic_rmw" else view.source
-        held = TensorDesc.of(memory).shape if is_desc(memory.type) else shape_of(view.mask)
+    if implements(op, ScatteredAccess):
+        memory = view.source
+        held = UpstreamTensorDesc.of(memory).shape if is_desc(memory.type) else shape_of(view.mask)
         # A lane may have its own chunk of a descriptor of all lanes.
         return math.prod(shape_of(view.mask)) > 1 and math.prod(shape) >= math.prod(held)
     return len(shape) > 1
@@ -176,10 +176,11 @@ _ARE_OF_SUBGROUPS: Decoded[bool] = Decoded(lambda part: _is_of_subgroups(str(par
 def _is_divided(op: ir.Operation) -> bool:
     """Whether a block has what its layout gives one of several subgroups: a pass left the layout."""
     view: Any = op.opview
-    if op.name not in (PREFIX + "create_nd_tdesc", PREFIX + "load_nd", PREFIX + "store_nd"):
+    is_access = moves_block(op)
+    if not is_access and op.name != PREFIX + "create_nd_tdesc":
         return False
-    desc = TensorDesc.of(view.tdesc)
-    given = [] if op.name.endswith("tdesc") else [view.layout]
+    desc = UpstreamTensorDesc.of(view.tdesc)
+    given = [view.layout] if is_access else []
     layouts = [layout for layout in (*given, layout_of(desc.layout) if desc.layout != "unit" else None) if layout]
     return all(
         tuple(layout.base.sg_data[d] for d in layout.kept) == desc.shape for layout in layouts if layout.sg_layout

@@ -11,25 +11,23 @@ from mlir import ir
 from mlir.dialects import arith
 
 from xegpu_py.dialects import xegpu as ours
-from xegpu_py.dialects.xegpu import Mode
-from xegpu_py.dialects.xegpu import upstream_ops as theirs
+from xegpu_py.dialects.xegpu import Mode, block_ops, matrix_ops, scattered_ops, sync_ops
 from xegpu_py.dialects.xegpu.fragments import Placements, coordinates, of_registers
-from xegpu_py.dialects.xegpu.types import BlockAccess
-from xegpu_py.dialects.xegpu.upstream_types import BlockTdescAttr, NBarrier, ScatterTdescAttr, TensorDesc, UpstreamXeGPU
+from xegpu_py.dialects.xegpu.op_interfaces import BlockAccess
+from xegpu_py.dialects.xegpu.types import UpstreamXeGPU
+from xegpu_py.dialects.xegpu.upstream_types import (
+    BlockTdescAttr,
+    ScatterTdescAttr,
+    UpstreamNBarrier,
+    UpstreamTensorDesc,
+)
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.builtin import bit_width, number_attribute
 from xegpu_py.ir.control_flow import UnionFind, forwarded_groups
 from xegpu_py.ir.diagnostics import Source, emit_error
 from xegpu_py.ir.module import Context, Module, parse_source, print_op, walk
 from xegpu_py.passes.analysis.ir_queries import SUBGROUP_SIZE, constant_of, defining_op, shape_of
-from xegpu_py.passes.rewriting.builders import (
-    add,
-    index,
-    index_type,
-    integer_type,
-    strided_layout,
-    transpose,
-)
+from xegpu_py.passes.rewriting.builders import add, index, index_type, integer_type, strided_layout, transpose
 from xegpu_py.passes.rewriting.rewriter import Conversion, Rewriter, Rule, Rules
 from xegpu_py.upstream import import_common
 from xegpu_py.upstream.classification import classify
@@ -144,15 +142,15 @@ class _Export(Rewriter):
     def kind(self, value: ir.Value) -> ir.Type:
         """Upstream's type of a value."""
         if ours.NBarrier.accepts(str(value.type)):
-            return NBarrier().to_ir()
+            return UpstreamNBarrier().to_ir()
         desc = ours.TensorDesc.of(value)
         space = desc.attr.memory_scope
         if desc.attr.scattered:
             encoding = ScatterTdescAttr(space, desc.chunk).encode()
-            return TensorDesc(desc.shape, desc.element, encoding).to_ir()
+            return UpstreamTensorDesc(desc.shape, desc.element, encoding).to_ir()
         attr = BlockTdescAttr(space, desc.attr.array_length, desc.attr.boundary_check or len(desc.shape) == 1)
         plain = attr == BlockTdescAttr()
-        return TensorDesc(desc.shape, desc.element, "unit" if plain else attr.encode()).to_ir()
+        return UpstreamTensorDesc(desc.shape, desc.element, "unit" if plain else attr.encode()).to_ir()
 
     def hints(self, made: Any, view: Any) -> None:
         """Give an op of upstream's the cache hints of ours."""
@@ -170,9 +168,11 @@ class _Export(Rewriter):
             _, shape, strides = strided_layout(source)
         kind, offsets = self.kind(op.tdesc), list(op.offsets)
         if not offsets or not _is_local(op.tdesc):
-            self.replace(op, theirs.CreateNdTdescOp(source, offsets, shape or None, strides or None, tdesc=kind).tdesc)
+            self.replace(
+                op, block_ops.UpstreamCreateNdTdescOp(source, offsets, shape or None, strides or None, tdesc=kind).tdesc
+            )
             return
-        made = theirs.CreateNdTdescOp(source, [], shape or None, strides or None, tdesc=kind)
+        made = block_ops.UpstreamCreateNdTdescOp(source, [], shape or None, strides or None, tdesc=kind)
         self.places[op.tdesc] = made.tdesc, offsets
 
     def placed(self, tdesc: ir.Value) -> tuple[ir.Value, list[Any]]:
@@ -186,12 +186,12 @@ class _Export(Rewriter):
             moved = [add(a, b) for a, b in zip(offsets, op.offsets, strict=True)]
             self.places[op.result] = made, moved
             return
-        self.replace(op, theirs.UpdateNdOffsetOp(op.tdesc, op.offsets, result=op.tdesc.type).result)
+        self.replace(op, block_ops.UpstreamUpdateNdOffsetOp(op.tdesc, op.offsets, result=op.tdesc.type).result)
 
     @rule("xegpu.load_nd")
     def load_nd(self, op: Any) -> None:
         tdesc, offsets = self.placed(op.tdesc)
-        desc = TensorDesc.of(tdesc)
+        desc = UpstreamTensorDesc.of(tdesc)
         bits, rank = bit_width(desc.element), len(desc.shape)
         block = desc.block
         assert block is not None
@@ -204,7 +204,7 @@ class _Export(Rewriter):
         turned = op.transpose is not None and tuple(op.transpose) != tuple(range(rank))
         if op.vnni_axis == 0 and self.count_lanes and len(outer) == 0 and _only_multiplied(op.value):
             # Upstream's passes pack it themselves.
-            made = theirs.LoadNdOp(tdesc, offsets, value=vector_type(desc.shape, desc.element))
+            made = block_ops.UpstreamLoadNdOp(tdesc, offsets, value=vector_type(desc.shape, desc.element))
             self.hints(made, op)
             self.replace(op, made.value)
             return
@@ -215,7 +215,7 @@ class _Export(Rewriter):
         elif turned and rank == 2 and bits == 32 and op.transpose_bit_width in (None, bits):
             options["transpose"] = (1, 0)
             shape = (*outer, desc.shape[1], desc.shape[0])
-        made = theirs.LoadNdOp(tdesc, offsets, value=vector_type(shape, desc.element), **options)
+        made = block_ops.UpstreamLoadNdOp(tdesc, offsets, value=vector_type(shape, desc.element), **options)
         self.hints(made, op)
         value = made.value
         if turned and "transpose" not in options:
@@ -228,7 +228,7 @@ class _Export(Rewriter):
         """A lane's fragment of a block, in the shape that ours has."""
         options, shape = lanes.load(view)
         element = element_of(view.value)
-        made = theirs.LoadNdOp(
+        made = block_ops.UpstreamLoadNdOp(
             tdesc, offsets, value=vector_type((math.prod(shape_of(view.value)),), element), **options
         )
         self.hints(made, view)
@@ -237,18 +237,18 @@ class _Export(Rewriter):
     @rule("xegpu.store_nd")
     def store_nd(self, op: Any) -> None:
         tdesc, offsets = self.placed(op.tdesc)
-        desc = TensorDesc.of(tdesc)
+        desc = UpstreamTensorDesc.of(tdesc)
         if desc.block and desc.block.array_length > 1:
             refuse_export(op, "it stores an array of blocks", "xegpu-legalize makes one store of each")
         shape = desc.shape
         if self.lanes is not None:
             self.lanes.store(op)
             shape = (math.prod(shape_of(op.value)),)
-        self.hints(theirs.StoreNdOp(cast(op.value, shape), tdesc, offsets), op)
+        self.hints(block_ops.UpstreamStoreNdOp(cast(op.value, shape), tdesc, offsets), op)
 
     @rule("xegpu.prefetch_nd")
     def prefetch_nd(self, op: Any) -> None:
-        self.hints(theirs.PrefetchNdOp(*self.placed(op.tdesc)), op)
+        self.hints(block_ops.UpstreamPrefetchNdOp(*self.placed(op.tdesc)), op)
 
     @rule("xegpu.dpas")
     def dpas(self, op: Any) -> None:
@@ -262,37 +262,41 @@ class _Export(Rewriter):
             self.lanes.check_product(op)
             a, b, acc = (None if v is None else cast(v, (math.prod(shape_of(v)),)) for v in (a, b, acc))
             kind = vector_type((math.prod(shape_of(op.result)),), element_of(op.result))
-            self.replace(op, cast(theirs.DpasOp(a, b, acc, result=kind).result, shape_of(op.result)))
+            self.replace(op, cast(matrix_ops.UpstreamDpasOp(a, b, acc, result=kind).result, shape_of(op.result)))
             return
         a = cast(a, (shape[0], math.prod(shape[1:])))
-        self.replace(op, theirs.DpasOp(a, b, acc, result=op.result.type).result)
+        self.replace(op, matrix_ops.UpstreamDpasOp(a, b, acc, result=op.result.type).result)
 
     # Scattered accesses.
 
     @rule("xegpu.create_tdesc")
     def create_tdesc(self, op: Any) -> None:
-        made = theirs.CreateTdescOp(op.source, _indices(op.offsets), tdesc=self.kind(op.tdesc))
+        made = scattered_ops.UpstreamCreateTdescOp(op.source, _indices(op.offsets), tdesc=self.kind(op.tdesc))
         self.replace(op, made.tdesc)
 
     @rule("xegpu.update_offset")
     def update_offset(self, op: Any) -> None:
-        self.replace(op, theirs.UpdateOffsetOp(op.tdesc, _indices(op.offsets), result=op.tdesc.type).result)
+        self.replace(
+            op, scattered_ops.UpstreamUpdateOffsetOp(op.tdesc, _indices(op.offsets), result=op.tdesc.type).result
+        )
 
     @rule("xegpu.load_gather")
     def load_gather(self, op: Any) -> None:
-        shape = TensorDesc.of(op.tdesc).shape
-        made = theirs.LoadGatherOp(op.tdesc, mask=op.mask, value=vector_type(shape, element_of(op.value)))
+        shape = UpstreamTensorDesc.of(op.tdesc).shape
+        made = scattered_ops.UpstreamLoadGatherOp(
+            op.tdesc, mask=op.mask, value=vector_type(shape, element_of(op.value))
+        )
         self.hints(made, op)
         self.replace(op, transpose(made.value, [1, 0]) if len(shape) == 2 else made.value)
 
     @rule("xegpu.store_scatter")
     def store_scatter(self, op: Any) -> None:
         value = transpose(op.value, [1, 0]) if len(shape_of(op.value)) == 2 else op.value
-        self.hints(theirs.StoreScatterOp(value, op.tdesc, mask=op.mask), op)
+        self.hints(scattered_ops.UpstreamStoreScatterOp(value, op.tdesc, mask=op.mask), op)
 
     @rule("xegpu.prefetch")
     def prefetch(self, op: Any) -> None:
-        self.hints(theirs.PrefetchOp(op.tdesc), op)
+        self.hints(scattered_ops.UpstreamPrefetchOp(op.tdesc), op)
 
     @rule("xegpu.atomic_rmw")
     def atomic_rmw(self, op: Any) -> None:
@@ -300,7 +304,9 @@ class _Export(Rewriter):
             refuse_export(op, "upstream's atomic_rmw does not compare")
         if len(shape_of(op.value)) == 2:
             refuse_export(op, f"it works on {shape_of(op.value)[0]} elements a lane")
-        made = theirs.AtomicRmwOp(kind=op.kind, tdesc=op.tdesc, mask=op.mask, value=op.value, result=op.result.type)
+        made = scattered_ops.UpstreamAtomicRmwOp(
+            kind=op.kind, tdesc=op.tdesc, mask=op.mask, value=op.value, result=op.result.type
+        )
         self.replace(op, made.result)
 
     # Barriers.
@@ -310,27 +316,29 @@ class _Export(Rewriter):
         count = op.nbarrier_num if op.count is None else constant_of(op.count)
         if count is None:
             refuse_export(op, "its number of barriers is not a constant")
-        theirs.AllocNbarrierOp(nbarrier_num=count)
+        sync_ops.UpstreamAllocNbarrierOp(nbarrier_num=count)
 
     @rule("xegpu.init_nbarrier")
     def init_nbarrier(self, op: Any) -> None:
-        kind = NBarrier().to_ir()
-        self.replace(op, theirs.InitNbarrierOp(op.nbarrier_id, op.participant_thread_num, result=kind).result)
+        kind = UpstreamNBarrier().to_ir()
+        self.replace(
+            op, UpstreamXeGPU.operations["init_nbarrier"](op.nbarrier_id, op.participant_thread_num, result=kind).result
+        )
 
     @rule("xegpu.nbarrier_arrive")
     def nbarrier_arrive(self, op: Any) -> None:
-        theirs.NbarrierArriveOp(op.nbarrier)
+        sync_ops.UpstreamNbarrierArriveOp(op.nbarrier)
 
     @rule("xegpu.nbarrier_wait")
     def nbarrier_wait(self, op: Any) -> None:
-        theirs.NbarrierWaitOp(op.nbarrier)
+        sync_ops.UpstreamNbarrierWaitOp(op.nbarrier)
 
     @rule("xegpu.fence")
     def fence(self, op: Any) -> None:
         names = {"shared": "slm", "global": "global"}
         kinds = ["global", "slm"] if op.memory_kind is None else [names[op.memory_kind.value]]
         for kind in kinds:
-            theirs.FenceOp(memory_kind=kind, fence_scope="gpu" if op.scope is None else op.scope.value)
+            sync_ops.UpstreamFenceOp(memory_kind=kind, fence_scope="gpu" if op.scope is None else op.scope.value)
 
     @rule("xegpu.compile_hint")
     def compile_hint(self, op: Any) -> None:
@@ -496,8 +504,6 @@ def _is(desc: ours.TensorDesc, layout: tuple[int, int], data: tuple[int, int]) -
 
 rule: Rules[Any] = Rules()
 
-_USERS = ("xegpu.load_nd", "xegpu.store_nd", "xegpu.prefetch_nd")
-
 
 class Places(Conversion):
     """One function, in which descriptors that are all made by one op are passed on as their offsets.
@@ -581,7 +587,7 @@ def update(places: Places, op: ir.Operation) -> None:
     places.replace(op, moved)
 
 
-@rule(*_USERS)
+@rule(*ours.XeGPU.implementing(BlockAccess))
 def access(places: Places, op: ir.Operation) -> None:
     """Apply the op to the descriptor with its offsets."""
     number = 1 if op.name == "xegpu.store_nd" else 0

@@ -15,19 +15,15 @@ from mlir import ir
 from mlir.dialects import arith, memref, vector
 
 from xegpu_py.dialects import xegpu as ours
-from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS, is_slm
-from xegpu_py.dialects.xegpu.upstream_types import (
-    NAME,
-    BlockTdescAttr,
-    MemDesc,
-    NBarrier,
-    TensorDesc,
-    UpstreamXeGPU,
-)
+from xegpu_py.dialects.xegpu.op_interfaces import BlockLoad, MatrixProduct
+from xegpu_py.dialects.xegpu.spelling import UPSTREAM_NAME
+from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS, UpstreamXeGPU, is_slm
+from xegpu_py.dialects.xegpu.upstream_types import BlockTdescAttr, MemDesc, UpstreamNBarrier, UpstreamTensorDesc
 from xegpu_py.ir.builtin import bit_width, element_type, enum_attribute
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import Source, error_at, position_of, remark
 from xegpu_py.ir.module import Context, Module, parse_source, walk
+from xegpu_py.ir.operation import implements
 from xegpu_py.passes.analysis.divisibility import divisor
 from xegpu_py.passes.analysis.ir_queries import constant_of, defining_op, integer_op, shape_of
 from xegpu_py.passes.analysis.ir_queries import element_of as element_type_of
@@ -64,7 +60,10 @@ def read_upstream(source: Source, context: Context) -> Module:
 
 # Helpers for rebuilding a kernel at every level: types, values, refusals.
 
-PREFIX = NAME + "."
+PREFIX = UPSTREAM_NAME + "."
+
+PRODUCTS = UpstreamXeGPU.implementing(MatrixProduct)
+"""The ops that multiply matrices."""
 
 
 def drop_layouts(root: ir.Operation) -> None:
@@ -95,7 +94,7 @@ def refuse(op: ir.Operation | ir.OpView, reason: str, *notes: str) -> NoReturn:
 
 @lru_cache(maxsize=4096)
 def _is_kind(text: str) -> str:
-    for cls in (TensorDesc, MemDesc, NBarrier):
+    for cls in (UpstreamTensorDesc, MemDesc, UpstreamNBarrier):
         if cls.accepts(text):
             return cls.name
     return ""
@@ -103,7 +102,7 @@ def _is_kind(text: str) -> str:
 
 def is_desc(kind: ir.Type) -> bool:
     """Whether this is the type of a tensor descriptor of upstream's."""
-    return _is_kind(str(kind)) == TensorDesc.name
+    return _is_kind(str(kind)) == UpstreamTensorDesc.name
 
 
 def parts(op: ir.Operation) -> list[ir.Operation]:
@@ -199,14 +198,14 @@ def product_of_lanes(
     return build(left, right, acc=acc, mode=ours.Mode.SIMT, result=kind, **scales or {}).result
 
 
-def block_attr(desc: TensorDesc) -> BlockTdescAttr:
+def block_attr(desc: UpstreamTensorDesc) -> BlockTdescAttr:
     """The attribute of a descriptor that is known to be of a block."""
     found = desc.block
     assert found is not None
     return found
 
 
-def scope_of(desc: TensorDesc) -> str:
+def scope_of(desc: UpstreamTensorDesc) -> str:
     """Our name for the memory space of a descriptor."""
     attr = desc.scatter or block_attr(desc)
     return str(attr.memory_space.value)
@@ -528,10 +527,10 @@ def bytes_of_truth_values(func: ir.Operation) -> None:
         value.set_type(ir.MemRefType.get(kind.shape, integer_type(8), kind.layout, kind.memory_space))
     for op in parts(func):
         for value in values_of(op):
-            desc = TensorDesc.of(value) if TensorDesc.accepts(str(value.type)) else None
+            desc = UpstreamTensorDesc.of(value) if UpstreamTensorDesc.accepts(str(value.type)) else None
             if desc is not None and desc.element == "i1" and not desc.scatter:
                 value.set_type(replace(desc, element="i8").to_ir())
-        if op.name == PREFIX + "load_nd" and element_of(loaded := op.results[0]) == "i1":
+        if implements(op, BlockLoad) and element_of(loaded := op.results[0]) == "i1":
             kind = loaded.type
             loaded.set_type(vector_type(shape_of(loaded), "i8"))
             with ir.InsertionPoint.after(op), op.location:

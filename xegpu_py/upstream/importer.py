@@ -14,8 +14,8 @@ from mlir.passmanager import PassManager
 
 from xegpu_py import external_tools
 from xegpu_py.collector import collector_paused
-from xegpu_py.dialects.xegpu import upstream_ops
 from xegpu_py.dialects.xegpu.spelling import Spelling, has_rfc_syntax, spelling_of
+from xegpu_py.dialects.xegpu.upstream_ops import CreateMemDescOp
 from xegpu_py.dialects.xegpu.upstream_types import MemDesc
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.builtin import element_type
@@ -43,12 +43,7 @@ from xegpu_py.upstream.lane import LaneImport
 from xegpu_py.upstream.levels import LANES, Level
 from xegpu_py.upstream.subgroup import SubgroupImport
 from xegpu_py.upstream.workgroup import WorkgroupImport
-from xegpu_py.upstream.xevm import (
-    drop_lowered,
-    import_functions,
-    import_kernel,
-    pass_buffers,
-)
+from xegpu_py.upstream.xevm import drop_lowered, import_functions, import_kernel, pass_buffers
 
 # Rebuilding the kernels of an upstream program, each at its level.
 
@@ -143,7 +138,7 @@ def _take_buffers(func: ir.Operation) -> None:
         argument.set_type(ir.MemRefType.get(desc.shape, element_type(desc.element), memory_space=space))
         uses = [*argument.uses]
         with ir.InsertionPoint.at_block_begin(argument.owner), func.location:
-            made = upstream_ops.CreateMemDescOp(argument, mem_desc=kind).mem_desc
+            made = CreateMemDescOp(argument, mem_desc=kind).mem_desc
         for use in uses:
             use.owner.operands[use.operand_number] = made
 

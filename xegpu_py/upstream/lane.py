@@ -12,9 +12,13 @@ from mlir import ir
 from mlir.dialects import arith, memref, vector
 
 from xegpu_py.dialects import xegpu as ours
-from xegpu_py.dialects.xegpu.upstream_types import TensorDesc
+from xegpu_py.dialects.xegpu.fragments import moves_block
+from xegpu_py.dialects.xegpu.matrix_ops import UpstreamDpasMxOp
+from xegpu_py.dialects.xegpu.op_interfaces import BlockLoad, Prefetch
+from xegpu_py.dialects.xegpu.upstream_types import UpstreamTensorDesc
 from xegpu_py.ir.builtin import bit_width, by
 from xegpu_py.ir.definition import DYNAMIC
+from xegpu_py.ir.operation import implements
 from xegpu_py.passes.analysis.divisibility import Uniformity
 from xegpu_py.passes.analysis.ir_queries import constant_of, defining_op, shape_of
 from xegpu_py.passes.analysis.ir_queries import element_of as element_type_of
@@ -36,6 +40,7 @@ from xegpu_py.passes.rewriting.rewriter import Rule, Rules
 from xegpu_py.upstream import import_common
 from xegpu_py.upstream.import_common import (
     PREFIX,
+    PRODUCTS,
     cast,
     element_of,
     is_true,
@@ -53,7 +58,7 @@ Use = Literal["plain", "packed", "transposed"]
 """How a block is loaded, which determines a lane's fragment of it."""
 
 
-def map_of(desc: TensorDesc, use: Use) -> ours.SgMap | None:
+def map_of(desc: UpstreamTensorDesc, use: Use) -> ours.SgMap | None:
     """The elements of a block that each lane has; None if lanes cannot divide it.
 
     A lane has columns of what is loaded: of a block as it lies, of elements below 16 bits as many side by side as 16
@@ -84,7 +89,7 @@ class LaneImport(SubgroupImport):
     def prepare(self, ops: Sequence[ir.Operation]) -> None:
         import_common.share_divided(ops)
         for op in ops:
-            if op.name in (PREFIX + "load_nd", PREFIX + "store_nd"):
+            if moves_block(op):
                 self.uses.setdefault(str(op.opview.tdesc.type), _use_of(op.opview) or "plain")
 
     def finish(self) -> None:
@@ -94,11 +99,11 @@ class LaneImport(SubgroupImport):
                 replace_op(op, op.operands[0])
         self.func.attributes["xegpu.subgroup_size"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), LANES)
 
-    def our_desc(self, desc: TensorDesc) -> ours.TensorDesc:
+    def our_desc(self, desc: UpstreamTensorDesc) -> ours.TensorDesc:
         use = self.uses.get(desc.encode(), "plain")
         return self.dealt(desc, use)
 
-    def dealt(self, desc: TensorDesc, use: Use) -> ours.TensorDesc:
+    def dealt(self, desc: UpstreamTensorDesc, use: Use) -> ours.TensorDesc:
         """Our descriptor of a block, with the map that a use needs."""
         if math.prod(desc.shape[:-2]) == 1:
             # Lanes divide the innermost two dimensions.
@@ -116,7 +121,7 @@ class LaneImport(SubgroupImport):
         desc = ours.TensorDesc.of(tdesc)
         if use is None:
             return tdesc
-        wanted = map_of(TensorDesc(desc.shape, desc.element), use)
+        wanted = map_of(UpstreamTensorDesc(desc.shape, desc.element), use)
         if wanted is None:
             refuse(view, f"{LANES} lanes cannot divide a block of {by(desc.shape)} x {desc.element}")
         if desc.attr.map == wanted:
@@ -173,7 +178,7 @@ class LaneImport(SubgroupImport):
 
     @rule(PREFIX + "create_nd_tdesc")
     def create_nd_tdesc(self, op: Any) -> None:
-        shape = TensorDesc.of(op.tdesc).shape
+        shape = UpstreamTensorDesc.of(op.tdesc).shape
         if math.prod(shape[:-2]) != 1:
             refuse(op, f"lanes divide the last two dimensions, and {by(shape)} has others", "load one matrix at a time")
         super().create_nd_tdesc(op)
@@ -205,10 +210,10 @@ class LaneImport(SubgroupImport):
             found = transpose(split, [*range(len(outer)), len(outer), len(outer) + 2, len(outer) + 1])
         self.replace(op, cast(found, wanted))
 
-    @rule(PREFIX + "dpas", PREFIX + "dpas_mx")
+    @rule(*PRODUCTS)
     def dpas(self, op: Any) -> None:
         scales = None
-        if op.operation.name == PREFIX + "dpas_mx":
+        if isinstance(op, UpstreamDpasMxOp):
             given = {"scale_a": op.scale_a, "scale_b": op.scale_b}
             scales = {name: line(value) for name, value in given.items() if value is not None}
         rows, element = math.prod(shape_of(op.result)), element_of(op.result)
@@ -342,12 +347,13 @@ class LaneImport(SubgroupImport):
 
 def _use_of(view: Any) -> Use | None:
     """How an op uses a block; None for ops that move no elements to or from lanes."""
-    name = view.operation.name.removeprefix(PREFIX)
-    if name == "prefetch_nd":
+    if implements(view.operation, Prefetch):
         return None
-    if name == "load_nd" and view.transpose is not None and tuple(view.transpose) == (1, 0):
+    if not implements(view.operation, BlockLoad):
+        return "plain"
+    if view.transpose is not None and tuple(view.transpose) == (1, 0):
         return "transposed"
-    return "packed" if name == "load_nd" and view.packed else "plain"
+    return "packed" if view.packed else "plain"
 
 
 def _memref_at(address: ir.Value) -> ir.Value | None:

@@ -13,13 +13,15 @@ from mlir import ir
 from mlir.dialects import arith, vector
 
 from xegpu_py.dialects import xetile
-from xegpu_py.dialects.xegpu import upstream_ops as upstream
-from xegpu_py.dialects.xegpu.upstream_ops import chunk_of
-from xegpu_py.dialects.xegpu.upstream_types import Layout, Slice, TensorDesc, layout_of
+from xegpu_py.dialects.xegpu import block_ops
+from xegpu_py.dialects.xegpu.fragments import moves_block
+from xegpu_py.dialects.xegpu.op_interfaces import BlockAccess, BlockLoad, DescriptorUpdate, Prefetch
+from xegpu_py.dialects.xegpu.scattered_ops import chunk_of
+from xegpu_py.dialects.xegpu.upstream_types import Layout, Slice, UpstreamTensorDesc, layout_of
 from xegpu_py.ir.builtin import CombiningKind
 from xegpu_py.ir.control_flow import UnionFind, forwarded_groups
 from xegpu_py.ir.element_movement import permutation_of
-from xegpu_py.ir.operation import unchecked
+from xegpu_py.ir.operation import implements, unchecked
 from xegpu_py.passes.analysis.divisibility import divisor
 from xegpu_py.passes.analysis.ir_queries import attributes_of, defining_op, narrow_bits, shape_of
 from xegpu_py.passes.rewriting import builders as build
@@ -27,6 +29,7 @@ from xegpu_py.passes.rewriting.builders import index
 from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
 from xegpu_py.upstream.import_common import (
     PREFIX,
+    PRODUCTS,
     block_attr,
     cast,
     element_of,
@@ -43,7 +46,6 @@ from xegpu_py.upstream.subgroup import SubgroupImport
 
 Shape = tuple[int, ...]
 
-PRODUCTS = (PREFIX + "dpas", PREFIX + "dpas_mx")
 
 _SAME_ELEMENT = ("vector.fma", PREFIX + "truncf")
 
@@ -394,8 +396,6 @@ class VectorImport(SubgroupImport):
 # A vector that takes part in such a product becomes as many matrices, and so do those from which it is computed element
 # by element: blocks of more than two dimensions become blocks of two, which messages move.
 
-_LOAD, _STORE = PREFIX + "load_nd", PREFIX + "store_nd"
-
 _CASTS = ("vector.bitcast", PREFIX + "truncf")
 
 
@@ -440,7 +440,7 @@ class _Batches:
                 self._loop(op)
             elif op.name == "scf.yield" and _parent(op).name == "scf.for":
                 ir.Operation.create("scf.yield", operands=list(self._expanded(op.operands)))
-            elif op.name in (_LOAD, _STORE) and self._is_block(op.opview):
+            elif moves_block(op) and self._is_block(op.opview):
                 self._access(op.opview)
             elif _is_batchwise(op):
                 results = [self._each(op, i) for i in range(len(self._indices(op)))]
@@ -521,23 +521,23 @@ class _Batches:
     def _is_block(self, view: Any) -> bool:
         """Whether an op accesses a block whose descriptor has a known defining op."""
         made = defining_op(view.tdesc)
-        plain = view.operation.name == _STORE or (view.transpose is None and not view.packed)
+        plain = not implements(view.operation, BlockLoad) or (view.transpose is None and not view.packed)
         return (
             plain
             and made is not None
             and made.name == PREFIX + "create_nd_tdesc"
-            and _batch(view.value) == (TensorDesc.of(view.tdesc).shape[:-2])
+            and _batch(view.value) == (UpstreamTensorDesc.of(view.tdesc).shape[:-2])
         )
 
     def _access(self, view: Any) -> None:
         """Load or store each matrix of a block."""
         made = view.tdesc.owner.operation.opview
-        desc = TensorDesc.of(view.tdesc)
+        desc = UpstreamTensorDesc.of(view.tdesc)
         if view.tdesc not in self.descs:
             with ir.InsertionPoint(made.operation):
                 inner = _inner(layout_of(desc.layout)) if desc.layout != "unit" else None
                 kind = replace(desc, shape=desc.shape[-2:], layout=inner.encode() if inner else "unit")
-                self.descs[view.tdesc] = upstream.CreateNdTdescOp(
+                self.descs[view.tdesc] = block_ops.UpstreamCreateNdTdescOp(
                     made.source, [], list(made.shape), list(made.strides), tdesc=kind.to_ir()
                 ).tdesc
         options = given_hints(view)
@@ -555,14 +555,16 @@ class _Batches:
                 places = _within(places, extents)
             # The descriptor is of a matrix, and the offsets of the whole tensor, until `SubgroupImport` joins them.
             with unchecked():
-                if view.operation.name == _STORE:
+                if not isinstance(view, BlockLoad):
                     matrix = self.matrices[view.value][len(loaded)]
-                    upstream.StoreNdOp(matrix, self.descs[view.tdesc], places, **options)
+                    block_ops.UpstreamStoreNdOp(matrix, self.descs[view.tdesc], places, **options)
                     loaded.append(view.value)
                 else:
                     kind_of = _matrix_type(view.value)
-                    loaded.append(upstream.LoadNdOp(self.descs[view.tdesc], places, value=kind_of, **options).value)
-        if view.operation.name == _LOAD:
+                    loaded.append(
+                        block_ops.UpstreamLoadNdOp(self.descs[view.tdesc], places, value=kind_of, **options).value
+                    )
+        if isinstance(view, BlockLoad):
             self.matrices[view.value] = loaded
 
 
@@ -623,8 +625,6 @@ def _within(places: list[Any], extents: list[Any]) -> list[Any]:
 
 # Elements of less than a byte in kernels of workgroups: tiles hold bytes, and elements are extracted from them.
 
-_ACCESSES = tuple(PREFIX + name for name in ("load_nd", "store_nd", "prefetch_nd", "update_nd_offset"))
-
 
 def take_bytes(ops: Sequence[ir.Operation]) -> bool:
     """Let descriptors of elements of 4 bits be of the bytes that hold these, and vectors be cast.
@@ -645,7 +645,7 @@ def take_bytes(ops: Sequence[ir.Operation]) -> bool:
 def _changes(op: ir.Operation) -> Iterator[Callable[[ir.Operation], None]]:
     if op.name == "vector.interleave":
         yield _interleave_bytes
-    elif op.name == PREFIX + "create_nd_tdesc" and narrow_bits(TensorDesc.of(op.results[0]).element):
+    elif op.name == PREFIX + "create_nd_tdesc" and narrow_bits(UpstreamTensorDesc.of(op.results[0]).element):
         yield _describe_bytes
 
 
@@ -671,14 +671,14 @@ def _interleave_bytes(op: ir.Operation) -> None:
 def _describe_bytes(op: ir.Operation) -> None:
     """The descriptor of the bytes of blocks, and accesses by it."""
     view: Any = op.opview
-    desc = TensorDesc.of(view.tdesc)
+    desc = UpstreamTensorDesc.of(view.tdesc)
     each = 8 // narrow_bits(desc.element)
     if desc.scatter:
         refuse(view, f"it has scattered elements of {desc.element}", "let memory have i8 and cast vectors")
     address, extents, strides = tensor_of(view.source, list(view.shape), list(view.strides))
     if strides[-1] != 1:
         refuse(view, f"the innermost stride of elements of {desc.element} is not 1, so that they do not fill bytes")
-    made = upstream.CreateNdTdescOp(
+    made = block_ops.UpstreamCreateNdTdescOp(
         address,
         _byte_offsets(view, list(view.offsets), each),
         [*extents[:-1], _in_bytes(view, extents[-1], each)],
@@ -693,31 +693,31 @@ def _access_bytes(old: ir.Value, new: ir.Value, each: int) -> None:
     """Replace a descriptor of elements by one of bytes in all its users."""
     for use in list(old.uses):
         op = use.owner.operation
-        if op.name not in _ACCESSES:
-            desc = TensorDesc.of(old)
+        if not (implements(op, BlockAccess) or implements(op, DescriptorUpdate)):
+            desc = UpstreamTensorDesc.of(old)
             refuse(
                 op, f"it passes on a descriptor of elements of {desc.element}", "let memory have i8 and cast vectors"
             )
         with ir.InsertionPoint(op), op.location:
             view: Any = op.opview
             offsets = _byte_offsets(op, list(view.offsets), each)
-            if op.name.endswith("update_nd_offset"):
-                moved = upstream.UpdateNdOffsetOp(new, offsets, result=new.type).result
+            if implements(op, DescriptorUpdate):
+                moved = block_ops.UpstreamUpdateNdOffsetOp(new, offsets, result=new.type).result
                 _access_bytes(op.results[0], moved, each)
                 op.erase()
                 continue
             given = given_hints(view)
             if view.layout is not None:
                 given["layout"] = _byte_layout(view.layout, each)
-            if op.name.endswith("prefetch_nd"):
-                upstream.PrefetchNdOp(new, offsets, **given)
-            elif op.name.endswith("store_nd"):
+            if implements(op, Prefetch):
+                block_ops.UpstreamPrefetchNdOp(new, offsets, **given)
+            elif not implements(op, BlockLoad):
                 held = vector.bitcast(_byte_vector(op, view.value, each), view.value)
-                upstream.StoreNdOp(held, new, offsets, **given)
+                block_ops.UpstreamStoreNdOp(held, new, offsets, **given)
             else:
                 if view.transpose is not None or view.packed:
                     refuse(op, f"it exchanges elements of {element_of(view.value)} as it loads them")
-                made = upstream.LoadNdOp(new, offsets, value=_byte_vector(op, view.value, each), **given)
+                made = block_ops.UpstreamLoadNdOp(new, offsets, value=_byte_vector(op, view.value, each), **given)
                 view.value.replace_all_uses_with(vector.bitcast(view.value.type, made.value))
         op.erase()
 
@@ -729,7 +729,7 @@ def _byte_vector(op: ir.Operation, value: ir.Value, each: int) -> ir.Type:
     return vector_type((*outer, inner // each), "i8")
 
 
-def _byte_desc(op: Any, desc: TensorDesc, each: int) -> TensorDesc:
+def _byte_desc(op: Any, desc: UpstreamTensorDesc, each: int) -> UpstreamTensorDesc:
     *outer, inner = desc.shape
     if inner % each:
         refuse(op, f"the rows of a block of {desc} end within a byte")

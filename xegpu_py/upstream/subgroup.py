@@ -11,10 +11,10 @@ from mlir import ir
 from mlir.dialects import arith, vector
 
 from xegpu_py.dialects import xegpu as ours
-from xegpu_py.dialects.xegpu.matrix_ops import SCALE_BLOCK
+from xegpu_py.dialects.xegpu.matrix_ops import SCALE_BLOCK, UpstreamDpasMxOp
+from xegpu_py.dialects.xegpu.scattered_ops import chunk_of
 from xegpu_py.dialects.xegpu.types import is_slm
-from xegpu_py.dialects.xegpu.upstream_ops import chunk_of
-from xegpu_py.dialects.xegpu.upstream_types import MemDesc, NBarrier, TensorDesc
+from xegpu_py.dialects.xegpu.upstream_types import MemDesc, UpstreamNBarrier, UpstreamTensorDesc
 from xegpu_py.ir.builtin import bit_width, by, strides_of
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import remark
@@ -35,6 +35,7 @@ from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
 from xegpu_py.upstream import import_common
 from xegpu_py.upstream.import_common import (
     PREFIX,
+    PRODUCTS,
     block_attr,
     cast,
     element_of,
@@ -76,7 +77,7 @@ class SubgroupImport(Rewriter):
         """The values that replace results."""
         self.buffers: dict[ir.Value, tuple[MemDesc, ir.Value]] = {}
         """The buffers in which matrices lie, by their descriptors."""
-        self._desc_types: dict[TensorDesc, ir.Type] = {}
+        self._desc_types: dict[UpstreamTensorDesc, ir.Type] = {}
 
     def run(self) -> None:
         """Rebuild the kernel.
@@ -137,8 +138,8 @@ class SubgroupImport(Rewriter):
         if PREFIX not in text:
             return
         if is_desc(value.type):
-            value.set_type(self.desc_type(TensorDesc.of(value)))
-        elif NBarrier.accepts(text):
+            value.set_type(self.desc_type(UpstreamTensorDesc.of(value)))
+        elif UpstreamNBarrier.accepts(text):
             value.set_type(ours.NBarrier().to_ir())
 
     def _retype_function(self) -> None:
@@ -150,13 +151,13 @@ class SubgroupImport(Rewriter):
         kind = ir.FunctionType.get(arguments[: len(kind.inputs)], results)
         self.func.attributes["function_type"] = ir.TypeAttr.get(kind)
 
-    def desc_type(self, desc: TensorDesc) -> ir.Type:
+    def desc_type(self, desc: UpstreamTensorDesc) -> ir.Type:
         """Our type of a descriptor."""
         if desc not in self._desc_types:
             self._desc_types[desc] = self.our_desc(desc).to_ir()
         return self._desc_types[desc]
 
-    def our_desc(self, desc: TensorDesc) -> ours.TensorDesc:
+    def our_desc(self, desc: UpstreamTensorDesc) -> ours.TensorDesc:
         """Our descriptor for one of upstream's."""
         scope = ours.MemoryScope(scope_of(desc))
         if desc.scatter:
@@ -174,14 +175,20 @@ class SubgroupImport(Rewriter):
 
     @rule(PREFIX + "create_nd_tdesc")
     def create_nd_tdesc(self, op: Any) -> None:
-        desc = TensorDesc.of(op.tdesc)
+        desc = UpstreamTensorDesc.of(op.tdesc)
         source, offsets, shape, strides = op.source, list(op.offsets), op.shape, op.strides
         made = self.descriptor(op, desc, source, offsets, shape, strides)
         self.sources[made] = op
         self.replace(op, made)
 
     def descriptor(
-        self, view: Any, desc: TensorDesc, source: ir.Value, offsets: list[Any], shape: list[Any], strides: list[Any]
+        self,
+        view: Any,
+        desc: UpstreamTensorDesc,
+        source: ir.Value,
+        offsets: list[Any],
+        shape: list[Any],
+        strides: list[Any],
     ) -> ir.Value:
         """Build a descriptor of a block of a tensor's innermost dimensions."""
         kind = self.desc_type(desc)
@@ -220,7 +227,7 @@ class SubgroupImport(Rewriter):
             assert made is not None
             if any(o != 0 for o in made.offsets):
                 refuse(view, "it has offsets for outer dimensions, and so has the descriptor")
-            desc = TensorDesc.of(made.tdesc)
+            desc = UpstreamTensorDesc.of(made.tdesc)
             return self.descriptor(made, desc, made.source, list(offsets), made.shape, made.strides)
         tdesc = self.of_use(view)
         if not offsets or all(isinstance(o, int) and o == 0 for o in offsets):
@@ -278,12 +285,12 @@ class SubgroupImport(Rewriter):
 
     # Matrices.
 
-    @rule(PREFIX + "dpas", PREFIX + "dpas_mx")
+    @rule(*PRODUCTS)
     def dpas(self, op: Any) -> None:
         a, b = op.lhs, op.rhs
         if len(shape_of(a)) < 2:
             refuse(op, f"it multiplies {by(shape_of(a))} and {by(shape_of(b))}", "is this a kernel of lanes?")
-        given = (op.scale_a, op.scale_b) if op.operation.name == PREFIX + "dpas_mx" else ()
+        given = (op.scale_a, op.scale_b) if isinstance(op, UpstreamDpasMxOp) else ()
         scales = [None if v is None else self.scale(op, v) for v in given]
 
         def product(a: ir.Value, b: ir.Value, acc: ir.Value | None, *more: Any) -> ir.Value:
@@ -323,7 +330,7 @@ class SubgroupImport(Rewriter):
 
     @rule(PREFIX + "create_tdesc")
     def create_tdesc(self, op: Any) -> None:
-        desc = self.our_desc(TensorDesc.of(op.tdesc))
+        desc = self.our_desc(UpstreamTensorDesc.of(op.tdesc))
         self.replace(
             op,
             ours.CreateTdescOp(
@@ -542,7 +549,7 @@ def _unless_known(view: Any, source: ir.Value, shape: Sequence[Any], strides: Se
 
 
 def _inner(
-    source: ir.Value, offsets: list[Any], shape: list[Any], strides: list[Any], rank: int, desc: TensorDesc
+    source: ir.Value, offsets: list[Any], shape: list[Any], strides: list[Any], rank: int, desc: UpstreamTensorDesc
 ) -> tuple[ir.Value, list[Any], list[Any], list[Any]]:
     """The innermost dimensions of a tensor, as a tensor of `rank` dimensions, and the offsets in it.
 

@@ -18,18 +18,19 @@ from mlir.dialects import arith, scf, vector
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects import xetile
-from xegpu_py.dialects.xegpu import upstream_ops as upstream
-from xegpu_py.dialects.xegpu.matrix_ops import SCALE, SCALE_BLOCK
+from xegpu_py.dialects.xegpu.block_ops import UpstreamCreateNdTdescOp, UpstreamLoadNdOp
+from xegpu_py.dialects.xegpu.matrix_ops import SCALE, SCALE_BLOCK, UpstreamDpasMxOp
+from xegpu_py.dialects.xegpu.op_interfaces import BlockAccess, BlockLoad
+from xegpu_py.dialects.xegpu.scattered_ops import chunk_of
 from xegpu_py.dialects.xegpu.types import is_slm
-from xegpu_py.dialects.xegpu.upstream_ops import chunk_of
-from xegpu_py.dialects.xegpu.upstream_types import Layout, Slice, TensorDesc, layout_of
+from xegpu_py.dialects.xegpu.upstream_types import Layout, Slice, UpstreamTensorDesc, layout_of
 from xegpu_py.dialects.xetile.ops import given_map, wanted_maps
 from xegpu_py.dialects.xetile.ops import subgroups_of as subgroups_of_maps
 from xegpu_py.dialects.xetile.types import GLOBAL, SHARED, Tile, TileAttr, WgMap
 from xegpu_py.ir.builtin import bit_width, by
 from xegpu_py.ir.diagnostics import remark
 from xegpu_py.ir.module import walk
-from xegpu_py.ir.operation import Operation
+from xegpu_py.ir.operation import Operation, implements
 from xegpu_py.passes.analysis.affine_analysis import IndexForm, IndexForms, constant_part
 from xegpu_py.passes.analysis.ir_queries import defining_op, shape_of
 from xegpu_py.passes.rewriting import builders as build
@@ -38,6 +39,7 @@ from xegpu_py.passes.rewriting.rewriter import Rule, Rules
 from xegpu_py.upstream import import_common
 from xegpu_py.upstream.import_common import (
     PREFIX,
+    PRODUCTS,
     address_of,
     as_row,
     block_attr,
@@ -57,7 +59,6 @@ from xegpu_py.upstream.import_common import (
 )
 from xegpu_py.upstream.layout_maps import even_map, map_of, subgroups_of
 from xegpu_py.upstream.rank_reduction import (
-    PRODUCTS,
     Shape,
     Splits,
     VectorImport,
@@ -71,8 +72,6 @@ from xegpu_py.upstream.subgroup import as_address
 _STORES = (PREFIX + "store_nd", PREFIX + "store", PREFIX + "store_matrix", PREFIX + "atomic_rmw")
 
 _MAKES_DESCS = tuple(PREFIX + name for name in ("create_nd_tdesc", "create_tdesc", "update_nd_offset", "update_offset"))
-
-_ACCESSES = (PREFIX + "load_nd", PREFIX + "store_nd", PREFIX + "prefetch_nd")
 
 _PURE = (
     "arith.",
@@ -185,10 +184,10 @@ class WorkgroupImport(VectorImport):
         given = getattr(view, name)
         if given is None and name == "layout" and hasattr(view, "tdesc"):
             text = str(view.tdesc.type)
-            desc = TensorDesc.decode(text) if text.startswith(TensorDesc.mnemonic()) else None
+            desc = UpstreamTensorDesc.decode(text) if text.startswith(UpstreamTensorDesc.mnemonic()) else None
             given = layout_of(desc.layout) if desc and desc.layout != "unit" else None
         shape, split = self.shapes[value], self.splits[value]
-        if view.operation.name in _ACCESSES:
+        if isinstance(view, BlockAccess):
             # The rows of the value may be others than those of the tile, which are rows of memory.
             split = len(shape) - 1
         found = map_of(given, shape, split, self.subgroups) if given is not None else None
@@ -200,19 +199,19 @@ class WorkgroupImport(VectorImport):
     # Blocks.
 
     def retype(self, value: ir.Value) -> None:
-        if str(value.type).startswith(TensorDesc.mnemonic()):
-            desc = TensorDesc.of(value)
+        if str(value.type).startswith(UpstreamTensorDesc.mnemonic()):
+            desc = UpstreamTensorDesc.of(value)
             value.set_type(_tile(desc, self.stored.get(str(value.type))).to_ir())
         else:
             super().retype(value)
 
     @rule(PREFIX + "create_nd_tdesc")
     def create_nd_tdesc(self, op: Any) -> None:
-        desc = TensorDesc.of(op.tdesc)
+        desc = UpstreamTensorDesc.of(op.tdesc)
         if math.prod(desc.shape[:-2]) != 1:
             self.piles[op.tdesc] = op
             return
-        if all(use.owner.operation.name in _ACCESSES for use in op.tdesc.uses):
+        if all(implements(use.owner.operation, BlockAccess) for use in op.tdesc.uses):
             # Each access has a tile of its own.
             self.sources[op.tdesc] = op
             return
@@ -222,7 +221,7 @@ class WorkgroupImport(VectorImport):
 
     def tile(self, view: Any, offsets: list[Any], wg_map: WgMap | None) -> ir.Value:
         """Build the tile of a descriptor at these offsets."""
-        desc = TensorDesc.of(view.operation.results[0])
+        desc = UpstreamTensorDesc.of(view.operation.results[0])
         source, shape, strides = view.source, list(view.shape), list(view.strides)
         in_bounds = not block_attr(desc).boundary_check
         if not isinstance(source.type, ir.MemRefType):
@@ -244,7 +243,7 @@ class WorkgroupImport(VectorImport):
         """The tile that an op accesses."""
         made = self.sources.get(view.tdesc)
         offsets = list(view.offsets)
-        if made is None and TensorDesc.accepts(str(view.tdesc.type)):
+        if made is None and UpstreamTensorDesc.accepts(str(view.tdesc.type)):
             refuse(view, "its descriptor of more than two dimensions is not made where it can be seen")
         if made is None:
             if not offsets or all(isinstance(o, int) and o == 0 for o in offsets):
@@ -296,7 +295,7 @@ class WorkgroupImport(VectorImport):
 
     @rule(PREFIX + "prefetch_nd")
     def prefetch_nd(self, op: Any) -> None:
-        desc = TensorDesc.of(self.sources[op.tdesc].tdesc) if op.tdesc in self.sources else None
+        desc = UpstreamTensorDesc.of(self.sources[op.tdesc].tdesc) if op.tdesc in self.sources else None
         given = op.layout or (layout_of(desc.layout) if desc and desc.layout != "unit" else None)
         if desc is None or given is None or op.tdesc in self.piles:
             # A prefetch changes no value.
@@ -311,7 +310,7 @@ class WorkgroupImport(VectorImport):
         made = self.piles.get(view.tdesc)
         if made is None:
             refuse(view, "its descriptor of more than two dimensions is not made where it can be seen")
-        desc = TensorDesc.of(made.tdesc)
+        desc = UpstreamTensorDesc.of(made.tdesc)
         shape = desc.shape
         address, extents, strides = tensor_of(made.source, list(made.shape), list(made.strides))
         rank = len(extents)
@@ -329,13 +328,13 @@ class WorkgroupImport(VectorImport):
         tile = xetile.InitTileOp(address, None, indices=places, tile=kind.to_ir()).tile
         return tile, mask if block_attr(desc).boundary_check else None
 
-    @rule(PREFIX + "dpas", PREFIX + "dpas_mx")
+    @rule(*PRODUCTS)
     def dpas(self, op: Any) -> None:
         """The product of matrices, with scales if there are any. Batches have become matrices before."""
         shapes = [self.shapes[v] for v in (op.lhs, op.rhs)]
         if {len(s) for s in shapes} != {2}:
             refuse(op, f"it multiplies {by(shapes[0])} and {by(shapes[1])}, which are not matrices")
-        is_scaled = op.operation.name == PREFIX + "dpas_mx"
+        is_scaled = isinstance(op, UpstreamDpasMxOp)
         scales: list[ir.Value | None] = [op.scale_a, op.scale_b] if is_scaled else []
         for value in scales:
             if value is not None and value not in self.shapes:
@@ -548,7 +547,7 @@ def _needs_parts(view: Any) -> bool:
 
 def _loads_for(load: ir.Operation | None, user: ir.Operation) -> bool:
     """Whether an op loads a matrix for one user in its block, and no op between them may write memory."""
-    if load is None or load.name != PREFIX + "load_nd" or load.block != user.block:
+    if load is None or not implements(load, BlockLoad) or load.block != user.block:
         return False
     view: Any = load.opview
     made = defining_op(view.tdesc)
@@ -556,7 +555,7 @@ def _loads_for(load: ir.Operation | None, user: ir.Operation) -> bool:
         return False
     inner = [op.operation for op in load.block.operations]
     between = inner[inner.index(load) + 1 : inner.index(user)]
-    is_whole = TensorDesc.of(view.tdesc).shape == shape_of(view.value) and len(list(view.value.uses)) == 1
+    is_whole = UpstreamTensorDesc.of(view.tdesc).shape == shape_of(view.value) and len(list(view.value.uses)) == 1
     return is_whole and all(_is_pure(op) or not getattr(op.opview, "effects", {"write"}) - {"read"} for op in between)
 
 
@@ -575,9 +574,9 @@ def _load_vectors(func: ir.Operation) -> None:
         argument.set_type(ir.MemRefType.get(kind.shape, kind.element_type))
         uses = [*argument.uses]
         with ir.InsertionPoint.at_block_begin(argument.owner), func.location:
-            desc = TensorDesc(tuple(kind.shape), element).to_ir()
-            tdesc = upstream.CreateNdTdescOp(argument, [], None, None, tdesc=desc).tdesc
-            loaded = upstream.LoadNdOp(tdesc, [0] * kind.rank, value=kind).value
+            desc = UpstreamTensorDesc(tuple(kind.shape), element).to_ir()
+            tdesc = UpstreamCreateNdTdescOp(argument, [], None, None, tdesc=desc).tdesc
+            loaded = UpstreamLoadNdOp(tdesc, [0] * kind.rank, value=kind).value
         for use in uses:
             use.owner.operands[use.operand_number] = loaded
 
@@ -590,12 +589,12 @@ def _is_pure(op: ir.Operation) -> bool:
 def _part_desc(load: Any, factor: str) -> ir.Value:
     """The descriptor of a part of what is loaded whole."""
     made = load.tdesc.owner.operation.opview
-    desc = TensorDesc.of(load.tdesc)
+    desc = UpstreamTensorDesc.of(load.tdesc)
     size = _DEPTH // SCALE_BLOCK if "scale" in factor else _DEPTH
     shape = (desc.shape[0], size) if factor in ("lhs", "scale_a") else (size, desc.shape[1])
     kind = replace(desc, shape=shape, layout="unit").to_ir()
     places = [list(v) for v in (made.offsets, made.shape, made.strides)]
-    return upstream.CreateNdTdescOp(made.source, *places, tdesc=kind).tdesc
+    return UpstreamCreateNdTdescOp(made.source, *places, tdesc=kind).tdesc
 
 
 def _load_part(load: Any, factor: str, desc: ir.Value, start: ir.Value) -> ir.Value:
@@ -604,8 +603,8 @@ def _load_part(load: Any, factor: str, desc: ir.Value, start: ir.Value) -> ir.Va
     offsets = list(load.offsets) or [0, 0]
     axis = -1 if factor in ("lhs", "scale_a") else -2
     offsets[axis] = add(offsets[axis], at)
-    kind = TensorDesc.of(desc)
-    return upstream.LoadNdOp(desc, offsets, value=vector_type(kind.shape, kind.element), **given_hints(load)).value
+    kind = UpstreamTensorDesc.of(desc)
+    return UpstreamLoadNdOp(desc, offsets, value=vector_type(kind.shape, kind.element), **given_hints(load)).value
 
 
 def _splat(kind: ir.Type, value: Index) -> ir.Value:
@@ -667,7 +666,7 @@ def _most_subgroups(ops: Sequence[ir.Operation]) -> int:
     for op in ops:
         texts = [(n, str(a)) for n, a in op.attributes.items() if "layout" in n]
         if op.name in _MAKES_DESCS:
-            texts.append(("", TensorDesc.of(op.results[0]).layout))
+            texts.append(("", UpstreamTensorDesc.of(op.results[0]).layout))
         for name, text in texts:
             if PREFIX not in text or not text.startswith((Layout.mnemonic(), Slice.mnemonic())):
                 continue
@@ -678,7 +677,7 @@ def _most_subgroups(ops: Sequence[ir.Operation]) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _tile(desc: TensorDesc, wg_map: WgMap | None) -> Tile:
+def _tile(desc: UpstreamTensorDesc, wg_map: WgMap | None) -> Tile:
     """The tile for a descriptor."""
     space = SHARED if block_attr(desc).memory_space.value == "slm" else GLOBAL
     return Tile(_tile_shape(desc.shape), desc.element, TileAttr(wg_map=wg_map, memory_space=space))
