@@ -19,7 +19,7 @@ from typing import Any
 from mlir import ir
 
 import xegpu_py
-from xegpu_py.dialects import iree_vector_ext, xegpu, xetile
+from xegpu_py.dialects import iree_vector_ext, tt, xegpu, xetile
 from xegpu_py.dialects.xegpu.matrix_ops import WIDE_FLOATS, accumulators
 from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, TdescAttr, TensorDesc
 from xegpu_py.dialects.xetile.types import Tile, TileAttr
@@ -110,6 +110,7 @@ def rows() -> tuple[str, ...]:
         f"upstream {level} {what}" for level, ops in upstream.WRITTEN.items() for what in (*ops, "block of rank 4")
     ]
     found += [f"arith.constant NaN = {name}" for name in NANS]
+    found += sorted(cls.OPERATION_NAME for cls in set(tt.Tt.operations.values()))
     return (*found, *(f"xegpu.create_nd_tdesc source = {name}" for name in SOURCES))
 
 
@@ -150,6 +151,8 @@ def cells(program: Program) -> set[str]:
     if program.upstream:
         return set(_upstream_cells(program))
     module = program.module(verify=False)
+    if "tt.func" in program.text:
+        return {f"{op.name} | {NONE}" for op in walk(module.operation) if op.name.startswith("tt.")}
     mode = "simt" if "xegpu.subgroup_size" in program.text else "vc"
     return {*_cells(module), *(f"{row} | {mode}" for row in _own_cells(module, program))}
 
@@ -306,7 +309,15 @@ _SCATTERED = r"xegpu\.(create_tdesc|load_gather|store_scatter|prefetch|update_of
 _READS = r"(xegpu\.(load_nd|prefetch_nd|load_gather|prefetch)|xetile\.(load_tile|prefetch_tile|load))"
 _WRITES = r"(xegpu\.(store_nd|store_scatter)|xetile\.(store_tile|store))"
 
+_BY_HAND = (
+    "descriptor_(gather|scatter|reduce)|atomic_(load|store|poll)|extern_elementwise|approx_divf|ptr_to_int|int_to_ptr"
+)
+
 IMPOSSIBLE: tuple[tuple[str, Any, str], ...] = (
+    (r"tt\.", lambda e: e != NONE, "programs of Triton's IR are counted by op"),
+    (r"tt\.(print|assert)", lambda e: True, "what is printed is not compared"),
+    (r"tt\.(elementwise_inline_asm|grid_dependency_\w+)", lambda e: True, "is for NVIDIA's GPUs"),
+    (rf"tt\.({_BY_HAND})$", lambda e: True, "test_lowering and the conformance tests try it"),
     (r"vector\.scalable", lambda e: True, "Xe GPUs have no scalable vectors"),
     (r"gpu\.printf|cf\.assert", lambda e: True, "what is printed is not compared"),
     (r"vector\.transfer_write broadcast", lambda e: True, "a write has each element once"),
@@ -330,7 +341,7 @@ IMPOSSIBLE: tuple[tuple[str, Any, str], ...] = (
         "has no element",
     ),
     (
-        r"(?!xegpu\.(alloc_nbarrier|(?:init|create)_nbarrier|nbarrier_\w+|fence|compile_hint)\b)",
+        r"(?!tt\.|xegpu\.(alloc_nbarrier|(?:init|create)_nbarrier|nbarrier_\w+|fence|compile_hint)\b)",
         lambda e: e == NONE,
         "always has an element",
     ),
@@ -396,8 +407,8 @@ _LEVELS = {"xetile": "xetile", "xegpu": "xegpu_vc", "iree_vector_ext": "nested"}
 def level_of(cell: str) -> str:
     """The generator that reaches a cell."""
     row, _, column = cell.rpartition(" | ")
-    if row.startswith("upstream "):
-        return "upstream"
+    if row.startswith(("upstream ", "tt.")):
+        return "upstream" if row[0] == "u" else "triton"
     if column in MODES or row.startswith("arith."):
         kernel = "xegpu_vc" if column == "vc" else "xegpu_simt"
         return kernel if row.startswith(("fragments", "lanes without")) else "core"

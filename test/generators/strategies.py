@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from .program import Program
 
-LEVELS = ("xetile", "xegpu_vc", "xegpu_simt", "nested", "visa", "host", "core", "upstream")
+LEVELS = ("xetile", "xegpu_vc", "xegpu_simt", "nested", "visa", "host", "core", "upstream", "triton")
 """The levels, each a module of this package with a function `program`."""
 
 
@@ -37,7 +37,7 @@ def with_options(r: random.Random, program: Program) -> Program:
     These are: no visa-optimize, prefetches or loads an iteration ahead, 256 registers, and arrays of any size and
     alignment.
     """
-    if program.is_assembly or program.passes or program.upstream or r.random() < 0.75:
+    if program.is_assembly or program.passes or program.upstream or "tt.func" in program.text or r.random() < 0.75:
         return program
     grf = program.registers or r.choice([128, 256])
     options = f"target={program.target} grf={grf} unaligned=true optimize={r.choice(['true', 'false', 'false'])}"

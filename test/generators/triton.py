@@ -7,6 +7,7 @@ brought into the bounds of an array only where they become addresses.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -56,6 +57,9 @@ def unsigned(data: Array) -> Array:
     return data if data.dtype == bool else data.view(f"u{data.dtype.itemsize}")
 
 
+E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
+"""The numbers of four bits (OCP Microscaling Formats 1.0, section 5.3.3)."""
+
 BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "addi": np.add, "subi": np.subtract, "muli": np.multiply, "andi": np.bitwise_and, "ori": np.bitwise_or,
     "xori": np.bitwise_xor, "minsi": np.minimum, "maxsi": np.maximum,
@@ -91,6 +95,8 @@ class Writer:
         self.expected: dict[int, Array] = {}
         self.count = 0
         self.pid = self.put("tt.get_program_id x : i32", "i32", None, np.arange(programs, dtype=np.int32))
+        count = np.full(programs, programs, np.int32)
+        self.values.append(self.put("tt.get_num_programs x : i32", "i32", None, count))
         for _ in range(2):
             number = r.choice([r.randrange(1, 100), r.randrange(-(2**31), 2**31), 0x30000000, 2**31 - 1])
             self.values.append(self.argument("i32", f"i32:{number}", np.full(programs, number, np.int32)))
@@ -129,15 +135,19 @@ class Writer:
     def pick(self, fits: Callable[[Value], bool] = lambda v: True) -> Value:
         """A value that fits, which is loaded if there is none."""
         found = [v for v in self.values if fits(v)]
-        while not found:
-            value = self.loaded(self.r.choice([*INTEGERS, *FLOATS]))
+        elements = [*INTEGERS, *FLOATS]
+        self.r.shuffle(elements)
+        for element in itertools.cycle(elements):
+            if found:
+                break
+            value = self.loaded(element)
             found = [value] if fits(value) else []
         return self.r.choice(found)
 
     def shape(self) -> Shape:
         rank = self.r.choice([1, 1, 2, 2, 3])
         while True:
-            found = tuple(self.r.choice([1, 2, 4, 8, 16]) for _ in range(rank))
+            found = tuple(self.r.choice([2, 1, 4, 8, 16]) for _ in range(rank))
             if 2 <= np.prod(found) <= MOST:
                 return found
 
@@ -444,6 +454,56 @@ class Writer:
         op = f"tt.dot {names[0].name}, {names[1].name}, {acc.name}{how} : {names[0].type} * {names[1].type} -> {acc.type}"
         return self.put(op, total, (m, n), data[0] @ data[1] + acc.data)
 
+    def divided(self) -> Value:
+        """A quotient, or a square root, rounded once."""
+        x = self.pick(lambda v: v.element == "f32")
+        square = self.binary("mulf", x, x)
+        if self.r.random() < 0.5:
+            return self.put(f"tt.precise_sqrt {square.name} : {x.type}", "f32", x.shape, np.sqrt(square.data))
+        y = self.binary("addf", square, self.constant("f32", 1, x.shape))
+        return self.put(f"tt.precise_divf {x.name}, {y.name} : {x.type}", "f32", x.shape, x.data / y.data)
+
+    def scaled(self) -> Value:
+        """A product of numbers of four bits times scales, which is exact in any order; some are of two matrices."""
+        stack: Shape = self.r.choice([(), (), (2,)])
+        m, n, k, group = 8, self.r.choice([8, 16]), 64, self.r.choice([16, 32])
+        values, factors = [], []
+        for shape, packed in (((*stack, m, k // 2), -1), ((*stack, k // 2, n), -2)):
+            values.append(self.loaded("i8", shape))
+            axis = values[-1].data.ndim + packed
+            bits = unsigned(values[-1].data)
+            wide = list(bits.shape)
+            wide[axis] *= 2
+            factors.append(E2M1[np.stack([bits & 15, bits >> 4], axis + 1).reshape(wide)])
+        words = [value.name for value in values]
+        kinds = [value.type for value in values]
+        for i, rows in enumerate((m, n)):
+            if self.r.random() < 0.2:
+                continue
+            shape = (*stack, rows, k // group)
+            small = self.binary("andi", self.loaded("i8", shape), self.constant("i8", 7, shape))
+            if self.r.random() < 0.5:
+                scale = self.binary("addi", small, self.constant("i8", 120, shape))
+                powers = 2.0 ** (scale.data - 127.0)
+            else:
+                name, kind = self.fresh(), text(shape, "f8E4M3FN")
+                self.lines.append(f"{name}f = arith.sitofp {small.name} : {small.type} to {text(shape, 'f16')}")
+                self.lines.append(f"{name} = tt.fp_to_fp {name}f, rounding = rtne : {text(shape, 'f16')} -> {kind}")
+                scale, powers = Value(name, "f8E4M3FN", shape, small.data), small.data.astype(np.float64)
+            words[i], kinds[i] = f"{words[i]} scale {scale.name}", f"{kinds[i]}, {scale.type}"
+            factors[i] = factors[i] * np.moveaxis(np.repeat(powers, group, -1), -1, -1 if i == 0 else -2)
+        acc = self.constant("f32", 3, (*stack, m, n))
+        op = f"tt.dot_scaled {words[0]}, {words[1]}, {acc.name} lhs = e2m1 rhs = e2m1 {{fastMath = false}}"
+        made = self.put(f"{op} : {kinds[0]} * {kinds[1]} -> {acc.type}", "f32", acc.shape, factors[0] @ factors[1] + 3)
+        low, high = self.constant("f32", -500, acc.shape), self.constant("f32", 500, acc.shape)
+        return self.binary("minnumf", self.binary("maxnumf", made, low), high)
+
+    def only(self) -> Value:
+        """The element of a tensor that has one."""
+        x = self.pick(lambda v: v.shape is None and v.element != "i1")
+        y = self.like(x, (1,))
+        return self.put(f"tt.unsplat {y.name} : {y.type}", x.element, None, y.data.reshape(-1))
+
     def branched(self) -> Value:
         """A value of one of two branches, by a number of the program."""
         x = self.pick(lambda v: v.element in INTEGERS)
@@ -503,6 +563,33 @@ class Writer:
         )
         with np.errstate(over="ignore"):
             return self.put(op, "i32", x.shape, np.where(x.data < 7, x.data * np.int32(7), x.data))
+
+    def written(self) -> None:
+        """Store a block of a matrix by a descriptor, each program its own, some of it outside."""
+        rows, columns, shape = self.r.choice([5, 8]), self.r.choice([8, 12]), (8, 8)
+        x = self.loaded("f32", shape)
+        word = f"zeros:f32:{self.programs * rows * columns}"
+        array = self.argument("!tt.ptr<f32>", word, np.zeros(self.programs))
+        size = self.constant("i32", rows * columns)
+        first = self.binary("muli", self.pid, size)
+        base, desc = self.fresh(), self.fresh()
+        self.lines.append(f"{base} = tt.addptr {array.name}, {first.name} : !tt.ptr<f32>, i32")
+        sizes = [self.constant("i32", n).name for n in (rows, columns)]
+        strides = [self.constant("i64", n).name for n in (columns, 1)]
+        self.lines.append(
+            f"{desc} = tt.make_tensor_descriptor {base}, [{sizes[0]}, {sizes[1]}], [{strides[0]}, {strides[1]}]"
+            " : <f32>, <8x8xf32>"
+        )
+        places = [self.r.choice([0, 2, -3]), self.r.choice([0, 4])]
+        names = [self.constant("i32", place).name for place in places]
+        self.lines.append(
+            f"tt.descriptor_store {desc}[{names[0]}, {names[1]}], {x.name} : !tt.tensordesc<8x8xf32>, {x.type}"
+        )
+        held = np.zeros((self.programs, rows, columns), np.float32)
+        row, column = (np.arange(8) + place for place in places)
+        y, z = (row >= 0) & (row < rows), column < columns
+        held[:, row[y][:, None], column[z]] = x.data[:, y][:, :, z]
+        self.expected[len(self.words) - 1] = held.ravel()
 
     def blocked(self) -> Value:
         """A block of a matrix by a descriptor, some of it outside."""
@@ -603,7 +690,8 @@ class Writer:
 OPS = (
     "arithmetic", "arithmetic", "arithmetic", "division", "shift", "product_high", "comparison", "choice", "resized",
     "converted", "bits", "rounded", "clamped", "moved", "moved", "moved", "folded", "folded", "greatest", "counted",
-    "multiplied", "branched", "looped", "called", "mapped", "blocked", "exchanged", "ragged",
+    "multiplied", "scaled", "divided", "only", "branched", "looped", "called", "mapped", "blocked", "written", "exchanged",
+    "ragged",
 )  # fmt: skip
 
 
@@ -623,6 +711,11 @@ def program(r: Random) -> Program:
     module = "\n".join([f"tt.func public @k({', '.join(writer.parameters)}) {{{body}\n}}", *writer.helpers, ""])
     arrays = tuple(writer.expected.get(i, parse_argument(word)) for i, word in enumerate(writer.words))
     return Program(module, tuple(writer.words), (writer.programs,), expected=arrays)
+
+
+def tour(r: Random, element: str | None, length: int) -> Program:
+    """A program, for the coverage table; programs are not of one element."""
+    return program(r)
 
 
 def differences(program: Program, arrays: Sequence[Any]) -> list[str]:

@@ -30,6 +30,7 @@ PROGRAMS = {
     "host": 40,
     "core": 60,
     "upstream": 80,
+    "triton": 60,
 }
 """Programs of each level in `make sweep`; `make test` runs a tenth."""
 

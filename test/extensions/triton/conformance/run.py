@@ -122,12 +122,14 @@ def main() -> int:
     parser.add_argument("--timeout", type=int, default=60, metavar="S", help="seconds of a test (default 60)")
     parser.add_argument("--minutes", type=float, default=600, metavar="M", help="end after M minutes")
     parser.add_argument("--again", default="$^", metavar="REGEX", help="run also tests that the table has")
+    parser.add_argument("--words", default="--device cpu", help="further words for pytest (default '--device cpu')")
     parser.add_argument("files", nargs="*", help="test files or ids, by default all")
     args = parser.parse_intermixed_args()
     root = args.checkout.resolve()
     files = args.files or [folder for folder in FOLDERS if (root / folder).exists()]
     if not files:
         parser.error(f"'{root}' has no {FOLDERS[0]}")
+    paths = [str(folder) for folder in (root, root / "src") if not (root / FOLDERS[0]).exists()]
     out = args.out.resolve()
     rows = table(out)
     again = [name for name, row in rows.items() if re.search(args.again, "\t".join(row))]
@@ -136,7 +138,7 @@ def main() -> int:
         results.touch()
         environment = {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]),
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *paths, os.environ.get("PYTHONPATH", "")]),
             "CONFORMANCE_OUT": str(results),
             "CONFORMANCE_KNOWN": str(known),
             "CONFORMANCE_SAMPLE": str(args.sample),
@@ -146,7 +148,7 @@ def main() -> int:
             "XEGPU_PY_TRITON_DEVICE": "cpu",
         }
         command = [sys.executable, "-m", "pytest", "-p", "run", "-p", "no:xdist", "-p", "no:cacheprovider", "-q"]
-        command += ["--device", "cpu", f"--timeout={args.timeout}", "--tb=short", "-W", "ignore", *files]
+        command += [*args.words.split(), f"--timeout={args.timeout}", "--tb=short", "-W", "ignore", *files]
         with open(out.with_suffix(".log"), "w") as log:
             code = -1
             while code < 0:
