@@ -64,6 +64,17 @@ def test_a_module_is_a_path_a_text_or_a_module(tmp_path: Path):
     assert str(module) == before
 
 
+@pytest.mark.parametrize("engine", ["jit", "interpreter", "reference"])
+def test_copies_of_read_only_arrays_are_of_each_call(engine):
+    source, y = data()
+    x, kernel = source.view(), scale(engine=engine)
+    x.flags.writeable = False
+    for _ in range(3):
+        kernel(x, 2.0, y, grid=4)
+        np.testing.assert_array_equal(y[:, :16], 2 * source[:, :16])
+        source += 1
+
+
 def test_arrays_are_changed_in_place():
     x, y = data()
     address, owner = y.ctypes.data, y.base

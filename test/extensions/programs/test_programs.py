@@ -453,17 +453,19 @@ def test_loops_over_columns_are_jammed():
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "expected"),
-    [("memref.alloc()", "memref.alloc()", 32), ("memref.get_global @g", "memref.alloc()", 32),
-     ("memref.get_global @g", "memref.get_global @g", 1)],
+    ("a", "b", "second", "expected"),
+    [("memref.alloc()", "memref.alloc()", "%b[%j]", 32), ("memref.get_global @g", "memref.alloc()", "%b[%j]", 32),
+     ("memref.get_global @g", "memref.get_global @g", "%b[%j]", 1), ("memref.alloc()", "memref.alloc()", "%c[%j]", 32),
+     ("memref.alloc()", "memref.alloc()", "%d[%j]", 1)],
 )  # fmt: skip
-def test_memrefs_that_may_share_memory_are_not_jammed(a, b, expected):
+def test_memrefs_that_may_share_memory_are_not_jammed(a, b, second, expected):
     text = f"""
     memref.global "private" @g : memref<32xf32>
-    func.func @f() {{
+    func.func @f(%d: memref<32xf32>) {{
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %c32 = arith.constant 32 : index
+      %c = memref.alloc() : memref<32xf32>
       %one = arith.constant 1.0 : f32
       %a = {a} : memref<32xf32>
       %b = {b} : memref<32xf32>
@@ -474,6 +476,7 @@ def test_memrefs_that_may_share_memory_are_not_jammed(a, b, expected):
           scf.yield %next : f32
         }}
         memref.store %new, %b[%j] : memref<32xf32>
+        memref.store %new, {second} : memref<32xf32>
       }}
       return
     }}

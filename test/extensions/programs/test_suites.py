@@ -46,6 +46,7 @@ def test_reports(suite, capsys):
     assert lines[-1] == "| suite | 3 | 1 | 1 | 1 |"
     (folder,) = ElementTree.parse("all.xml").getroot()
     assert (folder.get("name"), folder.get("tests"), folder.get("failures")) == ("suite", "3", "2")
+    assert (folder.get("errors"), folder.get("skipped")) == ("0", "0")
     good, refused, wrong = folder
     assert [case.get("name") for case in folder] == ["good.mlir", "refused.mlir", "wrong.mlir"]
     assert len(good) == 0

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -151,6 +152,29 @@ def test_hanging_greedy_crashing_and_wrong_trials_are_named(client):
     assert told["crashes"][0] == "ended" and "signal 6" in told["crashes"][1]
     assert told["refuses"] == ("failed", "not this one")
     assert told["wrong"][0] == "wrong" and "2 instead of 1" in told["wrong"][1]
+
+
+def vanishing(folder, number):
+    """A launch that fails once a file is in a folder."""
+
+    def launch(y):
+        if os.listdir(folder):
+            raise ValueError("not any more")
+        y[:] = 1
+
+    return launch
+
+
+def test_a_first_trial_that_cannot_be_repeated(client, tmp_path):
+    """A search that goes on compares with the results of the journal's first trial, which it runs again."""
+    folder, space = tmp_path / "folder", {"folder": [str(tmp_path / "folder")], "number": [1, 2]}
+    folder.mkdir()
+    options = {"scheduler": client, "sampler": "grid", "journal": tmp_path / "journal.db", "limit": 60.0}
+    search = partial(xegpu_py.tune, vanishing, space, (np.zeros(4, np.int32),), lambda run: 1.0)
+    search(1, **options)
+    (folder / "file").touch()
+    with pytest.raises(ValueError, match="the first trial of the journal cannot be repeated: not any more"):
+        search(2, **options)
 
 
 def test_autotune_searches_spaces_and_on_workers(client):

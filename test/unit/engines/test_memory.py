@@ -734,6 +734,28 @@ def test_surfaces_that_are_known_before_the_launch() -> None:
         assert found is not None and problem in found
 
 
+@pytest.mark.parametrize(
+    ("shape", "strides", "problem"),
+    [
+        ((64,), (4,), None),
+        ((3, 16), (64, 4), None),
+        ((3, 15), (60, 4), "has rows of 60 bytes"),
+        ((16, 3), (4, 64), None),
+        ((15, 3), (4, 60), "has rows of 60 bytes"),
+        ((2, 3, 16), (192, 64, 4), None),
+        ((2, 3, 16), (208, 64, 4), "has matrices that begin 208 bytes behind each other"),
+        ((1, 3, 16), (208, 64, 4), None),
+        ((2, 1, 3, 16), (400, 208, 64, 4), "has matrices that begin 400 bytes behind each other"),
+    ],
+)
+def test_arrays_that_messages_address(shape: tuple[int, ...], strides: tuple[int, ...], problem: str | None) -> None:
+    """Row-major or column-major matrices, of which those of more dimensions begin at multiples of 64 bytes."""
+    limits = TARGETS["bmg"].block2d
+    assert limits
+    found = limits.array_problem(np.lib.stride_tricks.as_strided(np.zeros(256, np.float32), shape, strides))
+    assert found is None if problem is None else found is not None and problem in found
+
+
 @pytest.mark.parametrize("bad", ["outside", "illegal"])
 def test_surface_faults_name_the_thread_of_several(bad: str) -> None:
     """Threads that are predicated off do not count."""

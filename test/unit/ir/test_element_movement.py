@@ -4,10 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from xegpu_py.ir.element_movement import View, groups
+
+MANY = settings(max_examples=100)
+"""Each case takes less than a millisecond."""
 
 SIZES = st.lists(st.sampled_from([1, 2, 3, 4, 8]), min_size=1, max_size=3)
 
@@ -27,6 +30,7 @@ def numbered(shape):
     return np.arange(math.prod(shape)).reshape(shape)
 
 
+@MANY
 @given(views())
 def test_each_element_is_at_the_first_index_plus_its_own(case):
     view, shape = case
@@ -36,6 +40,7 @@ def test_each_element_is_at_the_first_index_plus_its_own(case):
         assert found[at] == source[tuple(f + (at[d] if d >= 0 else 0) for d, f in zip(view.dims, view.first))]
 
 
+@MANY
 @given(views(), st.data())
 def test_a_box_of_the_result_is_a_box_of_the_operand(case, data):
     view, shape = case
@@ -45,6 +50,7 @@ def test_a_box_of_the_result_is_a_box_of_the_operand(case, data):
     assert set(part.ravel()) == set(source.ravel())
 
 
+@MANY
 @given(views(), st.integers(1, 3))
 def test_more_inner_dimensions_move_with_the_elements(case, inner):
     view, shape = case
@@ -52,6 +58,7 @@ def test_more_inner_dimensions_move_with_the_elements(case, inner):
     np.testing.assert_array_equal(found // inner, np.broadcast_to(view.of(numbered(shape))[..., None], found.shape))
 
 
+@MANY
 @given(views(), st.sampled_from([2, 4]))
 @example((View((4,), (0,), (1,)), (6,)), 2)
 def test_groups_of_elements_move_if_none_is_divided(case, each):
