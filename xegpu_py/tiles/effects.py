@@ -330,7 +330,8 @@ def atomic_load(pointer: Any, mask: Any = None, sem: str | None = None, scope: s
         ValueError: for another order or scope.
     """
     _check("load", ("acquire", "relaxed"), sem, scope)
-    loaded = load(pointer, mask)
+    # A comparison and swap that changes nothing: a race with other atomic accesses is none.
+    loaded = _updated("xchg", pointer, 0, mask, 0, None, scope)
     if sem != "relaxed":
         fence(scope=_SCOPES[scope])
     return loaded
@@ -352,7 +353,7 @@ def atomic_store(pointer: Any, value: Any, mask: Any = None, sem: str | None = N
     _check("store", ("release", "relaxed"), sem, scope)
     if sem != "relaxed":
         fence(scope=_SCOPES[scope])
-    store(pointer, value, mask)
+    _updated("xchg", pointer, value, mask, None, None, scope)
 
 
 # Barriers and fences.

@@ -12,7 +12,7 @@ import triton_kernels as kernels  # noqa: E402  (after the skip)
 from triton.tools.tensor_descriptor import TensorDescriptor  # noqa: E402
 
 import xegpu_py  # noqa: E402
-from xegpu_py.extensions.triton.api import wrap  # noqa: E402
+from xegpu_py.extensions.triton.api import options, wrap  # noqa: E402
 
 
 def integers(*shape, low=-50, high=50, dtype=np.int32, seed=0):
@@ -118,6 +118,51 @@ def test_atomic_updates(dtype):
         want[5] | v, want[6] ^ v, np.where(want[7] == v, v + 1, want[7]),
     )):  # fmt: skip
         np.testing.assert_array_equal(x[row], result)
+
+
+@pytest.mark.parametrize("block", [16, 1024])
+def test_atomic_updates_order_other_accesses(block):
+    """A release comes after the earlier accesses of its program, and an acquire before the later ones."""
+    x, flag, y = np.zeros(block, np.int32), np.zeros(1, np.int32), np.zeros(block, np.int32)
+    with options(check="races"):
+        run(kernels.published, x, flag, y, grid=(2,), BLOCK=block, SEM="release")
+        np.testing.assert_array_equal(y, np.arange(block) + 5)
+        flag[:] = 0
+        run(kernels.locked, x, flag, grid=(4,), BLOCK=block)
+        np.testing.assert_array_equal(x, np.arange(block) + 9)
+        with pytest.raises(xegpu_py.DiagnosticError, match="byte 0 of 'X', which another thread has written"):
+            run(kernels.published, x, flag, y, grid=(2,), BLOCK=block, SEM="relaxed")
+
+
+def test_polls_end_after_their_time():
+    flags, out = integers(16, low=0, high=2), np.zeros(16, np.int8)
+    run(kernels.polled, flags, out, BLOCK=16)
+    np.testing.assert_array_equal(out, flags)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.uint64, np.float16])
+def test_reductions_into_blocks_of_descriptors(dtype):
+    kinds = {"add": np.add, "min": np.minimum, "max": np.maximum, "xor": np.bitwise_xor}
+    for kind in kinds if dtype != np.float16 else ("add",):
+        low = -50 if np.issubdtype(dtype, np.signedinteger) else 0
+        x, y = integers(8, 16, low=low, dtype=dtype), integers(9, 32, low=low, dtype=dtype, seed=1)
+        if dtype in (np.uint32, np.uint64):
+            x[0] = np.iinfo(dtype).max
+            y[3] = np.iinfo(dtype).max
+        want = y.copy()
+        want[2:9, 16:] = kinds[kind](want[2:9, 16:], x[:7])
+        run(kernels.reduced_block, x, y, 9, 32, BM=8, BN=16, KIND=kind)
+        np.testing.assert_array_equal(y, want)
+
+
+def test_rows_of_descriptors_are_scattered():
+    x, rows, y = integers(8, 16, dtype=np.float32), np.array([3, 0, 19, 25, -1, 7, 6, 1], np.int32), np.zeros((20, 32))
+    y = y.astype(np.float32)
+    run(kernels.scattered_rows, x, rows, y, 20, 32, ROWS=8, BN=16)
+    want = np.zeros_like(y)
+    inside = (rows >= 0) & (rows < 20)
+    want[rows[inside], 8:24] = x[inside]
+    np.testing.assert_array_equal(y, want)
 
 
 def test_descriptors_of_kernels():

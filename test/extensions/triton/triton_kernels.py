@@ -159,6 +159,56 @@ def atomics(X, V, OLD, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def published(X, F, Y, BLOCK: tl.constexpr, SEM: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    if tl.program_id(0) == 0:
+        tl.store(X + i, i + 5)
+        tl.debug_barrier()
+        tl.atomic_xchg(F, 1, sem=SEM)
+    else:
+        tl.atomic_poll(F, 1, sem="acquire")
+        tl.debug_barrier()
+        tl.store(Y + i, tl.load(X + i))
+
+
+@triton.jit
+def locked(X, L, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    while tl.atomic_cas(L, 0, 1) == 1:
+        pass
+    tl.store(X + i, tl.load(X + i) + 1)
+    tl.debug_barrier()
+    tl.atomic_xchg(L, 0)
+
+
+@triton.jit
+def polled(F, OUT, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(OUT + i, tl.atomic_poll(F + i, 1, timeout_ns=5000))
+
+
+@triton.jit
+def reduced_block(X, Y, M, N, BM: tl.constexpr, BN: tl.constexpr, KIND: tl.constexpr):
+    d = tl.make_tensor_descriptor(Y, [M, N], [N, 1], [BM, BN])
+    v = tl.load(X + tl.arange(0, BM)[:, None] * BN + tl.arange(0, BN)[None, :])
+    if KIND == "add":
+        d.atomic_add([2, 16], v)
+    elif KIND == "min":
+        d.atomic_min([2, 16], v)
+    elif KIND == "max":
+        d.atomic_max([2, 16], v)
+    else:
+        d.atomic_xor([2, 16], v)
+
+
+@triton.jit
+def scattered_rows(X, R, Y, M, N, ROWS: tl.constexpr, BN: tl.constexpr):
+    y = tl.make_tensor_descriptor(Y, [M, N], [N, 1], [1, BN])
+    x = tl.load(X + tl.arange(0, ROWS)[:, None] * BN + tl.arange(0, BN)[None, :])
+    y.scatter(x, tl.load(R + tl.arange(0, ROWS)), 8)
+
+
+@triton.jit
 def descriptors(X, Y, M, N, BM: tl.constexpr, BN: tl.constexpr):
     x = tl.make_tensor_descriptor(X, [M, N], [N, 1], [BM, BN])
     y = tl.make_tensor_descriptor(Y, [M, N], [N, 1], [BM, BN])

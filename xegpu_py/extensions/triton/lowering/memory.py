@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from mlir import ir as mlir
@@ -31,6 +32,7 @@ from xegpu_py.tiles.effects import (
     debug_barrier,
     device_assert,
     device_print,
+    fence,
     load,
     make_tensor_descriptor,
     store,
@@ -121,27 +123,43 @@ def _order(view: Any) -> dict[str, str]:
     return {"sem": view.sem.name, "scope": view.scope.name}
 
 
+@contextmanager
+def _ordered(view: Any) -> Iterator[None]:
+    """Order an atomic update: `release` comes after the program's earlier accesses, `acquire` before its later ones."""
+    scope = "workgroup" if view.scope.name == "cta" else "gpu"
+    if view.sem.name in ("release", "acq_rel"):
+        fence(scope=scope)
+    yield
+    if view.sem.name in ("acquire", "acq_rel"):
+        fence(scope=scope)
+
+
 def _atomic(low: Lowering, op: mlir.Operation) -> Value:
     view: Any = op.opview
     name, pointer = view.atomic_rmw_op.name, low.pointer(view.ptr)
     shape, value = pointer.shape, low.value(view.val)
     if name in _UNSIGNED:
-        bits = element_types.integer_of(value.dtype.bits, signed=False)
-        pointer, value = pointer.of_type(_retyped(pointer.memory, bits), pointer.element), value.to(bits)
+        pointer, value = _unsigned(pointer, value)
     pointer, (value_, mask) = _lines(pointer, value, _mask(low, view.mask, shape))
-    old_value = _ATOMICS[name](pointer.pointers(), value_, mask, **_order(view))
+    with _ordered(view):
+        old_value = _ATOMICS[name](pointer.pointers(), value_, mask)
     return old_value.reshape(shape).to(kind_of(op.results[0]).dtype)
 
 
-def _retyped(memory: Array | Memory, dtype: element_types.DType) -> Array | Memory:
-    return Memory(memory.ir, dtype) if isinstance(memory, Memory) else Array(memory.ir, dtype)
+def _unsigned(pointer: Pointer, value: Value) -> tuple[Pointer, Value]:
+    """Pointers to integers, and a value for them, without signs."""
+    dtype, memory = element_types.integer_of(value.dtype.bits, signed=False), pointer.memory
+    retyped = Memory(memory.ir, dtype) if isinstance(memory, Memory) else Array(memory.ir, dtype)
+    return pointer.of_type(retyped, pointer.element), value.to(dtype)
 
 
 def _compare_and_swap(low: Lowering, op: mlir.Operation) -> Value:
     view: Any = op.opview
     pointer = low.pointer(view.ptr)
     line, (expected, value) = _lines(pointer, low.value(view.cmp), low.value(view.val))
-    return atomic_cas(line.pointers(), expected, value, **_order(view)).reshape(pointer.shape)
+    with _ordered(view):
+        old_value = atomic_cas(line.pointers(), expected, value)
+    return old_value.reshape(pointer.shape)
 
 
 def _atomic_load(low: Lowering, op: mlir.Operation) -> Any:
@@ -264,7 +282,11 @@ def _reduce_block(low: Lowering, op: mlir.Operation) -> None:
         emit_error(op, f"updates memory by '{name}', which target '{BUILDING.target.name}' does not support")
     descriptor, offsets = descriptor_of(low, view.desc), _positions(low, view.indices)
     pointer, inside = descriptor.places(descriptor.lines(offsets))
-    _ATOMICS[name](pointer.pointers(), low.value(view.src).reshape(descriptor.block), inside)
+    value = low.value(view.src).reshape(descriptor.block)
+    if kind_of(view.desc).element.startswith("u"):
+        # The signs of `min` and `max` are those of the descriptor's elements.
+        pointer, value = _unsigned(pointer, value)
+    _ATOMICS[name](pointer.pointers(), value, inside)
 
 
 def _rows(low: Lowering, view: Any, shape: Sequence[int]) -> tuple[Pointer, Value]:
