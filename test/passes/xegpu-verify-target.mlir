@@ -280,6 +280,17 @@ gpu.module @m {
 
 // -----
 
+// Memory of other spaces is no shared local memory.
+gpu.module @m {
+  gpu.func @private_memory() workgroup(%w: memref<16384xf32, 3>) private(%p: memref<16384xf32, 5>) kernel {
+    %0 = memref.alloc() : memref<16384xf32, 3>
+    %1 = memref.alloca() : memref<16384xf32>
+    gpu.return
+  }
+}
+
+// -----
+
 gpu.module @m {
   gpu.func @shared_memory() kernel {
     %0 = memref.alloc() : memref<16384xf32, 3>

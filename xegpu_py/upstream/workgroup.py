@@ -411,7 +411,7 @@ class WorkgroupImport(VectorImport):
         steps = found.step_of(range(split)), found.step_of(range(split, len(shape)))
         down, along = (None if step is None else constant_part(step) for step in steps)
         size = bit_width(element_of(value)) // 8
-        if down is None or along is None or (columns > 1 and along != 1) or columns == 1:
+        if down is None or along != 1:
             return None
         if rows > 1 and (down < columns or down * size % 16):
             return None

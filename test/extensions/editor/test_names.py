@@ -1,12 +1,15 @@
 """Definitions and uses of names, found in text."""
 
+import os
 import re
 
 import pytest
 from files import VALID
 from markdown import ROOT
 
+from xegpu_py.extensions.editor.document import in_child
 from xegpu_py.extensions.editor.names import mlir_names, visa_names
+from xegpu_py.ir.diagnostics import Source
 
 
 @pytest.mark.parametrize("path", VALID, ids=lambda p: str(p.relative_to(ROOT)))
@@ -119,3 +122,15 @@ def test_assembly_names_belong_to_their_kernel():
     assert names.at(vs[5]) is None  # In a comment.
     assert names.at(VISA.rindex("Loop")).start == VISA.index("Loop")
     assert names.at(VISA.rindex("Loop")).kind == "label"
+
+
+def test_what_forks_print_does_not_reach_the_client(capfd):
+    """The server's standard output is its connection."""
+
+    def work():
+        for stream in (1, 2):
+            os.write(stream, b"printed")
+        return os.read(0, 1)
+
+    assert in_child(work, Source("", "test.mlir")) == b""
+    assert capfd.readouterr() == ("", "")

@@ -507,6 +507,18 @@ module attributes {gpu.container_module} {
 """
 
 
+@pytest.mark.parametrize("threads", [(16, 2, 1), (8, 4, 1), (16, 1, 2), (4, 4, 2)])
+def test_launches_of_subgroups_in_all_dimensions(threads):
+    """Work items are numbered along x first, also where the rows of a block do not consist of whole subgroups."""
+    text = LANES_OF_SUBGROUPS.replace("%c32, %c1, %c1", "%x, %y, %z")
+    text = text.replace(" attributes {known_block_size = array<i32: 32, 1, 1>}", "")
+    sizes = "\n".join(f"%{name} = arith.constant {size} : index" for name, size in zip("xyz", threads))
+    text = text.replace("%c32 = arith.constant 32 : index", sizes)
+    array = np.zeros((16, 32), np.float32)
+    xegpu_py.load_program(text, import_upstream=True, engine="interpreter").main(array)
+    assert array[:8].all() and not array[8:].any()
+
+
 def test_launches_of_subgroups_count_lanes_like_their_known_block(capfd):
     array = np.zeros((16, 32), np.float32)
     xegpu_py.load_program(LANES_OF_SUBGROUPS, import_upstream=True, engine="interpreter").main(array)

@@ -11,6 +11,7 @@ from mlir import ir
 
 import xegpu_py
 from xegpu_py.ir import passes
+from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.ir.upstream_pass_names import UPSTREAM_PASSES
 
@@ -48,6 +49,31 @@ def test_a_pass_that_is_registered_again_is_the_new_one(monkeypatch):
         xegpu_py.run_pipeline(module, PIPELINE)
     xegpu_py.run_pipeline(module, "builtin.module(test-mark)")
     assert "test.other" in str(module)
+
+
+def test_a_pass_on_the_ir_sees_and_changes_lowered_functions(monkeypatch):
+    """Whose ops are built for it, and read again after it."""
+    monkeypatch.setattr(passes, "_REGISTRY", dict(passes._REGISTRY))
+    names = []
+
+    @register_pass("test-drop")
+    @dataclass
+    class Drop(Pass):
+        """Erase the first instruction."""
+
+        def run(self, op: ir.Operation) -> None:
+            instructions = [o for o in walk(op) if o.name in ("visa.mov", "visa.add")]
+            names.append(len(instructions))
+            instructions[0].erase()
+
+    kernel = """gpu.module @m { gpu.func @k(%n: i32) kernel {
+        %a = arith.addi %n, %n : i32
+        %b = arith.muli %a, %n : i32
+        gpu.printf "%d", %b : i32
+        gpu.return } }"""
+    module = xegpu_py.parse(kernel)
+    xegpu_py.run_pipeline(module, "builtin.module(xegpu-to-visa,test-drop,test-drop)")
+    assert names[0] > 1 and names[1] == names[0] - 1
 
 
 def test_the_bindings_have_every_listed_pass_of_mlir() -> None:

@@ -213,7 +213,7 @@ class _Indexer:
             return False
         m = _ATTRIBUTES.match(self.text, at)
         # `{ gpu.return }` is a region of one op.
-        return m is None or (m[0] != "{}" and "." in m[0] and m[0].endswith("}") and "=" not in m[0])
+        return m is None or ("." in m[0] and m[0].endswith("}") and "=" not in m[0])
 
     def _made(self, definition: Definition) -> Definition:
         self.found.definitions.append(definition)
