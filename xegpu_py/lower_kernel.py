@@ -78,13 +78,21 @@ class ModuleSource(Struct, frozen=True):
     read: Callable[[], Module]
     key: tuple[str, ...] = ()
 
-    def executable(self, kernel: str | None, options: Options) -> Executable:
-        """A kernel lowered to vISA, from the cache on disk; if it is not there, it is lowered and stored there.
 
-        Raises:
-            ValueError: if there is no such kernel.
-            DiagnosticError: if the module cannot be parsed, or the kernel cannot be lowered.
-        """
+class KernelSource(Struct, frozen=True):
+    """A kernel of a module: the `Compiler` of all versions of it.
+
+    Attributes:
+        module: the module's source.
+        name: the kernel's name; None for the only one.
+    """
+
+    module: ModuleSource
+    name: str | None
+
+    @collector_paused()
+    def executable(self, options: Options) -> Executable:
+        """See `Compiler`; what is not in the cache on disk is lowered and stored there."""
 
         def write(made: Executable) -> bytes | None:
             # Each launch needs the results of verification and register allocation: they are kept with the program.
@@ -94,33 +102,24 @@ class ModuleSource(Struct, frozen=True):
             digest_of(made.program)
             return pickle.dumps(made, pickle.HIGHEST_PROTOCOL)
 
-        cache = Cache(folder_of(options.cache) if self.key else None)
-        key = digest(options.key(), *self.key, str(kernel))
+        def lowered() -> Executable:
+            module, name = self._module(options)
+            return lower(module, name, options)
+
+        cache = Cache(folder_of(options.cache) if self.module.key else None)
+        key = digest(options.key(), *self.module.key, str(self.name))
         read: Callable[[bytes], Executable] = pickle.loads
-        return cache.kept("lowered", key, lambda: self._lowered(kernel, options), read=read, write=write)
+        return cache.kept("lowered", key, lowered, read=read, write=write)
 
-    def _lowered(self, kernel: str | None, options: Options) -> Executable:
-        module = programs_lowered(self.read(), options.target)
-        return lower(module, chosen_kernel(module, kernel), options)
+    def levels(self, options: Options) -> dict[str, Module]:
+        """See `Compiler`."""
+        found = levels_of(*self._module(options), options)
+        return {level: at if level == "visa" else at.copy() for level, at in found}
 
-    @collector_paused()
-    def kernel(self, name: str | None, options: Options, versions: bool = True) -> Kernel:
-        """A kernel, ready to be called; errors as in `executable`.
-
-        Args:
-            versions: whether calls that violate the assumptions of `options` compile another version.
-        """
-
-        def levels() -> dict[str, Module]:
-            module = programs_lowered(self.read(), options.target)
-            found = levels_of(module, chosen_kernel(module, name), options)
-            return {level: at if level == "visa" else at.copy() for level, at in found}
-
-        def relower(other: Options) -> Kernel:
-            return self.kernel(name, other, versions=False)
-
-        remake = relower if versions else None
-        return Kernel(self.executable(name, options), options, remake=remake, relower=relower, levels=levels)
+    def _module(self, options: Options) -> tuple[Module, str]:
+        """The module, in which kernels of Triton's IR are lowered to XeTile, and the kernel's name."""
+        module = programs_lowered(self.module.read(), options.target)
+        return module, chosen_kernel(module, self.name)
 
 
 def text_of(module: Module | str | Path) -> ModuleSource:
@@ -214,7 +213,9 @@ def compile(
             found = found.copy()
             _mark_reduction_order(found, own)
         return evaluate.ReferenceKernel(found, chosen_kernel(found, kernel), own.model)
-    return source.kernel(kernel, own)
+    compiler = KernelSource(source, kernel)
+    with collector_paused():
+        return Kernel(compiler.executable(own), own, compiler=compiler)
 
 
 # The lowering of a kernel.

@@ -280,21 +280,32 @@ class TileKernel:
             counted: whether a kernel that Python runs is compiled after all, since its instructions are counted.
             measure: the method of `CompiledKernel` that runs the launch and gives the result, such as `profile`.
         """
-        passed_types = _passed(self.arguments)
-        arguments = tuple(self.converted(arguments))
+        return self.launcher(grid, block, counted, measure)(*self.converted(arguments), grid=grid, block=block)
+
+    def launcher(
+        self,
+        grid: int | Sequence[int],
+        block: int | Sequence[int] | None,
+        counted: bool = False,
+        measure: Callable[..., Any] | None = None,
+    ) -> Callable[..., Any]:
+        """The function that runs a call, with converted arguments: the compiled kernel, if nothing else is asked for.
+
+        The arguments are those of `__call__`.
+        """
         if "subgroups" not in self.options and block is not None:
-            undivided_kernel = self.undivided
-            return undivided_kernel(*arguments, grid=grid, block=block, counted=counted, measure=measure)
+            return self.undivided.launcher(grid, block, counted, measure)
         if measure:
-            return measure(self.compiled, *arguments, grid=grid, block=block)
+            return functools.partial(measure, self.compiled)
         runs = self.compiled if counted or not is_eager(self.options.get("engine")) else None
         if _is_empty(grid):
             # As in Triton, a grid without workgroups launches nothing.
-            if not isinstance(runs, CompiledKernel):
-                return None
-            return Statistics(0, np.zeros(len(runs.program.instructions), np.int64), Counter(), runs.allocation)
-        if runs is not None:
-            return runs(*arguments, grid=grid, block=block)
+            return functools.partial(_launch_nothing, runs)
+        return self._run_eagerly if runs is None else runs
+
+    def _run_eagerly(self, *arguments: Any, grid: int | Sequence[int], block: int | Sequence[int] | None) -> Any:
+        """Let Python run the kernel."""
+        passed_types = _passed(self.arguments)
         refuse_checks(EAGER, self.options.get("check", ()))
         refuse_choices(EAGER, self.options.get("choices", ()))
         arguments_of = functools.partial(_given, self.arguments)
@@ -332,6 +343,13 @@ def _version(module: str, name: str, arguments: Mapping[str, ArgumentType], opti
     kernel_object = operator.attrgetter(name)(importlib.import_module(module))
     function = getattr(kernel_object, "__kernel_function__", None) or getattr(kernel_object, "function", kernel_object)
     return TileKernel(function, arguments, options)
+
+
+def _launch_nothing(kernel: CompiledKernel | None, *_: Any, grid: Any, block: Any) -> Statistics | None:
+    """The statistics of a launch without workgroups; None if the kernel is not lowered to vISA."""
+    if not isinstance(kernel, CompiledKernel):
+        return None
+    return Statistics(0, np.zeros(len(kernel.program.instructions), np.int64), Counter(), kernel.allocation)
 
 
 def _is_empty(grid: Any) -> bool:
@@ -679,7 +697,8 @@ class Kernel:
         if is_eager(self._options.get("engine")):
             return version(*passed_arguments, grid=size, block=block, measure=measure)
         try:
-            return version(*passed_arguments, grid=size, block=block, measure=measure)
+            launch = version.launcher(size, block, measure=measure)
+            return launch(*version.converted(passed_arguments), grid=size, block=block)
         except (DiagnosticError, TypeError, ValueError, OverflowError) as e:
             # A diagnostic has the place of the mistake in the kernel; the place of the others is the caller's line.
             raise e.with_traceback(None) from None

@@ -52,6 +52,7 @@ from xegpu_py.runtime.launch import (
     without_waits,
 )
 from xegpu_py.runtime.repairs import Repairs
+from xegpu_py.runtime.specialization import Compiler, Specialization
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.allocate import HEADER_BYTES, engine_allocation
 from xegpu_py.visa.choices import with_choices
@@ -122,18 +123,16 @@ class Kernel:
         executable: Executable | Program,
         options: Options | None = None,
         *,
-        remake: Callable[[Options], Kernel] | None = None,
-        relower: Callable[[Options], Kernel] | None = None,
-        levels: Callable[[], Mapping[str, Module]] | None = None,
+        compiler: Compiler | None = None,
+        is_version: bool = False,
         source: Source | None = None,
         **keywords: Any,
     ) -> None:
         """Make a kernel of a lowered one, or of a program of assembly.
 
         Args:
-            remake: makes the version with other options; None if there are no other versions.
-            relower: lowers this version with other choices; None if it was not lowered here.
-            levels: the modules at each level, the highest first.
+            compiler: lowers the kernel with other options; None if it was not lowered here.
+            is_version: whether this is a version for certain arguments, from which no other version is made.
             source: the text from which the program was read, which errors quote.
             keywords: `Options` by their names, if `options` is not given.
 
@@ -145,8 +144,8 @@ class Kernel:
             executable = Executable.of_assembly(executable, source)
         options = options or Options.from_keywords(**keywords)
         self.executable, self.name, self.remarks = executable, executable.name, executable.remarks
-        self._remake, self._modules = remake and functools.cache(remake), levels
-        self._relower = relower
+        self._compiler, self._is_version = compiler, is_version
+        self._versions: dict[Specialization, Kernel] = {}
         self._sources = [executable.source] if executable.source else []
         self.stats: Statistics | None = None
         self.names: Sequence[str] = ()
@@ -225,7 +224,7 @@ class Kernel:
 
     @functools.cached_property
     def _levels(self) -> Mapping[str, Module]:
-        return self._modules() if self._modules else {}
+        return self._compiler.levels(self.options) if self._compiler else {}
 
     def _repr_html_(self) -> str:
         return highlighting.html(self.asm)
@@ -249,9 +248,9 @@ class Kernel:
             DiagnosticError: if it does not accept the kernel.
         """
         if target not in (None, self.options.target):
-            if self._remake is None:
+            if self._compiler is None:
                 raise ValueError(f"kernel '{self.name}' is assembly for {self.options.target}, not {target}")
-            return self._remake(structs.replace(self.options, target=target)).binary()
+            return self._lowered(self._compiler, structs.replace(self.options, target=target)).binary()
         try:
             text = assembly.write([self.executable.program])
             return finalizer.finalize(text, self.options.target, self.options.registers, "ocloc").binary
@@ -284,20 +283,24 @@ class Kernel:
             raise ValueError(f"unknown level '{level}'; there are {', '.join(self._levels)}")
         return self._levels[level]
 
+    def _lowered(self, compiler: Compiler, options: Options, is_version: bool = True) -> Kernel:
+        """The kernel, lowered again with other options."""
+        version = Kernel(compiler.executable(options), options, compiler=compiler, is_version=is_version)
+        version.names = self.names
+        return version
+
     def with_engine(self, engine: Engine, **options: Any) -> Kernel:
         """This version of the kernel on an engine, without checks, and with other options of the engine."""
         options = {"engine": engine, "check": (), "schedules": 0, **options}
-        version = Kernel(self.executable, structs.replace(self.options, **options), levels=self._modules)
+        own = structs.replace(self.options, **options)
+        version = Kernel(self.executable, own, compiler=self._compiler, is_version=True)
         version.names = self.names
         return version
 
     def with_choices(self, choices: Sequence[str]) -> Kernel | None:
         """This version of the kernel, lowered again with other choices; None if it was not lowered here."""
-        if self._relower is None:
-            return None
-        version = self._relower(structs.replace(self.options, choices=tuple(choices)))
-        version.names = self.names
-        return version
+        options = structs.replace(self.options, choices=tuple(choices))
+        return self._lowered(self._compiler, options) if self._compiler else None
 
     def for_target(self, target: str) -> Kernel:
         """The kernel for another GPU: lowered again, or the same assembly, with the rules of that GPU.
@@ -308,17 +311,15 @@ class Kernel:
         """
         target_of(target)
         options = structs.replace(self.options, target=target)
-        if self._remake is not None:
-            made = self._remake(options)
-            own = Kernel(made.executable, options, remake=self._remake, relower=self._relower, levels=made._modules)
-        elif self.executable.is_assembly:
+        if self.executable.is_assembly:
             own = Kernel(self.executable, options)
-        else:
+            own.names = self.names
+            return own
+        if self._compiler is None or self._is_version:
             raise ValueError(
                 f"kernel '{self.name}' is a version for certain arguments, of target {self.options.target}"
             )
-        own.names = self.names
-        return own
+        return self._lowered(self._compiler, options, is_version=False)
 
     @property
     def block(self) -> tuple[int, ...]:
@@ -335,27 +336,15 @@ class Kernel:
             TypeError: if the number of arguments is not the kernel's.
         """
         self._check_count(arguments)
-        if self._remake is None:
+        if self._compiler is None or self._is_version:
             return self
-        executable, options = self.executable, self.options
         arguments = self._packed(arguments, PackedArrays())
-        limits = self.target.block2d
-        unaligned = {
-            *options.unaligned,
-            *(() if executable.exact_messages else executable.unaligned(arguments, limits)),
-        }
-        large = options.large is None and beyond(executable.parameters, arguments, grid, executable.limits) is not None
-        strided, aliased = executable.strided(arguments), executable.shares_changed(arguments)
-        if unaligned == set(options.unaligned) and not large and not strided and not aliased:
+        needed = Specialization.of_call(self.executable, self.options, arguments, grid)
+        if needed == Specialization.of_options(self.options):
             return self
-        assumptions = {
-            "unaligned": tuple(sorted(unaligned)),
-            "large": large or options.large,
-            "strided": strided,
-            "aliased": aliased or options.aliased,
-        }
-        version = self._remake(structs.replace(options, **assumptions))
-        version.names = self.names
+        if needed not in self._versions:
+            self._versions[needed] = self._lowered(self._compiler, needed.applied_to(self.options))
+        version = self._versions[needed]
         _warn(self._repairs.of_arrays(arguments, version.remarks))
         return version
 
@@ -508,7 +497,7 @@ class Kernel:
         if unlike:
             warnings.warn(unlike, stacklevel=3)
         # A version without the limit would have been chosen already.
-        is_final_version = self._remake is None or self.options.large is not None
+        is_final_version = self._compiler is None or self._is_version or self.options.large is not None
         exceeded_limit = beyond(parameters, arguments, grid, self.executable.limits) if is_final_version else None
         if exceeded_limit:
             raise ValueError(
@@ -603,7 +592,7 @@ class Kernel:
         try:
             if self.options.schedules:
                 self._compare_schedules(launch)
-            statistics = self._printing(launch) if self.program.prints else self._run(launch)
+            statistics = self._printing(launch) if self.program.prints else self._on_engine()(launch)
         except RuntimeFault as fault:
             raise DiagnosticError([_diagnostic(fault)], self._sources) from None
         except EngineMismatch as mismatch:
@@ -616,28 +605,37 @@ class Kernel:
         _warn(self._repairs.of_launch(statistics))
         return statistics
 
+    def _on_engine(self) -> Callable[[Prepared], Statistics]:
+        """The method that runs a launch on the kernel's engine."""
+        if self.engine == "interpreter":
+            return self._run_interpreted
+        if self.engine == "both":
+            return self._run_both
+        # Only native code records messages.
+        if self.log is None and not self._has_native_code:
+            return self._run_in_place
+        return self._run_race_checked if self.layout.races else self._run_native
+
     def _printing(self, launch: Prepared) -> Statistics:
+        """Run a launch, and print what the kernel prints."""
         prints = Prints(launch.memory)
+        launch = prints.given(launch)
         try:
-            return self._run(prints.given(launch), prints)
+            if self.engine == "both":
+                return self._run_both(launch, prints)
+            with prints.reading(launch.memory):
+                return self._on_engine()(launch)
         finally:
             print(prints.text, end="")
 
-    def _run(self, launch: Prepared, prints: Prints | None = None) -> Statistics:
-        def reading(run: Callable[[Prepared], Statistics], launch: Prepared) -> Statistics:
-            with prints.reading(launch.memory) if prints else nullcontext():
-                return run(launch)
-
-        if self.engine == "interpreter":
-            return reading(self._run_interpreted, launch)
-        if self.engine == "jit":
-            # Only native code records messages.
-            native = self.log is not None or self._has_native_code
-            return reading(self._run_native if native else self._run_in_place, launch)
+    def _run_both(self, launch: Prepared, prints: Prints | None = None) -> Statistics:
+        """Run a launch on both engines, and compare all memory."""
         interpreted = structs.replace(launch, memory=launch.memory.copy())
-        reading(self._run_interpreted, interpreted)
+        with prints.reading(interpreted.memory) if prints else nullcontext():
+            self._run_interpreted(interpreted)
         printed = prints and prints.text
-        statistics = reading(self._run_native, launch)
+        with prints.reading(launch.memory) if prints else nullcontext():
+            statistics = (self._run_race_checked if self.layout.races else self._run_native)(launch)
         if prints and prints.text != printed:
             raise EngineMismatch("the engines print different texts")
         if unlike := first_difference(interpreted.memory, launch.memory):
@@ -730,8 +728,7 @@ class Kernel:
         try:
             return bool(self.jit)
         except LLVMError as failure:
-            reason = f"it has no native code: {failure}"
-            warnings.warn(f"kernel '{self.name}' runs on the interpreter, which is slow: {reason}", stacklevel=6)
+            _warn(f"kernel '{self.name}' runs on the interpreter, which is slow: it has no native code: {failure}")
             return False
 
     def _run_in_place(self, launch: Prepared) -> Statistics:
@@ -742,17 +739,15 @@ class Kernel:
         finally:
             launch.memory.assign(interpreted)
 
-    def _run_native(self, launch: Prepared) -> Statistics:
-        """Run native code. If its race check fails, the interpreter runs the launch again, to report the race."""
-        if not self.layout.races:
-            return self._launch_native(launch)
+    def _run_race_checked(self, launch: Prepared) -> Statistics:
+        """Run native code that looks for races. If it fails, the interpreter runs the launch again, to report them."""
         memory, threads = launch.memory, math.prod(launch.size.grid) * launch.size.threads(self.program)
         while True:
             earlier_shadow, self._shadow = self._shadow, None
             workers = self.options.threads or processors()
             shadow = Shadow(self.runnable, memory, threads, workers, self._recorded, earlier_shadow)
             try:
-                statistics = self._launch_native(launch, shadow)
+                statistics = self._run_native(launch, shadow)
             except (RaceSuspected, RuntimeFault):
                 shadow.restore()
                 interpreted = memory.copy()
@@ -792,7 +787,8 @@ class Kernel:
         self._native_launches[prepared] = launch
         return launch
 
-    def _launch_native(self, prepared: Prepared, shadow: Shadow | None = None) -> Statistics:
+    def _run_native(self, prepared: Prepared, shadow: Shadow | None = None) -> Statistics:
+        """Run native code."""
         program, launch = self.runnable, self._native_launch(prepared)
         if shadow or self.log or self.groups is not None:
             launch = structs.replace(launch, shadow=shadow, log=self.log, chosen=self.groups)
