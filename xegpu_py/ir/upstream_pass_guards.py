@@ -32,40 +32,41 @@ from xegpu_py.ir.module import walk
 # A shift of a constant by the width or more becomes zero, or minus one. The lowest bits of the distance, which alone
 # count by our rules, are therefore written as such.
 #
-# `math.ipowi` of i1 constants ends the process (`IPowIOp::fold` of MathOps.cpp).
-#
-# A loop `scf.for` with constant bounds whose difference is not a number of their type is taken for one without
-# iterations, and removed (`constantTripCount` of StaticValueUtils.cpp). The lower bound is hidden.
-#
-# Comparisons by the predicates `true` and `false` are replaced by constants: where a converted integer is compared with
-# a constant, MLIR 22's canonicalization has no case for them and ends the process (`CmpFIntToFPConst` of ArithOps.cpp).
-#
-# A cast of an index to a narrower integer and back loses bits, but MLIR's canonicalization replaces the two casts by
-# the index if both are `arith.index_cast`, or both `arith.index_castui` (`IndexCastOfIndexCast` of
-# ArithCanonicalization.td). Both ops truncate alike, so the cast to the integer is written as the op with which no cast
-# back combines. A cast back of an integer that was extended becomes one of the integer before
-# (`IndexCastOfExtSI` and `IndexCastUIOfExtUI`), and counts as that.
-#
-# An integer that is converted to a float, which is rounded to a narrower format, is rounded twice. MLIR's
-# canonicalization converts it to the narrower format at once (`TruncFSIToFPPattern` and `TruncFUIToFPPattern` of
-# ArithCanonicalization.td), with other results, unless the `arith.truncf` names its rounding mode. It does so while a
-# pass of upstream's runs.
-#
-# MLIR does not always find out which dimensions a `memref.subview` drops, and then ends the process
-# (`SubViewOp::getDroppedDims` of MemRefOps.cpp). Such views with dynamic sizes or strides are hidden as well. So are
-# ops `memref.dim`, unless their dimension is known to exist: it ends the process for others.
-#
-# A reduction of single elements under a `vector.mask` becomes the element itself where the mask is not set: the
-# accumulator is not taken, and without one the mask is dropped (`ElideUnitDimsInMultiDimReduction` and
-# `ElideSingleElementReduction` of VectorOps.cpp). The identity is therefore reduced where the mask is not set, without
-# a mask. A reduction of a vector along no dimension becomes the vector, without the accumulator
-# (`MultiDimReductionOp::fold`), and so is written as the op that combines them.
-#
-# Equal ops are merged although one of them is under a `vector.mask`, which then masks nothing (`CSE` compares ops and
-# their attributes only). Those under a mask get an attribute.
-#
-# A gather under a `vector.mask` whose indices are consecutive becomes a load, which a `vector.mask` may not hold
-# (`FoldContiguousGather`). Its indices are hidden.
+# The mistakes of `GUARDS` are rewritten before a pass, or their operands are hidden from it.
+
+
+class Guard(Struct, frozen=True):
+    """A mistake of upstream's passes around which `prepare` works.
+
+    Attributes:
+        reproducer: a file of docs/upstream-bugs/folders. A test fails when the installed release does not need the
+            guard; docs/upstream-bugs says which releases do.
+        where: the function of MLIR that errs.
+        fixed: the first release of LLVM without the mistake; None if none is known.
+    """
+
+    reproducer: str
+    where: str
+    fixed: str | None = None
+
+
+GUARDS = (
+    Guard("loop-with-wide-bounds", "constantTripCount of StaticValueUtils.cpp"),
+    Guard("power-of-truth-values", "IPowIOp::fold of MathOps.cpp"),
+    Guard("comparison-that-is-always-true", "CmpFIntToFPConst of ArithOps.cpp"),
+    Guard("cast-of-index-and-back", "IndexCastOfIndexCast of ArithCanonicalization.td"),
+    Guard("integer-rounded-twice", "TruncFSIToFPPattern of ArithCanonicalization.td"),
+    Guard("dropped-dimensions", "SubViewOp::getDroppedDims of MemRefOps.cpp"),
+    Guard("dimension-out-of-rank", "ShapedType::isDynamicDim, of a dimension that is not checked"),
+    Guard("masked-reduction", "ElideSingleElementReduction of VectorOps.cpp"),
+    Guard("masked-reduction-of-rows", "ElideUnitDimsInMultiDimReduction of VectorOps.cpp"),
+    Guard("reduction-of-no-dimension", "MultiDimReductionOp::fold of VectorOps.cpp"),
+    Guard("equal-op-under-mask", "CSE, which compares ops and their attributes only"),
+    Guard("masked-gather", "FoldContiguousGather of VectorOps.cpp"),
+    Guard("overlapping-inserts", "foldExtractStridedOpFromInsertChain of VectorOps.cpp"),
+    Guard("slice-without-all-offsets", "foldExtractStridedOpFromInsertChain of VectorOps.cpp"),
+)
+"""The mistakes of MLIR itself. That functions and NaNs fold by other rules than those of docs/numerics.md is none."""
 
 _EXACT = frozenset(
     f"math.{name}"
@@ -498,11 +499,12 @@ def show(root: ir.Operation) -> None:
 # - An insert that begins inside the slice, in any dimension, is treated as if it did not overlap it, and so is lost:
 #
 #       %1 = vector.insert_strided_slice %a, %0 {offsets = [2], strides = [1]} : vector<2xf32> into vector<8xf32>
-#       %2 = vector.extract_strided_slice %1 {offsets = [0], sizes = [4], strides = [1]} : vector<8xf32> to
-#       vector<4xf32>
+#       %2 = vector.extract_strided_slice %1 {offsets = [0], sizes = [4], strides = [1]} : vector<8xf32> to ...
 #
-#   becomes a slice of what was inserted into %0. XX for which the slice gives no offset, and which it takes whole, are
-# not compared. If each has an offset,   they are.
+#   becomes a slice of what was inserted into %0.
+#
+# - Dimensions for which the slice gives no offset, and which it takes whole, are not compared. They are if each
+#   dimension has an offset.
 
 _EXTRACT, _INSERT = "vector.extract_strided_slice", "vector.insert_strided_slice"
 
