@@ -106,6 +106,9 @@ def _transform_in_registers(op: ir.Operation) -> None:
 rule: Rules[Rule[Fallback]] = Rules()
 
 
+_STORE = "xegpu.store_nd"
+
+
 class Fallback(Conversion):
     """The conversion of one function.
 
@@ -126,9 +129,12 @@ class Fallback(Conversion):
         self.places: dict[ir.Value, DescriptorForm] = {}
         self.row_alignment: dict[ir.Value, int] = {}
         self._kept: set[ir.Value] = set()
-        given = {surfaces.classes.find(v) for v in foreign_descriptors(surfaces.func, ops)}
         accesses = [op for op in ops if implements(op, BlockAccess)]
+        if not surfaces.problems:
+            # 2D block messages address all surfaces, but may not have the shape of a store.
+            accesses = [op for op in accesses if op.name == _STORE]
         descs = [*surfaces.problems, *(op.opview.tdesc for op in accesses if self._is_needed(op))]
+        given = {surfaces.classes.find(v) for v in foreign_descriptors(surfaces.func, ops)} if descs else ()
         for desc in dict.fromkeys(descs):
             root = surfaces.classes.find(desc)
             if root not in given and bit_width(TensorDesc.of(desc).element) in (8, 16, 32, 64):
@@ -144,7 +150,7 @@ class Fallback(Conversion):
         if not implements(op, BlockAccess) or op.opview.mode != Mode.VC:
             return False
         desc = TensorDesc.of(op.opview.tdesc)
-        stores = op.name == "xegpu.store_nd" and len(desc.shape) > 1 and blocks.store_spans(desc, self.target) is None
+        stores = op.name == _STORE and len(desc.shape) > 1 and blocks.store_spans(desc, self.target) is None
         return stores or self.surfaces.problem(op.opview.tdesc) is not None
 
     def place(self, value: ir.Value) -> DescriptorForm | None:

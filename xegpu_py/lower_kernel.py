@@ -239,12 +239,16 @@ def programs_lowered(module: Module, target: str) -> Module:
     return lowered
 
 
-def is_of_xegpu(module: Module, name: str) -> bool:
-    """Whether a kernel is written in XeGPU: at the level of subgroups or lanes, above the messages of XeVM."""
+def is_of_xegpu(module: Module, func: ir.Operation, ops: Sequence[ir.Operation]) -> bool:
+    """Whether a kernel is written in XeGPU: at the level of subgroups or lanes, above the messages of XeVM.
+
+    Args:
+        func: the kernel.
+        ops: its ops.
+    """
     if has_tiles(module.outline):
         return False
-    func = visa.kernel_named(module.outline, name)
-    return any(op.name == "xegpu.create_nd_tdesc" for op in walk(func)) and not has_messages(func)
+    return any(op.name == "xegpu.create_nd_tdesc" for op in ops) and not has_messages(func, ops)
 
 
 _BLOCK_IDS = ("gpu.block_id", "gpu.global_id")
@@ -258,18 +262,21 @@ def lower(module: Module, name: str, options: Options) -> Executable:
     """
     remarks: list[Diagnostic] = []
     kernel = visa.kernel_named(module.outline, name)
-    products = products_of(kernel)
+    ops = walk(kernel)
+    products = products_of(ops)
     surfaces: dict[Surface, None] = {}
     multiples: tuple[Multiple, ...] = ()
     sums: tuple[Sum, ...] = ()
-    exact, of_xegpu = False, is_of_xegpu(module, name)
+    exact, of_xegpu = False, is_of_xegpu(module, kernel, ops)
     names = set[str]()
     for level, lowered in levels_of(module, name, options, remarks, of_xegpu):
         if level != "visa":
             func = visa.kernel_named(lowered.outline, name)
-            surfaces |= dict.fromkeys(surfaces_of(func))
-            multiples, sums, exact = multiples_of(func), sums_of(func), has_messages(func)
-            names = {op.name for op in walk(func)}
+            inside = ops if func == kernel else walk(func)
+            surfaces |= dict.fromkeys(surfaces_of(inside))
+            multiples, sums, exact = multiples_of(func), sums_of(func), has_messages(func, inside)
+            names = {op.name for op in inside}
+            del inside
     chosen = subgroups_for(kernel, options)
     mapped = xetile.subgroups_of(kernel) if has_tiles(kernel) else None
     repairs = [repair_warning(str(d.position), options.target, d.message) for d in remarks if d.severity == "warning"]
@@ -327,7 +334,10 @@ def levels_of(
         mark_unaligned(lowered, name, options.unaligned)
     _mark_unit_strides(lowered, name, options.strided)
     _mark_reduction_order(lowered, options)
-    if is_of_xegpu(module, name) if of_xegpu is None else of_xegpu:
+    if of_xegpu is None:
+        kernel = visa.kernel_named(module.outline, name)
+        of_xegpu = is_of_xegpu(module, kernel, walk(kernel))
+    if of_xegpu:
         with lowered.context:
             mark = EXACT_SURFACES if "surfaces" in options.check else WARNS_OF_REPAIRS
             visa.kernel_named(lowered.outline, name).attributes[mark] = ir.UnitAttr.get()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mlir import ir
 from msgspec import Struct, field, structs
@@ -19,7 +19,7 @@ from xegpu_py.ir.builtin import Decoded, strides_of
 from xegpu_py.ir.control_flow import UnionFind, carried
 from xegpu_py.ir.diagnostics import emit_error, position_of
 from xegpu_py.ir.module import walk
-from xegpu_py.ir.operation import implements
+from xegpu_py.ir.operation import STATIC, implements
 from xegpu_py.passes.analysis.affine_analysis import IndexForms, Monomial
 from xegpu_py.passes.analysis.divisibility import divisor
 from xegpu_py.passes.analysis.ir_queries import (
@@ -228,6 +228,29 @@ def surface_problem(
     return problem
 
 
+class SurfaceChecks(Struct):
+    """Calls `surface_problem` once for each tensor and type of descriptor: most descriptors are blocks of few tensors.
+
+    Attributes:
+        target, unaligned, most_bytes, exact: see `surface_problem`.
+    """
+
+    target: Target
+    unaligned: Sequence[int] | None = ()
+    most_bytes: int = 0
+    exact: bool = False
+    _problems: dict[Any, str | None] = field(default_factory=dict)
+
+    def problem(self, view: Any, tensor: Tensor) -> str | None:
+        """The reason why block messages cannot address the tensor of an `xegpu.create_nd_tdesc`; None if they can."""
+        key = (view.source, view.tdesc.type, view.operation.attributes.get(f"{STATIC}shape"), tensor)
+        if key not in self._problems:
+            self._problems[key] = surface_problem(
+                view, self.target, self.unaligned, tensor, self.most_bytes, self.exact
+            )
+        return self._problems[key]
+
+
 def _is_matrix_argument(view: Any) -> bool:
     of_kernel = argument_number(view.source, "gpu.func") is not None and is_kernel(view.source.owner.owner.operation)
     kind = view.source.type
@@ -403,7 +426,7 @@ def find_surfaces(
     for op in ops:
         join_descriptors(surfaces.classes, op)
     marked = None if unaligned is None else (*unaligned, *unaligned_arguments(func))
-    moves = []
+    moves, checks = [], SurfaceChecks(target, marked, most_bytes, exact)
     for op in ops:
         name = op.name
         if name not in ("xegpu.create_nd_tdesc", "xegpu.update_nd_offset"):
@@ -419,7 +442,7 @@ def find_surfaces(
         moves.append((root, view, desc))
         if name == "xegpu.create_nd_tdesc":
             surfaces.creations.setdefault(root, []).append(op)
-            problem = surface_problem(view, target, marked, most_bytes=most_bytes, exact=exact)
+            problem = checks.problem(view, tensor_of(view))
             if problem:
                 surfaces.problems.setdefault(root, problem)
     # Without marked memory, all unknown columns are trusted.
@@ -467,7 +490,8 @@ def block_uses(op: ir.Operation) -> list[ir.Value]:
 
 _DEPTH = 16
 
-_PRODUCTS = {"xegpu.dpas": ("lhs", "rhs"), "xetile.tile_mma": ("a", "b")}
+_PRODUCTS = {"xegpu.dpas": slice(-2, None), "xetile.tile_mma": slice(2)}
+"""The operands that an op multiplies."""
 
 _UPDATES = ("xegpu.update_nd_offset", "xetile.update_tile_offset")
 
@@ -502,26 +526,28 @@ def first_repaired(
     return None
 
 
-def has_messages(func: ir.Operation) -> bool:
+def has_messages(func: ir.Operation, ops: Iterable[ir.Operation]) -> bool:
     """Whether a kernel has blocks whose accesses are messages as they are written, such as those of XeVM."""
     if EXACT_SURFACES in func.attributes:
         return True
-    makers = (op for op in walk(func) if op.name == "xegpu.create_nd_tdesc")
+    makers = (op for op in ops if op.name == "xegpu.create_nd_tdesc")
     return any(TensorDesc.of(op.results[0]).attr.message for op in makers)
 
 
-def surfaces_of(func: ir.Operation) -> tuple[Surface, ...]:
-    """The surfaces of a kernel of XeGPU or XeTile that have dynamic extents or strides."""
+def surfaces_of(ops: Iterable[ir.Operation]) -> tuple[Surface, ...]:
+    """The surfaces of a kernel of XeGPU or XeTile that have dynamic extents or strides, given its ops."""
     surfaces: dict[Surface, None] = {}
-    for op in walk(func):
+    for op in ops:
         if op.name not in ("xegpu.create_nd_tdesc", "xetile.init_tile"):
             continue
         view: Any = op.opview
         if op.name == "xegpu.create_nd_tdesc" and TensorDesc.of(view.tdesc).attr.message:
             continue
         shape, strides = _extents(view)
+        if len(shape) < 2 or all(isinstance(n, int) for n in (*shape[-2:], *strides[-2:])):
+            continue
         argument = argument_of(view.source)
-        if len(shape) < 2 or argument is None or all(isinstance(n, int) for n in (*shape[-2:], *strides[-2:])):
+        if argument is None:
             continue
         if isinstance(view.source.type, ir.MemRefType) and view.source.type.memory_space is not None:
             continue
@@ -534,14 +560,18 @@ def surfaces_of(func: ir.Operation) -> tuple[Surface, ...]:
     return tuple(surfaces)
 
 
-def products_of(func: ir.Operation) -> tuple[Product, ...]:
-    """The products of a kernel whose operands are loaded from row-major surfaces, and not transposed or converted."""
+def products_of(ops: Iterable[ir.Operation]) -> tuple[Product, ...]:
+    """The products of a kernel whose operands are loaded from row-major surfaces, and not transposed or converted.
+
+    Args:
+        ops: the kernel's ops.
+    """
     # One product for each pair of extents, since calls compare them.
     products: dict[tuple[Expression, Expression], Product] = {}
-    surface_of = cache(_surface_of)
-    for op in walk(func):
+    surface_of = cache(partial(_surface_of, cache(_extents_of_array)))
+    for op in ops:
         if op.name in _PRODUCTS:
-            lhs, rhs = (surface_of(getattr(op.opview, name)) for name in _PRODUCTS[op.name])
+            lhs, rhs = map(surface_of, list(op.operands)[_PRODUCTS[op.name]])
             if lhs and rhs and lhs[1] is not None and rhs[0] is not None and lhs[1] != rhs[0]:
                 products.setdefault((lhs[1], rhs[0]), Product(str(position_of(op.location)), lhs[1], rhs[0]))
     return tuple(products.values())
@@ -551,9 +581,12 @@ def _loads(op: ir.Operation) -> bool:
     return implements(op, BlockLoad) or op.name == "xetile.load_tile"
 
 
-def _surface_of(value: ir.Value) -> tuple[Expression | None, Expression | None] | None:
+_RowsAndColumns: TypeAlias = "tuple[Expression | None, Expression | None] | None"
+
+
+def _surface_of(extents_of_array: Callable[[ir.Value], _RowsAndColumns], value: ir.Value) -> _RowsAndColumns:
     """The rows and columns of the surface from which a matrix is loaded; None if unknown."""
-    element = str(ir.VectorType(value.type).element_type)
+    element = ir.VectorType(value.type).element_type
     for _ in range(_DEPTH):
         op = defining_op(value)
         if op is None:
@@ -562,7 +595,12 @@ def _surface_of(value: ir.Value) -> tuple[Expression | None, Expression | None] 
                 return None
             value = ir.BlockArgument(value).owner.owner.operation.operands[2 + number]
         elif op.name in ("xegpu.create_nd_tdesc", "xetile.init_tile"):
-            return _rows_and_columns(op.opview, element)
+            view: Any = op.opview
+            source = view.source
+            if not isinstance(source.type, ir.MemRefType) or source.type.element_type != element:
+                return None
+            shape = view.shape
+            return _last_extents(shape, view.strides) if shape else extents_of_array(source)
         elif op.name in (*REGISTER_VIEWS, *_UPDATES) or (_loads(op) and "transpose" not in op.attributes):
             value = op.operands[0]
         else:
@@ -570,29 +608,34 @@ def _surface_of(value: ir.Value) -> tuple[Expression | None, Expression | None] 
     return None
 
 
-def _rows_and_columns(view: Any, element: str) -> tuple[Expression | None, Expression | None] | None:
-    shape, strides = _extents(view)
-    kind = view.source.type
-    if not isinstance(kind, ir.MemRefType) or str(kind.element_type) != element:
-        return None
-    if not shape:
-        steps, unknown = kind.get_strides_and_offset()[0], ir.ShapedType.get_dynamic_size()
-        array = expression_of(view.source, 0)
-        if len(steps) < 2 or steps[-1] != 1 or (unknown in kind.shape[-2:] and not isinstance(array, tuple)):
-            return None
-        number, first = array[1] if isinstance(array, tuple) else -1, len(steps) - 2
-        rows, columns = (n if n != unknown else ("extent", number, first + d) for d, n in enumerate(kind.shape[-2:]))
-        return rows, columns
+def _last_extents(shape: Sequence[ir.Value | int], strides: Sequence[ir.Value | int]) -> _RowsAndColumns:
     if len(shape) < 2 or constant_of(strides[-1]) != 1:
         return None
     return expression_of(shape[-2]), expression_of(shape[-1])
 
 
+def _extents_of_array(source: ir.Value) -> _RowsAndColumns:
+    """The rows and columns of a row-major memref; None if unknown."""
+    cast = defining_op(source)
+    if cast is not None and cast.name == "memref.reinterpret_cast":
+        _, *extents = view_numbers(cast)
+        return _last_extents(*extents)
+    kind = source.type
+    steps, unknown = kind.get_strides_and_offset()[0], ir.ShapedType.get_dynamic_size()
+    array = expression_of(source, 0)
+    if len(steps) < 2 or steps[-1] != 1 or (unknown in kind.shape[-2:] and not isinstance(array, tuple)):
+        return None
+    number, first = array[1] if isinstance(array, tuple) else -1, len(steps) - 2
+    rows, columns = (n if n != unknown else ("extent", number, first + d) for d, n in enumerate(kind.shape[-2:]))
+    return rows, columns
+
+
 def _extents(view: Any) -> tuple[list[ir.Value | int], list[ir.Value | int]]:
     """The shape and strides of a descriptor or tile, from its op or from the `reinterpret_cast` of its memref."""
-    cast = defining_op(view.source)
-    if view.shape or cast is None or cast.name != "memref.reinterpret_cast":
-        return list(view.shape), list(view.strides)
+    shape = list(view.shape)
+    cast = None if shape else defining_op(view.source)
+    if cast is None or cast.name != "memref.reinterpret_cast":
+        return shape, list(view.strides)
     _, sizes, strides = view_numbers(cast)
     return sizes, strides
 

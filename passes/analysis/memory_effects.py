@@ -6,7 +6,7 @@ from mlir import ir
 
 from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.builtin import is_intrinsic, is_print
-from xegpu_py.ir.operation import Operation
+from xegpu_py.ir.operation import Operation, implements
 
 _ALL = frozenset(["read", "write", "sync"])
 
@@ -40,14 +40,17 @@ def effects_of(op: ir.Operation) -> frozenset[str]:
 
     An op that is not known, and a call of a function with a body, may have all of them.
     """
-    view = op.opview
-    if isinstance(view, Operation):
-        return _ALL if view.effects is None else view.effects
-    if op.name == "func.call":
+    name = op.name
+    if implements(op, Operation):
+        effects: frozenset[str] | None = op.opview.effects
+        return _ALL if effects is None else effects
+    if name == "func.call":
         return frozenset() if is_intrinsic(op) else frozenset(["sync"]) if is_print(op) else _ALL
-    own = _EFFECTS.get(op.name)
+    own = _EFFECTS.get(name)
     if own is None:
-        own = frozenset[str]() if op.name.startswith(_NONE) else _ALL
+        own = frozenset[str]() if name.startswith(_NONE) else _ALL
+    if not len(op.regions):
+        return own
     return own.union(*(effects_of(inner.operation) for block in blocks_in(op) for inner in block.operations))
 
 

@@ -20,7 +20,7 @@ from xegpu_py.ir.operation import implements
 from xegpu_py.numerics.block_scaled import COLUMNS, ROWS, scaled_depth
 from xegpu_py.numerics.dpas import types_problem
 from xegpu_py.numerics.formats import BF8, HF8, TYPES
-from xegpu_py.passes.analysis.block_surfaces import stride_problem, surface_problem, tensor_of
+from xegpu_py.passes.analysis.block_surfaces import SurfaceChecks, stride_problem, tensor_of
 from xegpu_py.passes.analysis.divisibility import transposes_in_message
 from xegpu_py.passes.analysis.ir_queries import (
     F64_FUNCTIONS,
@@ -148,17 +148,17 @@ class RuleContext(Struct):
 
     Attributes:
         target: the GPU.
+        surfaces: the checks of surfaces of 2D block messages.
         slm_bytes: bytes of shared local memory that preceding ops allocate.
         barriers: named barriers that the kernel allocates; None if their number is not known.
         has_workgroup_barrier: whether the kernel has a barrier of the workgroup, which takes one named barrier.
-        exact_surfaces: whether 2D block messages may break rules of surfaces; see `EXACT_SURFACES`.
     """
 
     target: Target
+    surfaces: SurfaceChecks
     slm_bytes: int = 0
     barriers: int | None = 0
     has_workgroup_barrier: bool = False
-    exact_surfaces: bool = False
 
 
 TargetRule = Callable[[RuleContext, ir.Operation], Problem]
@@ -182,7 +182,7 @@ def verify(functions: Iterable[tuple[ir.Operation, Target]]) -> None:
 def problems(func: ir.Operation, target: Target) -> list[Diagnostic]:
     """The errors for the ops of a kernel that a target does not support, one for each op, in order."""
     ops = walk(func)
-    kernel = RuleContext(target, exact_surfaces=EXACT_SURFACES in func.attributes)
+    kernel = RuleContext(target, SurfaceChecks(target, exact=EXACT_SURFACES in func.attributes))
     # For a function that kernels call, the number is not known.
     kernel.barriers = _named_barriers(ops) if func.name == "gpu.func" else None
     kernel.has_workgroup_barrier = any(op.name == "gpu.barrier" for op in ops)
@@ -293,7 +293,7 @@ def create_nd_tdesc(kernel: RuleContext, op: ir.Operation) -> Problem:
         return problem, REWRITE_REMEDY
     if kernel.target.block2d is None or len(desc.shape) < 2 or desc.in_slm:
         return None
-    problem = surface_problem(view, kernel.target, tensor=tensor, exact=kernel.exact_surfaces)
+    problem = kernel.surfaces.problem(view, tensor)
     return element_problem(desc.element) or (None if problem is None else (problem, REWRITE_REMEDY))
 
 

@@ -201,7 +201,7 @@ class Conversion(Rewriter):
         with ir.InsertionPoint(op), op.location:
             if name in STRUCTURED and (rule is None or self.is_legal(op)):
                 self.structured(op)
-            elif op.successors:
+            elif len(op.successors):
                 self._convert_branch(op)
             elif self.is_legal(op):
                 self.keep(op)

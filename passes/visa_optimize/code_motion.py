@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
+from operator import itemgetter
 
 import numpy as np
 from msgspec import Struct, field
@@ -18,7 +18,7 @@ from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import Flow, Liveness, Root, effects, flow_of, liveness_of, span_bits
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.messages import written_back
-from xegpu_py.visa.program import Destination, Instruction, Predicate, Program, Raw, Region, Variable
+from xegpu_py.visa.program import Destination, Instruction, Predicate, Program, Raw, Region, Variable, analysis
 from xegpu_py.visa.spec import MESSAGES
 from xegpu_py.visa.verify import instruction_problem
 
@@ -49,20 +49,33 @@ class _Moved(Struct):
     writers: list[int]
     copies: list[int]
 
+    @property
+    def first(self) -> tuple[int, bool]:
+        """The position of the first of them, and whether that is a copy; an instruction writes before it is one."""
+        is_written = bool(self.writers) and self.writers[0] <= self.copies[0]
+        return (self.writers[0] if is_written else self.copies[0]), not is_written
 
+
+@analysis
 def _only_moved(program: Program, target: Target) -> dict[Variable, _Moved]:
-    """The variables that only copies read."""
-    inputs = {i.var.root[0] for i in program.inputs}
-    reads: Counter[Variable] = Counter()
-    candidates: dict[Variable, _Moved] = {}
+    """The variables that only copies read, in the order of their first accesses."""
+    moved: dict[Variable, _Moved] = {}
     for at, inst in enumerate(program.instructions):
-        accesses = effects(inst, target)
-        reads.update(access.var for access in accesses.reads)
-        for access in accesses.writes:
-            candidates.setdefault(access.var, _Moved([], [])).writers.append(at)
         if is_copy(inst):
-            candidates.setdefault(inst["src0"].var.root[0], _Moved([], [])).copies.append(at)
-    return {v: m for v, m in candidates.items() if m.copies and reads[v] == len(m.copies) and v not in inputs}
+            moved.setdefault(inst["src0"].var.root[0], _Moved([], [])).copies.append(at)
+    for item in program.inputs:
+        moved.pop(item.var.root[0], None)
+    reads = dict.fromkeys(moved, 0)
+    for at, inst in enumerate(program.instructions if moved else ()):
+        accesses = effects(inst, target)
+        for access in accesses.reads:
+            if access.var in reads:
+                reads[access.var] += 1
+        for access in accesses.writes:
+            if access.var in moved:
+                moved[access.var].writers.append(at)
+    only = [(known.first, v) for v, known in moved.items() if reads[v] == len(known.copies)]
+    return {v: moved[v] for _, v in sorted(only, key=itemgetter(0))}
 
 
 def _forward_whole(program: Program, target: Target) -> Program:

@@ -116,7 +116,8 @@ def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = Non
     block = body[0]
     emit = Emitter(target, where=location)
     limits = limits_of(func, target, limits or Limits())
-    low = Lowering(target, emit, Ranges(func, limits), limits, any(op.name == "gpu.barrier" for op in walk(func)))
+    ops = walk(func)
+    low = Lowering(target, emit, Ranges(func, limits), limits, any(op.name == "gpu.barrier" for op in ops))
     count = len(ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value).inputs)
     for i, argument in enumerate(block.arguments):
         try:
@@ -127,7 +128,7 @@ def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = Non
             low.values[argument] = allocate_slm(low, ir.MemRefType(argument.type))
         except ValueError as e:
             raise error_at(location, str(e)) from None
-    if any(op.name in ("cf.assert", "gpu.printf") or is_print(op) for op in walk(func)):
+    if any(op.name in ("cf.assert", "gpu.printf") or is_print(op) for op in ops):
         # Implicit inputs follow the explicit ones.
         low.print_buffer()
     low.block(block)

@@ -101,24 +101,6 @@ _CONSTANT, _TRUNCATION = "arith.constant", "arith.truncf"
 
 _FROM_INTEGERS = ("arith.sitofp", "arith.uitofp")
 
-_WATCHED = frozenset(
-    (
-        *_KEEPS_NAN,
-        *_CHANGES_NAN,
-        *_SHIFTS,
-        *_CASTS,
-        *_EXTENSIONS,
-        *_FROM_INTEGERS,
-        "arith.cmpf",
-        "memref.dim",
-        _VIEW,
-        _LOOP,
-        _CONSTANT,
-        _MASK,
-        _REDUCTION,
-    )
-)
-
 _NAME = "xegpu_py.hidden"
 
 _CAST = "builtin.unrealized_conversion_cast"
@@ -315,14 +297,15 @@ def prepare(root: ir.Operation, name: str) -> bool:
     Returns:
         Whether something was changed that `show` changes back.
     """
-    has_masked = bool(_MERGES.search(name)) and _mark_masked(root)
-    if name in _NEVER_FOLD:
-        return has_masked
+    folds = name not in _NEVER_FOLD
+    if not (folds or _MERGES.search(name)):
+        return False
     ops_by_name: dict[str, list[ir.Operation]] = {}
-
     for op in walk(root):
-        if op.name in _WATCHED or op.name.startswith("math.") or is_slice(op.name):
-            ops_by_name.setdefault(op.name, []).append(op)
+        ops_by_name.setdefault(op.name, []).append(op)
+    has_masked = bool(_MERGES.search(name)) and _mark_masked(ops_by_name.get(_MASK, ()))
+    if not folds:
+        return has_masked
 
     def of(names: Iterable[str]) -> list[ir.Operation]:
         return [op for name in names for op in ops_by_name.get(name, ())]
@@ -358,12 +341,11 @@ def prepare(root: ir.Operation, name: str) -> bool:
     return bool(has_masked or hidden or roundings or bounds or shifts or gathers)
 
 
-def _mark_masked(root: ir.Operation) -> bool:
+def _mark_masked(masks: Sequence[ir.Operation]) -> bool:
     """Give ops under a `vector.mask` an attribute; returns whether there are any."""
-    masks = [op for op in walk(root) if op.name == _MASK]
     for mask in masks:
         for op in mask.regions[0].blocks[0].operations:
-            op.attributes[_MASKED] = ir.UnitAttr.get(root.context)
+            op.attributes[_MASKED] = ir.UnitAttr.get(mask.context)
     return bool(masks)
 
 

@@ -26,8 +26,10 @@ from xegpu_py.visa.program import (
     Instruction,
     Predicate,
     Program,
+    Raw,
     Region,
     Variable,
+    Vector,
     analysis,
     first_byte,
 )
@@ -123,25 +125,26 @@ def _effects(inst: Instruction, target: Target) -> Effects:
     ragged = data is not None and rows not in (0, inst.exec_size * data.register_bytes)
     for slot in spec.slots:
         value = inst.values[slot.name]
-        var = getattr(value, "var", None)
-        if isinstance(value, Flag):
+        # To ask `isinstance` of records takes seven times as long.
+        kind, var = type(value), getattr(value, "var", None)
+        if kind is Flag:
             if slot.use == "write":
                 sets = var
             else:
                 tests.append(var)
-        elif isinstance(value, Indirect):
+        elif kind is Indirect:
             address_start = 4 * value.col
             address_end = address_start + 4 * value.addresses(inst.exec_size)
             reads.append(Access(value.var, False, address_start, address_end, True))
             base_accesses = [Access(base.root[0], slot.use == "write", *_extent(base), False) for base in value.bases]
             (writes if slot.use == "write" else reads).extend(base_accesses)
-        elif isinstance(value, AddressOf):
+        elif kind is AddressOf:
             pass
-        elif isinstance(var, Variable):
+        elif type(var) is Variable:
             root, offset = var.root
             packed = True
             start = offset + first_byte(value, grf)
-            if isinstance(value, (Region, Destination)):
+            if kind is Region or kind is Destination:
                 address_end, packed = value.reach(1 if slot.kind == "scalar" else inst.exec_size)
                 end_byte = start + (address_end + 1) * var.format.bytes
             else:
@@ -150,7 +153,7 @@ def _effects(inst: Instruction, target: Target) -> Effects:
             covers_all = not guarded and not ragged and (single or (packed and (all_lanes or slot.kind == "dst")))
             access = Access(root, slot.use == "write", start, end_byte, covers_all)
             (writes if access.writes else reads).append(access)
-            if isinstance(value, Address) and isinstance(base := address_base(inst), Region):
+            if kind is Address and isinstance(base := address_base(inst), Region):
                 start = first_byte(base, grf) + base.var.root[1]
                 reads.append(Access(base.var.root[0], False, start, start + base.var.format.bytes, True))
     if spec.second:
@@ -171,22 +174,28 @@ def _extent(var: Variable) -> tuple[int, int]:
 def referenced_variables(instructions: Iterable[Instruction]) -> set[Variable | Predicate]:
     """The variables and predicates of operands of instructions, and the variables that these are aliases of."""
     named: set[Variable | Predicate | Any] = set()
+    add = named.add
     for inst in instructions:
         if inst.guard:
-            named.add(inst.guard.var)
+            add(inst.guard.var)
         for operand in inst.values.values():
-            named.add(getattr(operand, "var", None))
-            if type(operand) in _WITH_BASES:
+            kind = type(operand)
+            if kind in _NAMES_VARIABLE:
+                add(operand.var)
+            if kind in _WITH_BASES:
                 named.update(_bases(operand))
     named.discard(None)
     for var in list(named):
-        while isinstance(var, Variable) and var.alias:
+        while type(var) is Variable and var.alias:
             var = var.alias[0]
-            named.add(var)
+            add(var)
     return named
 
 
-_WITH_BASES = (Indirect, Address)
+_NAMES_VARIABLE = frozenset((Region, Destination, Raw, Vector, Indirect, AddressOf, Address, Flag))
+"""The classes of operands with a variable or predicate; other operands are constants and words."""
+
+_WITH_BASES = frozenset((Indirect, Address))
 
 
 def _bases(operand: Indirect | Address) -> tuple[Variable, ...]:

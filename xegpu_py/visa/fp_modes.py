@@ -115,7 +115,7 @@ def with_modes(program: Program, target: Target, systolic_flush: bool = False) -
     instructions = []
     for at, inst in enumerate(program.instructions):
         variants = [_with(inst, modes[control]) for control in modes_at.get(at, {0})]
-        if any(variant != variants[0] for variant in variants):
+        if any(variant != variants[0] for variant in variants[1:]):
             raise Unknown(at)
         instructions.append(variants[0])
     return program.with_instructions(instructions)
@@ -162,7 +162,7 @@ def _writes(inst: Instruction) -> bool:
     """Whether an instruction writes the first element of `%cr0`."""
     for slot in INSTRUCTIONS[inst.name].slots:
         value = inst.values.get(slot.name) if slot.use == "write" else None
-        if isinstance(value, Destination) and value.var.root[0] is _CONTROL:
+        if type(value) is Destination and value.var.root[0] is _CONTROL:
             return value.var.root[1] + value.row + value.col == 0 or inst.exec_size > 1
     return False
 

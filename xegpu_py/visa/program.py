@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache, update_wrapper
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Literal, ParamSpec, TypeVar, final
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -565,6 +565,7 @@ class _ByteOperand(Struct, frozen=True, dict=True):
         return {}
 
 
+@final
 class Region(_ByteOperand, frozen=True):
     """A source `V(row,col)<vstride;width,hstride>`: element i is at `(i // width) * vstride + (i % width) * hstride`.
 
@@ -603,6 +604,7 @@ class Region(_ByteOperand, frozen=True):
         return self.vstride == 0 and (self.width == 1 or self.hstride == 0)
 
 
+@final
 class Destination(_ByteOperand, frozen=True):
     """A destination `V(row,col)<stride>`: element i is at `i * stride`."""
 
@@ -625,6 +627,7 @@ class Destination(_ByteOperand, frozen=True):
         return _elements(self.stride, 1, 0, exec_size)[1:]
 
 
+@final
 class Raw(Struct, frozen=True, gc=False):
     """A whole variable from a byte offset on: `V.64`. A `var` of None is the null operand `%null.0`."""
 
@@ -632,6 +635,7 @@ class Raw(Struct, frozen=True, gc=False):
     offset: int = 0
 
 
+@final
 class Vector(Struct, frozen=True, gc=False):
     """Consecutive elements from `V(row,col)` on, such as src2 of dpas."""
 
@@ -646,6 +650,7 @@ floats have a sign, three bits of exponent (bias 3) and four of mantissa. Lanes 
 """
 
 
+@final
 class Immediate(Struct, frozen=True, gc=False):
     """A constant: its bit pattern, and vISA's name of its type, which may be one of `PACKED`."""
 
@@ -679,6 +684,7 @@ def _float_of_byte(byte: int) -> int:
     return sign | (((magnitude >> 4) + 124) << 23 | (magnitude & 0xF) << 19 if magnitude else 0)
 
 
+@final
 class Indirect(Struct, frozen=True, dict=True):
     """Elements at places of the register file that an address variable holds.
 
@@ -725,6 +731,7 @@ class Indirect(Struct, frozen=True, dict=True):
         return [(0, index * size) for index in indices]
 
 
+@final
 class AddressOf(Struct, frozen=True, dict=True):
     """The place of a variable in the register file, and a number of bytes: `&V`, `&V[64]`."""
 
@@ -738,6 +745,7 @@ class AddressOf(Struct, frozen=True, dict=True):
         return TYPES["ud"]
 
 
+@final
 class Address(Struct, frozen=True, gc=False):
     """Addresses of a message: those in a variable from a byte offset on, each times a scale plus a constant of bytes.
 
@@ -759,6 +767,7 @@ class Address(Struct, frozen=True, gc=False):
     base: Region | Immediate | None = None
 
 
+@final
 class Flag(Struct, frozen=True, gc=False):
     """A predicate as source or destination."""
 
@@ -807,7 +816,7 @@ def strides_of(elements: Sequence[int]) -> tuple[int, int, int] | None:
 
 def first_byte(operand: Region | Destination | Vector | Raw | Address, grf_bytes: int) -> int:
     """Byte offset of an operand's first element from its variable's start."""
-    if isinstance(operand, (Raw, Address)):
+    if type(operand) is Raw or type(operand) is Address:
         return operand.offset
     return operand.row * grf_bytes + operand.col * operand.var.format.bytes
 
