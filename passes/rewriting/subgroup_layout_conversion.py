@@ -157,7 +157,7 @@ class Subgroup:
 
         Args:
             make: computes the parts; only the first of the subgroups with the same parts executes it, and writes them.
-            element: the parts' element type.
+            value_type: the parts' type.
         """
         if 1 in (len(source.shape), len(target.shape)):
             # A vector of one dimension is stored as a matrix of one row.

@@ -497,7 +497,7 @@ def joined(first: ir.Value, behind: ir.Value, bit_offset: build.Index, bits: int
     Args:
         first: the bytes in which the result's bytes begin.
         behind: the bytes after these; equal to `first` if the elements begin at a byte.
-        place: the number of the first element in its byte.
+        bit_offset: the number of the first element in its byte.
         bits: the bits of an element.
     """
     wide = build.with_element(first.type, build.integer_type(16))

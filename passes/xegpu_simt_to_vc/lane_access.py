@@ -57,7 +57,7 @@ class _Lanes(MemrefElements):
         """Offsets of element `number` of an access along the innermost dimension.
 
         Args:
-            places: the elements' offsets of gathers and scatters; None if the elements are consecutive.
+            offsets: the elements' offsets of gathers and scatters; None if the elements are consecutive.
         """
         if offsets is None:
             return self.offsets([*[0] * (len(self.indices) - 1), number])

@@ -89,9 +89,9 @@ class Bisection:
             return "\n".join([*lines, f"no difference: {len(self.steps)} passes that changed the kernel"])
         follows = f", which follows '{self.steps[-1]}'," if self.steps else ""
         lines.append(f"after '{self.step}'{follows} {self.message}")
-        for name, written in (("before", self.before), ("after", self.after)):
-            if written is not None:
-                lines += ["", f"{name} it: {written.where}", *([written.text] if written.text else [])]
+        for name, side in (("before", self.before), ("after", self.after)):
+            if side is not None:
+                lines += ["", f"{name} it: {side.where}", *([side.text] if side.text else [])]
         return "\n".join(lines)
 
 
@@ -121,20 +121,20 @@ def bisect(
         TypeError, ValueError: if an argument or an option does not fit.
         DiagnosticError: if the module cannot be parsed or evaluated before the first pass, or a pass fails.
     """
-    for given in options:
-        if given not in _OPTIONS:
-            raise TypeError(f"bisect() got an unexpected keyword argument '{given}'")
-    own = Options(**options)
-    read = parse(module) if isinstance(module, (str, Path)) else module
-    name = chosen_kernel(read, kernel)
-    launch = _Launch(name, arguments, grid, block, own)
-    lowered = read.copy()
+    for option in options:
+        if option not in _OPTIONS:
+            raise TypeError(f"bisect() got an unexpected keyword argument '{option}'")
+    engine_options = Options(**options)
+    parsed = parse(module) if isinstance(module, (str, Path)) else module
+    name = chosen_kernel(parsed, kernel)
+    launch = _Launch(name, arguments, grid, block, engine_options)
+    lowered = parsed.copy()
     is_triton = is_program(launch.func(lowered)) and pipeline is None
     texts = (pipeline,) if pipeline else () if is_triton else _pipelines(lowered, launch)
     watcher = _Watcher(launch, lowered, ulps)
     try:
         if is_triton:
-            Runner(listeners=[watcher]).run(parse_pipeline(program_steps(own.target)), lowered)
+            Runner(listeners=[watcher]).run(parse_pipeline(program_steps(engine_options.target)), lowered)
             texts = _pipelines(lowered, launch)
         for text in texts:
             Runner(listeners=[watcher]).run(parse_pipeline(text), lowered)
@@ -186,30 +186,30 @@ class _Launch:
 
     def run(self, module: Module) -> list[Any]:
         """The arguments after the kernel has run."""
-        made = self._copies()
+        arguments = self._copies()
         if visa.is_lowered(self.func(module)):
-            self._lowered(module)(*made, grid=self.grid, block=self.block)
+            self._lowered(module)(*arguments, grid=self.grid, block=self.block)
         else:
-            reference.run(module, self.name, made, **self._launched)
-        return made
+            reference.run(module, self.name, arguments, **self._launched)
+        return arguments
 
     def _lowered(self, module: Module) -> Kernel:
         options = structs.replace(self.options, engine="interpreter", progress=False)
         return Kernel(executable_of(module, self.func(module)), options)
 
-    def written(self, module: Module, argument: int, places: range) -> Written:
+    def written(self, module: Module, argument: int, byte_range: range) -> Written:
         """The last write of bytes of an argument."""
-        made = self._copies()
+        arguments = self._copies()
         if not visa.is_lowered(self.func(module)):
-            found = reference.run(module, self.name, made, **self._launched, watch=(argument, places))
-            if not found:
+            writes = reference.run(module, self.name, arguments, **self._launched, watch=(argument, byte_range))
+            if not writes:
                 return Written("nothing writes the element", "")
-            op, place = found[-1]
-            return Written(f"written by '{op.name}' at {position_of(op.location)} ({place})", _slice_of(module, op))
+            op, position = writes[-1]
+            return Written(f"written by '{op.name}' at {position_of(op.location)} ({position})", _slice_of(module, op))
         kernel = self._lowered(module)
-        observer = _Observer(kernel.memory_name(argument), places)
+        observer = _Observer(kernel.memory_name(argument), byte_range)
         kernel.observer = observer
-        kernel(*made, grid=self.grid, block=self.block)
+        kernel(*arguments, grid=self.grid, block=self.block)
         if observer.last is None:
             return Written("no instruction changes the element", "")
         instructions = kernel.program.instructions
@@ -226,7 +226,7 @@ class _Observer:
     """Notes the last instruction that changed bytes of an array."""
 
     name: str
-    places: range
+    byte_range: range
     last: int | None = None
     _held: bytes | None = None
 
@@ -234,8 +234,8 @@ class _Observer:
         """See `engines.interpreter.Observer`."""
         memory: Any = batch.memory
         buffer = next(b for b in memory.buffers if self.name in b.name.split(", "))
-        start = buffer.address - BASE + self.places.start
-        now = memory.data[start : start + len(self.places)].tobytes()
+        start = buffer.address - BASE + self.byte_range.start
+        now = memory.data[start : start + len(self.byte_range)].tobytes()
         if self._held is not None and now != self._held:
             self.last = index
         self._held = now
@@ -264,21 +264,23 @@ class _Watcher(Listener):
             return
         self._text = text
         try:
-            found = self.launch.run(self.module)
+            results = self.launch.run(self.module)
         except reference.NotEvaluated as e:
             self.skipped.append(f"'{step}': {e.diagnostics[0].message}")
             return
         except DiagnosticError as e:
             raise _Found(step=str(step), message=f"the kernel fails: {e.diagnostics[0].message}") from None
-        self._compare(step, found)
+        self._compare(step, results)
         self.steps.append(str(step))
         self._previous = self.module.copy()
 
-    def _compare(self, step: Step, found: Sequence[Any]) -> None:
-        unlike = difference(self._expected, found, self._names, self.ulps)
+    def _compare(self, step: Step, results: Sequence[Any]) -> None:
+        unlike = difference(self._expected, results, self._names, self.ulps)
         if unlike is None:
             return
-        before, after = (self.launch.written(m, unlike.argument, unlike.places) for m in (self._previous, self.module))
+        before, after = (
+            self.launch.written(m, unlike.argument, unlike.byte_range) for m in (self._previous, self.module)
+        )
         raise _Found(
             step=str(step),
             message=unlike.message,
@@ -295,24 +297,26 @@ class Difference(Struct, frozen=True):
     Attributes:
         argument: the number of the argument.
         index: the element.
-        places: its bytes, relative to the first element.
+        byte_range: its bytes, relative to the first element.
         message: both values, and how many elements differ.
     """
 
     argument: int
     index: tuple[int, ...]
-    places: range
+    byte_range: range
     message: str
 
 
-def difference(expected: Sequence[Any], found: Sequence[Any], names: Sequence[str], ulps: int = 0) -> Difference | None:
+def difference(
+    expected: Sequence[Any], actual: Sequence[Any], names: Sequence[str], ulps: int = 0
+) -> Difference | None:
     """The first difference of two runs' arguments; None if there is none.
 
     Args:
         names: those of the arguments in the kernel's text, or "".
         ulps: the allowed difference of floats in units in the last place.
     """
-    for number, (a, b) in enumerate(zip(expected, found)):
+    for number, (a, b) in enumerate(zip(expected, actual)):
         if not isinstance(a, np.ndarray):
             continue
         apart = unlike(a, b, ulps)
@@ -328,33 +332,33 @@ def difference(expected: Sequence[Any], found: Sequence[Any], names: Sequence[st
 
 def _slice_of(module: Module, op: mlir.Operation) -> str:
     """The lines of a module with an op and the nearest of the ops that its operands are computed from."""
-    chosen, pending = [op], list(op.operands)
-    while pending and len(chosen) < _MOST_OPS:
+    slice_ops, pending = [op], list(op.operands)
+    while pending and len(slice_ops) < _MOST_OPS:
         owner = pending.pop(0).owner
         if isinstance(owner, mlir.Block):
             owner = owner.owner
         inner = owner.operation
-        if inner in chosen or inner.name in ("gpu.func", "func.func"):
+        if inner in slice_ops or inner.name in ("gpu.func", "func.func"):
             continue
         if not len(inner.regions):
-            chosen.append(inner)
+            slice_ops.append(inner)
         pending += list(inner.operands)
     i64 = mlir.IntegerType.get_signless(64, module.context)
-    for i, one in enumerate(chosen):
+    for i, one in enumerate(slice_ops):
         one.attributes[_MARK] = mlir.IntegerAttr.get(i64, i)
     try:
         lines = print_op(module.operation, verified=True).splitlines()
     finally:
-        for one in chosen:
+        for one in slice_ops:
             del one.attributes[_MARK]
-    found, last = [], None
+    shown_lines, last = [], None
     for number, line in enumerate(lines):
         if _MARK not in line:
             continue
         if last is not None and number > last + 1:
-            found.append("    ...")
+            shown_lines.append("    ...")
         is_own = f"{_MARK} = 0 : i64" in line
         clean = _MARKED.sub(lambda m: ", " if m[1] and m[2] else "", line).replace(" {}", "").strip()
-        found.append(f"{'>' if is_own else ' '}   {clean}"[:_COLUMNS])
+        shown_lines.append(f"{'>' if is_own else ' '}   {clean}"[:_COLUMNS])
         last = number
-    return "\n".join(found)
+    return "\n".join(shown_lines)

@@ -23,15 +23,15 @@ _LAYOUT = re.compile(r"#xegpu\.(?:layout|slice)<(?:[^<>]|<[^<>]*>)*>")
 _SIGNATURE = re.compile(r"^(.*\bgpu\.func @[\w$.-]+)\((.*)\)(.* kernel\b.*)$", re.MULTILINE)
 
 
-def reduced(launch: Launch, passes: str, tool: str, found: Found, most: int = 400) -> tuple[Launch, Found]:
+def reduced(launch: Launch, passes: str, tool: str, original: Found, most: int = 400) -> tuple[Launch, Found]:
     """The smallest kernel that was found with the same outcome in the same pass, and its outcome.
 
     Args:
-        found: the outcome of the launch.
+        original: the outcome of the launch.
         most: the largest number of candidates to try.
     """
     tried = 0
-    best, outcome = launch, found
+    best, outcome = launch, original
 
     def keeps(candidate: Launch) -> bool:
         nonlocal tried, best, outcome
@@ -42,9 +42,9 @@ def reduced(launch: Launch, passes: str, tool: str, found: Found, most: int = 40
             result = check(candidate, passes, tool)
         except (DiagnosticError, ValueError):
             return False
-        same = (result.outcome, result.step) == (found.outcome, found.step)
+        same = (result.outcome, result.step) == (original.outcome, original.step)
         # A pass that fails may do so for several reasons.
-        if not same or (found.outcome in ("aborts", "refuses") and kind_of(result) != kind_of(found)):
+        if not same or (original.outcome in ("aborts", "refuses") and kind_of(result) != kind_of(original)):
             return False
         best, outcome = candidate, result
         return True
@@ -57,20 +57,20 @@ def reduced(launch: Launch, passes: str, tool: str, found: Found, most: int = 40
     return best, outcome
 
 
-def repeated(launch: Launch, passes: str, found: Found) -> str:
+def repeated(launch: Launch, passes: str, outcome: Found) -> str:
     """A kernel's text, below the command that shows its outcome."""
     options = {"kernel": launch.kernel, "level": launch.level}
-    given = "".join(f" --{name} {value}" for name, value in options.items() if value)
+    launch_options = "".join(f" --{name} {value}" for name, value in options.items() if value)
     sizes = "".join(
         f" --{name} {','.join(map(str, n))}" for name, n in (("grid", launch.grid), ("block", launch.block))
     )
-    command = f"xegpu-bisect --upstream %s{''.join(f' {word}' for word in launch.words)}{sizes}{given}"
-    return f"// RUN: not {command} --pass-pipeline='{passes}'\n// {found.report()}\n\n{launch.text}"
+    command = f"xegpu-bisect --upstream %s{''.join(f' {word}' for word in launch.words)}{sizes}{launch_options}"
+    return f"// RUN: not {command} --pass-pipeline='{passes}'\n// {outcome.report()}\n\n{launch.text}"
 
 
-def kind_of(found: Found) -> str:
+def kind_of(outcome: Found) -> str:
     """The message without names, numbers and types, which change as the kernel becomes smaller."""
-    return re.sub(r"[%#!]?[\w.]*\d[\w.]*|<[^']*>", "", found.message)
+    return re.sub(r"[%#!]?[\w.]*\d[\w.]*|<[^']*>", "", outcome.message)
 
 
 Current = Callable[[], Launch]
@@ -84,18 +84,18 @@ def _with_lines(launch: Launch, lines: Sequence[str]) -> Launch:
 
 def _ops(lines: Sequence[str]) -> Iterator[range]:
     """The lines of each op of a kernel, the last ops first: those within an op with regions follow it."""
-    found: list[range] = []
+    op_lines: list[range] = []
     opened: list[int] = []
     for number, line in enumerate(lines):
         plain = line.split("//")[0]
         if plain.strip().startswith("}") and opened:
-            found.append(range(opened.pop(), number + 1))
+            op_lines.append(range(opened.pop(), number + 1))
         if plain.rstrip().endswith("{"):
             opened.append(number)
         elif not plain.strip().startswith("}") and plain.strip():
-            found.append(range(number, number + 1))
-    kept = ("gpu.return", "scf.yield", "module", "gpu.module", "gpu.func", "#", "return")
-    yield from (r for r in sorted(found, key=lambda r: -r.start) if not lines[r.start].strip().startswith(kept))
+            op_lines.append(range(number, number + 1))
+    skipped = ("gpu.return", "scf.yield", "module", "gpu.module", "gpu.func", "#", "return")
+    yield from (r for r in sorted(op_lines, key=lambda r: -r.start) if not lines[r.start].strip().startswith(skipped))
 
 
 def _without_ops(current: Current, keeps: Keeps) -> None:
@@ -106,32 +106,32 @@ def _without_ops(current: Current, keeps: Keeps) -> None:
         while True:
             lines = current().text.splitlines()
             unused = [r for r in _ops(lines) if not _is_used(lines, r)]
-            chosen = unused[start : start + size]
-            if not chosen:
+            removed = unused[start : start + size]
+            if not removed:
                 break
-            gone = {n for r in chosen for n in r}
+            gone = {n for r in removed for n in r}
             if not keeps(_with_lines(current(), [x for n, x in enumerate(lines) if n not in gone])):
                 start += size
         size //= 2
 
 
 def _is_used(lines: Sequence[str], op: range) -> bool:
-    made = _RESULTS.match(lines[op.start])
-    if made is None:
+    results = _RESULTS.match(lines[op.start])
+    if results is None:
         return False
-    return any(made[1] in _NAME.findall(x.split("#")[0] + x) for n, x in enumerate(lines) if n not in op)
+    return any(results[1] in _NAME.findall(x.split("#")[0] + x) for n, x in enumerate(lines) if n not in op)
 
 
 def _with_operands(current: Current, keeps: Keeps) -> None:
     """Use an operand in place of an op's result."""
     for op in list(_ops(current().text.splitlines())):
         lines = current().text.splitlines()
-        if op.start >= len(lines) or (made := _RESULTS.match(lines[op.start])) is None:
+        if op.start >= len(lines) or (results := _RESULTS.match(lines[op.start])) is None:
             continue
-        operands = [name for name in dict.fromkeys(_NAME.findall(lines[op.start])) if name != made[1]]
+        operands = [name for name in dict.fromkeys(_NAME.findall(lines[op.start])) if name != results[1]]
         for operand in operands:
             rest = [x for n, x in enumerate(lines) if n not in op]
-            named = re.compile(re.escape(made[1]) + r"(?![\w$.-])(#\d+)?")
+            named = re.compile(re.escape(results[1]) + r"(?![\w$.-])(#\d+)?")
             if keeps(_with_lines(current(), [named.sub(operand, x) for x in rest])):
                 break
 
@@ -145,19 +145,19 @@ def _without_layouts(current: Current, keeps: Keeps) -> None:
 
 def _without_arguments(current: Current, keeps: Keeps) -> None:
     """Leave out arguments of the kernel that no op uses."""
-    found = _SIGNATURE.search(current().text)
-    if found is None:
+    signature_match = _SIGNATURE.search(current().text)
+    if signature_match is None:
         return
-    names = _NAME.findall(found[2])
+    names = _NAME.findall(signature_match[2])
     for name in reversed(names):
         launch = current()
-        found = _SIGNATURE.search(launch.text)
-        assert found is not None
+        signature_match = _SIGNATURE.search(launch.text)
+        assert signature_match is not None
         if len(re.findall(re.escape(name) + r"(?![\w$.-])", launch.text)) > 1:
             continue
-        parts = re.split(r", (?=%)", found[2])
+        parts = re.split(r", (?=%)", signature_match[2])
         at = next(i for i, part in enumerate(parts) if part.startswith(f"{name}:"))
-        signature = f"{found[1]}({', '.join(parts[:at] + parts[at + 1 :])}){found[3]}"
-        text = launch.text[: found.start()] + signature + launch.text[found.end() :]
+        signature = f"{signature_match[1]}({', '.join(parts[:at] + parts[at + 1 :])}){signature_match[3]}"
+        text = launch.text[: signature_match.start()] + signature + launch.text[signature_match.end() :]
         arguments, words = ([*x[:at], *x[at + 1 :]] for x in (launch.arguments, launch.words))
         keeps(structs.replace(launch, text=text, arguments=arguments, words=words))

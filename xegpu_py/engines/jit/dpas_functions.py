@@ -464,7 +464,7 @@ def _store_sums(
 
     Args:
         element_type: the type of each sum.
-        columns: for each sum the result's address, its row and first column there, and the sum's slot.
+        destinations: for each sum the result's address, its row and first column there, and the sum's slot.
     """
     fmt, any_nan = TYPES[shape.dst], shape.any_nan
     slots = [slot for *_, slot in destinations]

@@ -86,12 +86,12 @@ def in_child(work: Callable[[], T], source: Source) -> T:
     if os.WIFSIGNALED(status):
         message = f"MLIR cannot process this text, and ends the process ({signal.Signals(os.WTERMSIG(status)).name})"
         raise source.error(0, message)
-    kind, found = pickle.loads(data)
+    kind, result = pickle.loads(data)
     if kind == "diagnostics":
-        raise DiagnosticError(found, [source])
+        raise DiagnosticError(result, [source])
     if kind == "error":
-        raise ValueError(found)
-    return found
+        raise ValueError(result)
+    return result
 
 
 @dataclass(frozen=True)
@@ -219,9 +219,9 @@ class Document(ABC):
             kind = next((_KINDS[t] for t in reversed(token.split()) if t in _KINDS), None)
             if (
                 kind == "variable"
-                and (found := self.names.at(offset))
-                and found.kind == "value"
-                and found.result is None
+                and (definition := self.names.at(offset))
+                and definition.kind == "value"
+                and definition.result is None
             ):
                 kind = "parameter"
             if kind:
@@ -240,15 +240,15 @@ class Document(ABC):
         Raises:
             ValueError: if there is no name, the new one is none, or an occurrence would refer to something else.
         """
-        found = self.names.at(offset)
-        if found is None:
+        definition = self.names.at(offset)
+        if definition is None:
             raise ValueError("there is no name of a value, symbol, block, variable or label")
-        name = found.name[: _sigil(found.name)] + name[_sigil(name) :]
+        name = definition.name[: _sigil(definition.name)] + name[_sigil(name) :]
         if not re.fullmatch(r"[%@^]?[A-Za-z_$.-][\w$.-]*|[%^]\d+", name):
             raise ValueError(f"'{name}' is not a name")
         text = self.source.text
-        for start in sorted((found.start, *found.uses), reverse=True):
-            text = text[:start] + name + text[start + len(found.name) :]
+        for start in sorted((definition.start, *definition.uses), reverse=True):
+            text = text[:start] + name + text[start + len(definition.name) :]
         if type(self)(text, self.source.name).names.structure() != self.names.structure():
             raise ValueError(f"'{name}' is the name of something else here")
         return name
@@ -281,7 +281,7 @@ class MlirDocument(Document):
 
     @cached_property
     def _read(self) -> tuple[Module | None, list[Diagnostic]]:
-        found: list[Diagnostic] = []
+        diagnostics: list[Diagnostic] = []
         module: Module | None = None
         # A file for --split-input-file contains several modules.
         for piece in self.source.split():
@@ -290,8 +290,8 @@ class MlirDocument(Document):
                 module = parse_source(piece, context=Context(), verify=False)
                 module.verify()
             except DiagnosticError as e:
-                found += e.diagnostics
-        return module, found
+                diagnostics += e.diagnostics
+        return module, diagnostics
 
     @property
     def diagnostics(self) -> list[Diagnostic]:
@@ -383,17 +383,17 @@ class MlirDocument(Document):
         return _by_place(module)
 
     def hints(self) -> list[Hint]:
-        found = []
+        all_hints = []
         for d in self.names.definitions:
             layouts = self._layouts(d) if d.result is not None else []
             inside = re.search(r"(?:map|layout)\w* = [#\w.]*(<.*?>)", layouts[-1]) if layouts else None
             if inside and inside[1] not in self._line(d.start):
-                found.append(Hint(d.start + len(d.name), f" {inside[1]}", _derived(layouts)))
+                all_hints.append(Hint(d.start + len(d.name), f" {inside[1]}", _derived(layouts)))
         kernels = {d.name: d for d in self.names.definitions if d.kind == "symbol"}
         for name, report in self._registers.items():
             if kernel := kernels.get(f"@{name}"):
-                found.append(Hint(kernel.start + len(kernel.name), f" {report}"))
-        return found
+                all_hints.append(Hint(kernel.start + len(kernel.name), f" {report}"))
+        return all_hints
 
     @cached_property
     def _registers(self) -> dict[str, str]:
@@ -407,27 +407,27 @@ class MlirDocument(Document):
 
     def _register_reports(self) -> dict[str, str]:
         module = read_kernels(self.source, Context())
-        found = {}
+        reports = {}
         for name in [visa.name_of(func) for func in visa.kernels(module.operation)]:
             module = read_kernels(self.source, Context())
             with suppress(DiagnosticError):
                 func = self._lowered_kernel(module, name)
-                found[name] = allocate(visa.program_of(func), visa.target_of(func), visa.registers_of(func)).report()
-        return found
+                reports[name] = allocate(visa.program_of(func), visa.target_of(func), visa.registers_of(func)).report()
+        return reports
 
     def _layout(self, definition: Definition) -> str | None:
-        found = self._layouts(definition)
-        return _derived(found) if found else None
+        layouts = self._layouts(definition)
+        return _derived(layouts) if layouts else None
 
     def _layouts(self, definition: Definition) -> list[str]:
         """The derived layouts of the op that defines a value."""
         op = self._inferred.get(self.source.position(definition.owner))
         if op is None:
             return []
-        found = [self._shown(value.type) for value in op.results if "_map" in str(value.type)]
-        found += [f"{n} = {self._shown(op.attributes[n])}" for n in op.attributes if "map" in n or "layout" in n]
+        layouts = [self._shown(value.type) for value in op.results if "_map" in str(value.type)]
+        layouts += [f"{n} = {self._shown(op.attributes[n])}" for n in op.attributes if "map" in n or "layout" in n]
         # The result of a load has the map of its tile.
-        return found or [self._shown(value.type) for value in op.operands if "_map" in str(value.type)]
+        return layouts or [self._shown(value.type) for value in op.operands if "_map" in str(value.type)]
 
     def _register(self, definition: Definition) -> str | None:
         op = self._op_at(definition.owner)
@@ -462,12 +462,12 @@ class MlirDocument(Document):
     def formatted(self) -> str:
         text = self.source.text
         try:
-            made = formatted(self.source, tuple(self._dialects.values()))
+            new_text = formatted(self.source, tuple(self._dialects.values()))
             # Keep the text if formatting would change its meaning.
-            same = bool(self.diagnostics) or in_child(lambda: _meaning(made) == _meaning(text), self.source)
+            same = bool(self.diagnostics) or in_child(lambda: _meaning(new_text) == _meaning(text), self.source)
         except DiagnosticError:
             return text
-        return made if same else text
+        return new_text if same else text
 
     def lowered(self, offset: int) -> str:
         return in_child(lambda: self._lowered(offset), self.source)
@@ -538,7 +538,7 @@ _COMMON = ("arith", "math", "vector", "memref", "scf", "cf", "gpu", "index", "fu
 def _of_words(prefix: str, named: Named) -> list[Completion]:
     """Ops, types and attributes that begin with what was typed."""
     sigil = prefix[:1] if prefix[:1] in ("!", "#") else ""
-    found = []
+    completions = []
     for dialect in named.values():
         table: dict[str, Any] = (
             dialect.types if sigil == "!" else {**dialect.attributes, **dialect.enums} if sigil else dialect.operations
@@ -548,13 +548,13 @@ def _of_words(prefix: str, named: Named) -> list[Completion]:
             if text.startswith(prefix):
                 doc = cls.cases.__doc__ if isinstance(cls, EnumCodec) else cls.__doc__
                 kind = "type" if sigil else "op"
-                found.append(
+                completions.append(
                     Completion(text, kind, (doc or "").strip().partition("\n")[0], "" if sigil else entry(cls))
                 )
     if not sigil:
         names = (name for dialect in _COMMON for name in _upstream_ops(dialect))
-        found += [Completion(name, "op", "upstream") for name in names if name.startswith(prefix)]
-    return found
+        completions += [Completion(name, "op", "upstream") for name in names if name.startswith(prefix)]
+    return completions
 
 
 def _of_attributes(op: type[Operation], inside: str) -> list[Completion]:
@@ -574,9 +574,9 @@ def _of_attributes(op: type[Operation], inside: str) -> list[Completion]:
 
 def _parametrized(name: str, named: Named) -> type[Type] | type[Attr] | None:
     for text in (name, f"#{name}", f"!{name}"):
-        found = _documented(text, named)
-        if isinstance(found, type):
-            return found
+        documented = _documented(text, named)
+        if isinstance(documented, type):
+            return documented
     return None
 
 
@@ -621,7 +621,7 @@ class AssemblyDocument(Document):
     def hints(self) -> list[Hint]:
         if self.diagnostics:
             return []
-        gpu, found = target(DEFAULT), []
+        gpu, all_hints = target(DEFAULT), []
         allocations = {p.where.line: allocate(p, gpu) for p in self._read[0]}
         for d in self.names.definitions:
             program = self._program(d.start)
@@ -630,10 +630,10 @@ class AssemblyDocument(Document):
             end = self.source.text.find("\n", d.start)
             allocation = allocations[program.where.line]
             if d.kind == "kernel":
-                found.append(Hint(end, f" {allocation.report()}"))
+                all_hints.append(Hint(end, f" {allocation.report()}"))
             elif d.kind == "variable" and (var := _variable(program, d.name)):
-                found.append(Hint(end, f" {_place(var, allocation, gpu)}"))
-        return found
+                all_hints.append(Hint(end, f" {_place(var, allocation, gpu)}"))
+        return all_hints
 
     def _program(self, offset: int) -> Program | None:
         """The kernel at an offset."""
@@ -666,9 +666,9 @@ class AssemblyDocument(Document):
         prefix = re.search(r"%?[\w$]*\Z", before)
         typed = prefix[0] if prefix else ""
         first = not before[: len(before) - len(typed)].strip() or before.rstrip().endswith(")")
-        found = [Completion(s.name, "op", s.doc) for s in INSTRUCTIONS.values() if first and s.name.startswith(typed)]
+        ops = [Completion(s.name, "op", s.doc) for s in INSTRUCTIONS.values() if first and s.name.startswith(typed)]
         names = {d.name: d for d in self.names.definitions if d.name.startswith(typed) and d.kind != "kernel"}
-        return found + [Completion(name, "name", d.kind) for name, d in names.items()]
+        return ops + [Completion(name, "name", d.kind) for name, d in names.items()]
 
     def formatted(self) -> str:
         return self.source.text if self.diagnostics else assembly.write(self._read[0])
@@ -696,9 +696,9 @@ def _register_of(program: Program, name: str, gpu: str, registers: int | None) -
     var = _variable(program, name)
     if var is None:
         return None
-    place = _place(var, allocate(program, target(gpu), registers), target(gpu))
+    registers_text = _place(var, allocate(program, target(gpu), registers), target(gpu))
     alias = f", alias of `{var.alias[0].name}` at byte {var.alias[1]}" if var.alias else ""
-    return f"Bytes {place} of the register file on {gpu}; {var.bytes} bytes, aligned to {var.align}{alias}."
+    return f"Bytes {registers_text} of the register file on {gpu}; {var.bytes} bytes, aligned to {var.align}{alias}."
 
 
 def _fenced(text: str, language: str = "mlir") -> str:

@@ -110,7 +110,7 @@ class _Indexer:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.found = Names()
+        self.names = Names()
         self.scope = _Scope(None)
         self.open: list[int] = []  # The offset of each open brace; -1 if it does not begin a region.
         self.uses: list[tuple[str, int, _Scope]] = []
@@ -157,7 +157,7 @@ class _Indexer:
                         self.scope = _Scope(self.scope, {d.name: d for d in self.pending})
                         first, self.parens = True, 0
                 elif self.open and (begin := self.open.pop()) >= 0:
-                    self.found.regions.append((begin, at))
+                    self.names.regions.append((begin, at))
                     self.scope = self.scope.parent or self.scope
                     # Another region of the same op may follow: `} else {`, `} do {`.
                     first = False
@@ -198,15 +198,15 @@ class _Indexer:
         for name, at, scope in self.uses:
             meant = scope.find(name)
             if meant is None and name.startswith("@"):
-                meant = next((d for d in self.found.definitions if d.name == name), None)
+                meant = next((d for d in self.names.definitions if d.name == name), None)
             if meant:
                 meant.uses.append(at)
-        return self.found.finish()
+        return self.names.finish()
 
     def _results(self, at: int, first: bool) -> re.Match[str] | None:
         """The results of an op and `=`, if an op begins at the value at an offset; `first` is whether a line does."""
-        found = _RESULTS.match(self.text, at) if first or not self.parens else None
-        return found if found and (first or _OP_OF_RESULTS.match(self.text, found.end())) else None
+        results = _RESULTS.match(self.text, at) if first or not self.parens else None
+        return results if results and (first or _OP_OF_RESULTS.match(self.text, results.end())) else None
 
     def _opens_region(self, at: int, previous: str) -> bool:
         if previous == "attributes" or self.parens or self.text[at - 1 : at] in "<":
@@ -216,7 +216,7 @@ class _Indexer:
         return m is None or ("." in m[0] and m[0].endswith("}") and "=" not in m[0])
 
     def _made(self, definition: Definition) -> Definition:
-        self.found.definitions.append(definition)
+        self.names.definitions.append(definition)
         return definition
 
     def _define(self, scope: _Scope, definition: Definition) -> None:
@@ -239,7 +239,7 @@ _VISA = re.compile(
 
 def visa_names(text: str) -> Names:
     """The names of vISA assembly: of each kernel its variables, predicates and labels."""
-    found = Names()
+    names = Names()
     scope = _Scope(None)
     uses: list[tuple[str, int, _Scope]] = []
     for m in _VISA.finditer(text):
@@ -249,15 +249,15 @@ def visa_names(text: str) -> Names:
         name, at = m[kind], m.start(kind)
         if kind == "kernel":
             scope = _Scope(None)
-            found.regions = [*((a, at if b == len(text) else b) for a, b in found.regions), (at, len(text))]
+            names.regions = [*((a, at if b == len(text) else b) for a, b in names.regions), (at, len(text))]
         if kind == "use":
             uses.append((name, at, scope))
         else:
             definition = Definition(name, at, kind, at)
-            found.definitions.append(definition)
+            names.definitions.append(definition)
             scope.names.setdefault(name, definition)
     for name, at, scope in uses:
         meant = scope.find(name)
         if meant and meant.kind != "kernel":
             meant.uses.append(at)
-    return found.finish()
+    return names.finish()

@@ -63,13 +63,13 @@ class Server(LanguageServer):
     def document(self, uri: str) -> Document:
         """The current version of a file; see `text`."""
         text = self.text(uri)
-        known = self._documents.get(uri)
-        if known is None or known[:2] != (text.version, text.source):
+        cached = self._documents.get(uri)
+        if cached is None or cached[:2] != (text.version, text.source):
             document = Document.of(
                 _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text.source), unquote(urlparse(uri).path)
             )
-            known = self._documents[uri] = (text.version, text.source, document)
-        return known[2]
+            cached = self._documents[uri] = (text.version, text.source, document)
+        return cached[2]
 
     def close(self, uri: str) -> None:
         """Forget a file."""
@@ -81,9 +81,9 @@ class Server(LanguageServer):
         if uri not in self.workspace.text_documents:
             return  # it was closed meanwhile
         document = self.document(uri)
-        found = [self.diagnostic(uri, document, d) for d in document.diagnostics]
+        diagnostics = [self.diagnostic(uri, document, d) for d in document.diagnostics]
         version = self.text(uri).version
-        self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found, version))
+        self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, diagnostics, version))
 
     def check_soon(self, uri: str) -> None:
         """Send a file's diagnostics after a pause in typing."""
@@ -125,18 +125,18 @@ class Server(LanguageServer):
         text = self.text(uri)
         return text.offset_at_position(position)
 
-    def diagnostic(self, uri: str, document: Document, found: Diagnostic) -> lsp.Diagnostic:
+    def diagnostic(self, uri: str, document: Document, reported: Diagnostic) -> lsp.Diagnostic:
         """A diagnostic with its notes, as the protocol's type."""
         return lsp.Diagnostic(
-            self._place(uri, document, found.position),
-            found.message,
-            severity=_SEVERITIES[found.severity],
+            self._place(uri, document, reported.position),
+            reported.message,
+            severity=_SEVERITIES[reported.severity],
             source="xegpu-lsp",
             related_information=[
                 lsp.DiagnosticRelatedInformation(
                     lsp.Location(uri, self._place(uri, document, note.position)), note.message
                 )
-                for d in found.notes
+                for d in reported.notes
                 for note in d.flat()
             ],
         )
@@ -149,20 +149,30 @@ class Server(LanguageServer):
         """The file's tokens, five numbers each: lines and characters since the last one, length, type, modifiers."""
         source = self.document(uri).source
         numbers = {kind: n for n, kind in enumerate(TOKEN_KINDS)}
-        found, line, last = [], 0, 0
+        data, line, last = [], 0, 0
         for offset, text, kind in self.document(uri).tokens():
             where = source.position(offset)
             new = where.line - 1 - line
             # Counted from the last token: a file can be one long line.
             start = offset - where.column + 1 if new else last
-            found += [new, self.units(uri, source.text[start:offset]), self.units(uri, text), numbers[kind], 0]
+            data += [
+                new,
+                self.units(uri, source.text[start:offset]),
+                self.units(uri, text),
+                numbers[kind],
+                0,
+            ]
             line, last = where.line - 1, offset
-        return found
+        return data
 
     def occurrences(self, uri: str, position: lsp.Position) -> list[lsp.Range]:
         """The definition and the uses of the name at a position; nothing where there is none."""
-        found = self.document(uri).names.at(self.offset(uri, position))
-        return [self.occurrence(uri, found, s).range for s in (found.start, *found.uses)] if found else []
+        definition = self.document(uri).names.at(self.offset(uri, position))
+        return (
+            [self.occurrence(uri, definition, s).range for s in (definition.start, *definition.uses)]
+            if definition
+            else []
+        )
 
     def occurrence(self, uri: str, definition: Definition, start: int) -> lsp.Location:
         """The location of an occurrence of a name."""
@@ -198,28 +208,28 @@ def make(version: str) -> Server:
     @server.feature(lsp.TEXT_DOCUMENT_DEFINITION)
     def definition(params: lsp.DefinitionParams) -> lsp.Location | None:
         uri = params.text_document.uri
-        found = server.document(uri).names.at(server.offset(uri, params.position))
-        return server.occurrence(uri, found, found.start) if found else None
+        named = server.document(uri).names.at(server.offset(uri, params.position))
+        return server.occurrence(uri, named, named.start) if named else None
 
     @server.feature(lsp.TEXT_DOCUMENT_REFERENCES)
     def references(params: lsp.ReferenceParams) -> list[lsp.Location]:
         uri = params.text_document.uri
-        found = server.document(uri).names.at(server.offset(uri, params.position))
-        if found is None:
+        definition = server.document(uri).names.at(server.offset(uri, params.position))
+        if definition is None:
             return []
-        starts = [found.start] * params.context.include_declaration + found.uses
-        return [server.occurrence(uri, found, start) for start in starts]
+        starts = [definition.start] * params.context.include_declaration + definition.uses
+        return [server.occurrence(uri, definition, start) for start in starts]
 
     @server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
     def highlight(params: lsp.DocumentHighlightParams) -> list[lsp.DocumentHighlight]:
         kinds = itertools.chain([lsp.DocumentHighlightKind.Write], itertools.repeat(lsp.DocumentHighlightKind.Read))
-        places = server.occurrences(params.text_document.uri, params.position)
-        return [lsp.DocumentHighlight(place, kind) for place, kind in zip(places, kinds)]
+        ranges = server.occurrences(params.text_document.uri, params.position)
+        return [lsp.DocumentHighlight(span, kind) for span, kind in zip(ranges, kinds)]
 
     @server.feature(lsp.TEXT_DOCUMENT_PREPARE_RENAME)
     def prepare_rename(params: lsp.PrepareRenameParams) -> lsp.Range | None:
-        places = server.occurrences(params.text_document.uri, params.position)
-        return next((p for p in places if p.start <= params.position <= p.end), None)
+        ranges = server.occurrences(params.text_document.uri, params.position)
+        return next((p for p in ranges if p.start <= params.position <= p.end), None)
 
     @server.feature(lsp.TEXT_DOCUMENT_RENAME, lsp.RenameOptions(prepare_provider=True))
     def rename(params: lsp.RenameParams) -> lsp.WorkspaceEdit:
@@ -228,8 +238,8 @@ def make(version: str) -> Server:
             name = server.document(uri).renamed(server.offset(uri, params.position), params.new_name)
         except ValueError as e:
             raise JsonRpcInvalidParams(str(e)) from None
-        places = server.occurrences(uri, params.position)
-        return lsp.WorkspaceEdit({uri: [lsp.TextEdit(place, name) for place in places]})
+        ranges = server.occurrences(uri, params.position)
+        return lsp.WorkspaceEdit({uri: [lsp.TextEdit(span, name) for span in ranges]})
 
     @server.feature(lsp.TEXT_DOCUMENT_FOLDING_RANGE)
     def folding(params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:
@@ -271,14 +281,14 @@ def make(version: str) -> Server:
         start = offset
         while start and (text[start - 1].isalnum() or text[start - 1] in "_.$%@^!#-"):
             start -= 1
-        place = server.range(uri, start, offset)
+        span = server.range(uri, start, offset)
         return [
             lsp.CompletionItem(
                 c.text,
                 kind=_COMPLETIONS[c.kind],
                 detail=c.detail,
                 documentation=lsp.MarkupContent(lsp.MarkupKind.Markdown, c.doc) if c.doc else None,
-                text_edit=lsp.TextEdit(place, c.text),
+                text_edit=lsp.TextEdit(span, c.text),
             )
             for c in server.document(uri).completions(offset)
         ]
@@ -286,21 +296,21 @@ def make(version: str) -> Server:
     @server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     def symbols(params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
         uri = params.text_document.uri
-        found = []
+        document_symbols = []
         for d in server.document(uri).names.definitions:
             if d.kind in _SYMBOLS:
-                place = server.range(uri, d.start, d.start + len(d.name))
-                found.append(lsp.DocumentSymbol(d.name.lstrip("@^"), _SYMBOLS[d.kind], place, place))
-        return found
+                span = server.range(uri, d.start, d.start + len(d.name))
+                document_symbols.append(lsp.DocumentSymbol(d.name.lstrip("@^"), _SYMBOLS[d.kind], span, span))
+        return document_symbols
 
     @server.feature(lsp.TEXT_DOCUMENT_FORMATTING)
     def formatting(params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit]:
         uri = params.text_document.uri
         document = server.document(uri)
-        made = document.formatted()
-        if made == document.source.text:
+        new_text = document.formatted()
+        if new_text == document.source.text:
             return []
-        return [lsp.TextEdit(server.range(uri, 0, len(document.source.text)), made)]
+        return [lsp.TextEdit(server.range(uri, 0, len(document.source.text)), new_text)]
 
     @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION)
     def actions(params: lsp.CodeActionParams) -> list[lsp.Command]:
@@ -312,15 +322,15 @@ def make(version: str) -> Server:
     @server.command(SHOW_LOWERED)
     async def show_lowered(uri: str, position: lsp.Position | None = None) -> str | None:
         try:
-            made = server.document(uri).lowered(server.offset(uri, position) if position else 0)
+            lowered = server.document(uri).lowered(server.offset(uri, position) if position else 0)
         except (DiagnosticError, ValueError) as e:
             server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, str(e)))
             return None
         if server.client_capabilities.window and server.client_capabilities.window.show_document:
             folder = Path(tempfile.mkdtemp(prefix="xegpu-lsp-"))
             path = folder / f"{Path(urlparse(uri).path).stem}.visaasm"
-            path.write_text(made)
+            path.write_text(lowered)
             await server.window_show_document_async(lsp.ShowDocumentParams(path.as_uri(), take_focus=True))
-        return made
+        return lowered
 
     return server

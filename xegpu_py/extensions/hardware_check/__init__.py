@@ -102,16 +102,16 @@ class OpenCLDevice:
             platforms = cl.get_platforms()
         except cl.LogicError:
             platforms = []
-        found = [
+        devices = [
             device
             for platform in platforms
             for device in platform.get_devices()
             if "Intel" in device.vendor and device.type & cl.device_type.GPU
         ]
-        if not 0 <= number < len(found):
-            raise RuntimeError(f"there is no GPU {number}: OpenCL knows {len(found)} GPUs of Intel's")
-        self._device, self._target = found[number], target
-        self.name = f"{found[number].name}, driver {found[number].driver_version}"
+        if not 0 <= number < len(devices):
+            raise RuntimeError(f"there is no GPU {number}: OpenCL knows {len(devices)} GPUs of Intel's")
+        self._device, self._target = devices[number], target
+        self.name = f"{devices[number].name}, driver {devices[number].driver_version}"
         self._context = cl.Context([self._device])
         self._queue = cl.CommandQueue(self._context)
 
@@ -133,9 +133,9 @@ class OpenCLDevice:
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         buffers = [cl.Buffer(self._context, flags, hostbuf=array) for array in check.arrays]
         program.check(self._queue, (LANES * check.threads,), (LANES,), *buffers)
-        found = np.empty_like(check.arrays[-1])
-        cl.enqueue_copy(self._queue, found, buffers[-1])
-        return found
+        result = np.empty_like(check.arrays[-1])
+        cl.enqueue_copy(self._queue, result, buffers[-1])
+        return result
 
 
 # Kernels: each thread loads its part of the arrays, executes the instruction, and stores its part of the result.
@@ -159,23 +159,24 @@ def _check(
         more: declarations.
     """
     declared, before, after, inputs = {"Part": ("ud", 1)}, "", "", ""
-    for n, (own, kind, way, array) in enumerate(parts):
+    for n, (variable, kind, way, array) in enumerate(parts):
         size = array.nbytes // threads
         declared[f"At{n}"] = ("uq", 1)
         inputs += f".decl P{n} v_type=G type=uq num_elts=1 align=qword\n.input P{n} offset={64 + 8 * n} size=8\n"
         before += f"    mul (M1_NM, 1) Part(0,0)<1> %group_id_x(0,0)<0;1,0> {size:#x}:ud\n"
         before += f"    add (M1_NM, 1) At{n}(0,0)<1> P{n}(0,0)<0;1,0> Part(0,0)<0;1,0>\n"
         if way != "other":
-            declared[own] = (kind, size // TYPES[kind].bytes)
+            declared[variable] = (kind, size // TYPES[kind].bytes)
             for at in range(0, size, 256):
-                data, place = f"{own}.{at}:d32x{min(size - at, 256) // 4}t", f"flat[At{n}.0+{at:#x}]:a64"
+                data, address = f"{variable}.{at}:d32x{min(size - at, 256) // 4}t", f"flat[At{n}.0+{at:#x}]:a64"
                 if way == "load":
-                    before += f"    lsc_load.ugm (M1_NM, 1) {data} {place}\n"
+                    before += f"    lsc_load.ugm (M1_NM, 1) {data} {address}\n"
                 else:
-                    after += f"    lsc_store.ugm (M1_NM, 1) {place} {data}\n"
+                    after += f"    lsc_store.ugm (M1_NM, 1) {address} {data}\n"
     bits = keep_subnormals(target)["src1"].bits
+    declarations = "".join(_declared(variable, *of) for variable, of in declared.items())
     text = (
-        f'.version 3.8\n.kernel "check"\n{"".join(_declared(own, *of) for own, of in declared.items())}{more}{inputs}'
+        f'.version 3.8\n.kernel "check"\n{declarations}{more}{inputs}'
         '.kernel_attr Target="cm"\n.kernel_attr SimdSize=16\n'
         f"    or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> {bits:#x}:ud\n{before}{body}{after}    ret (M1, 1)\n"
     )
@@ -186,23 +187,23 @@ def _arithmetic(target: Target, name: str, form: str, dst: str, sources: Sequenc
     """The check of an arithmetic instruction, whose text has `{D}` and `{0}`, `{1}`, `{2}` for its operands."""
     rng, count = np.random.default_rng(seed), LANES * THREADS
     parts: list[Part] = [(f"S{n}", kind, "load", _numbers(TYPES[kind], count, rng)) for n, kind in enumerate(sources)]
-    operands = [f"{own}(0,0)<1;1,0>" for own, *_ in parts]
+    operands = [f"{variable}(0,0)<1;1,0>" for variable, *_ in parts]
     parts.append(("D", dst, "store", np.zeros(count, TYPES[dst].dtype)))
     return _check(name, target, parts, "    " + form.format(*operands, D="D(0,0)<1>") + "\n")
 
 
 def _numbers(fmt: Format, count: int, rng: np.random.Generator) -> Array:
     """Numbers of a format: of any bits, of usual size, and special ones."""
-    found = rng.integers(0, 256, count * fmt.bytes, np.uint8).view(f"u{fmt.bytes}")
+    patterns = rng.integers(0, 256, count * fmt.bytes, np.uint8).view(f"u{fmt.bytes}")
     if fmt.is_float:
-        usual = (rng.standard_normal(count) * 8).astype(fmt.dtype).view(found.dtype)
+        usual = (rng.standard_normal(count) * 8).astype(fmt.dtype).view(patterns.dtype)
         sign, one = 1 << (fmt.bits - 1), ((1 << (fmt.exponent - 1)) - 1) << fmt.mantissa
         special = [0, 1, (1 << fmt.mantissa) - 1, 1 << fmt.mantissa, one, fmt.infinity - 1, fmt.infinity, fmt.nan]
         special += [bits | sign for bits in special]
-        chosen = rng.choice(np.array(special, found.dtype), count)
+        special_patterns = rng.choice(np.array(special, patterns.dtype), count)
         kind = rng.integers(0, 4, count)
-        found = np.where(kind == 0, found, np.where(kind == 1, chosen, usual))
-    return np.ascontiguousarray(found).view(fmt.dtype)
+        patterns = np.where(kind == 0, patterns, np.where(kind == 1, special_patterns, usual))
+    return np.ascontiguousarray(patterns).view(fmt.dtype)
 
 
 _ALU: tuple[tuple[str, str, tuple[str, ...]], ...] = (
@@ -253,7 +254,7 @@ def _atomic(target: Target, name: str, kind: str, operands: int, seed: int, cont
         whole = rng.integers(-999, 999, count).astype(np.int32).astype(TYPES[kind].dtype)
         return whole if contended else _numbers(TYPES[kind], count, rng)
 
-    parts: list[Part] = [(own, kind, way, numbers()) for own, way in ways]
+    parts: list[Part] = [(variable, kind, way, numbers()) for variable, way in ways]
     return _check(f"{name} {kind}{' of all threads' * contended}", target, parts, body, more=more)
 
 
@@ -282,8 +283,8 @@ def _block(target: Target, message: str, shape: str, seed: int) -> Check:
     columns = 72 * 8 // size
     step = max(32 // size, 1)
     across = (-2 * step, 0, columns - step, columns - 4 * step, columns)
-    places = [(x, y) for y in (-9, -3, 0, 7, 11, 13) for x in across]
-    stores, count = "store" in message, len(places)
+    positions = [(x, y) for y in (-9, -3, 0, 7, 11, 13) for x in across]
+    stores, count = "store" in message, len(positions)
     # All threads load from one surface; each stores to one of its own.
     surfaces = rng.integers(0, 256, (count if stores else 1, 16, 128), np.uint8)
     base = "At2" if stores else "P0"
@@ -291,7 +292,7 @@ def _block(target: Target, message: str, shape: str, seed: int) -> Check:
     data = rng.integers(0, 256, (count, 512), np.uint8)
     parts: list[Part] = [
         ("", "ub", "other", surfaces),
-        ("XY", "d", "load", np.array(places, np.int32)),
+        ("XY", "d", "load", np.array(positions, np.int32)),
         ("D", "ud", "load" if stores else "store", data),
     ]
     operands = [f"D.0:{shape}", at]
@@ -301,21 +302,21 @@ def _block(target: Target, message: str, shape: str, seed: int) -> Check:
 
 def checks(target: Target) -> list[Check]:
     """The checks that a target supports, without products."""
-    found = []
+    all_checks = []
     for seed, (op, dst, sources) in enumerate(_ALU):
         name = op.partition(".")[0]
         supported = name not in target.absent and (target.double_math or "df" not in sources)
         if supported and (target.tf32_conversion or (op, dst) != ("fcvt", "ud")):
-            places = " ".join(f"{{{n}}}" for n in range(len(sources)))
-            form = f"{op} (M1_NM, {LANES}) {{D}} {places}"
+            operands = " ".join(f"{{{n}}}" for n in range(len(sources)))
+            form = f"{op} (M1_NM, {LANES}) {{D}} {operands}"
             title = f"{op} {dst}" if {dst} == {*sources} else f"{op} {', '.join(sources)} to {dst}"
-            found.append(_arithmetic(target, title, form, dst, sources, seed))
-    found += [_atomic(target, *of, seed) for seed, of in enumerate(_ATOMICS)]
+            all_checks.append(_arithmetic(target, title, form, dst, sources, seed))
+    all_checks += [_atomic(target, *of, seed) for seed, of in enumerate(_ATOMICS)]
     # The result of compare-and-swap depends on the order.
-    found += [_atomic(target, *of, seed, True) for seed, of in enumerate(_ATOMICS) if "cas" not in of[0]]
+    all_checks += [_atomic(target, *of, seed, True) for seed, of in enumerate(_ATOMICS) if "cas" not in of[0]]
     blocks = [(message, shape) for message, shapes in _BLOCKS.items() for shape in shapes]
-    found += [_block(target, *of, seed) for seed, of in enumerate(blocks) if target.block2d]
-    return found
+    all_checks += [_block(target, *of, seed) for seed, of in enumerate(blocks) if target.block2d]
+    return all_checks
 
 
 # Products, which tell models apart. Each of the 128 elements of a result is a sum of its own.
@@ -340,7 +341,7 @@ class Product(Struct, frozen=True):
 
     def result(self, model: Model) -> Array:
         """The result by a model."""
-        found = dpas(
+        sums = dpas(
             self.c.view(np.uint8).ravel(),
             pack_b(self.b, self.precision),
             pack_a(self.a, self.precision),
@@ -353,7 +354,7 @@ class Product(Struct, frozen=True):
             src0_type=self.kind,
             model=model,
         )
-        return found.view(self.c.dtype).reshape(self.c.shape)
+        return sums.view(self.c.dtype).reshape(self.c.shape)
 
     def check(self, target: Target) -> Check:
         """The check of its bits."""
@@ -372,12 +373,12 @@ def products(target: Target) -> list[Product]:
     """The products that tell models apart, at most 64."""
     rng = np.random.default_rng(31)
     names = [n for n in ("bf", "hf", "tf32") if n in target.dpas_precisions]
-    found = [_sums(name, rng) for name in names for _ in range(2)]
-    found += [_flushed(name, name) for name in (*names, *NARROW) if name in target.dpas_precisions]
-    found.append(_flushed("bf", "f sums"))
+    all_products = [_sums(name, rng) for name in names for _ in range(2)]
+    all_products += [_flushed(name, name) for name in (*names, *NARROW) if name in target.dpas_precisions]
+    all_products.append(_flushed("bf", "f sums"))
     if target.dpas_half_accumulators:
-        found.append(_flushed("bf", "bf sums"))
-    return [*found, _nans("bf"), _nans("hf")]
+        all_products.append(_flushed("bf", "bf sums"))
+    return [*all_products, _nans("bf"), _nans("hf")]
 
 
 def _matrix(values: Array, precision: str) -> Array:
@@ -439,31 +440,31 @@ def _results(target: str, number: int, model: Systolic) -> Array:
     return products(TARGETS[target])[number].result(model)
 
 
-def identify(target: Target, found: Mapping[int, Array]) -> list[Systolic]:
+def identify(target: Target, results: Mapping[int, Array]) -> list[Systolic]:
     """The models that have all bits of products.
 
     Args:
-        found: the results, by the numbers of the products.
+        results: the results, by the numbers of the products.
 
     Returns:
         The candidates that agree; none if no candidate does. NaN bits are those that all results have, if they agree.
     """
-    known = products(target)
+    all_products = products(target)
 
     def same(number: int, model: Systolic) -> bool:
-        return bool((bits_of(_results(target.name, number, model)) == bits_of(found[number])).all())
+        return bool((bits_of(_results(target.name, number, model)) == bits_of(results[number])).all())
 
-    sums = [n for n in found if known[n].what == "sums"]
+    sums = [n for n in results if all_products[n].what == "sums"]
     models = [model for model in candidates() if all(same(n, model) for n in sums)]
-    for number in found:
-        name = known[number].what.removeprefix("flushed ")
-        if name != known[number].what:
+    for number in results:
+        name = all_products[number].what.removeprefix("flushed ")
+        if name != all_products[number].what:
             models = [model if same(number, model) else _flushing(model, name) for model in models]
-    nans = [bits_of(found[n])[np.isnan(found[n])] for n in found if known[n].what == "nan"]
-    patterns = {int(bits) for own in nans for bits in own}
+    nans = [bits_of(results[n])[np.isnan(results[n])] for n in results if all_products[n].what == "nan"]
+    patterns = {int(bits) for nan_patterns in nans for bits in nan_patterns}
     if len(patterns) == 1:
         models = [structs.replace(model, nan=min(patterns)) for model in models]
-    return [model for model in models if all(same(n, model) for n in found)]
+    return [model for model in models if all(same(n, model) for n in results)]
 
 
 def _flushing(model: Systolic, name: str) -> Systolic:
@@ -515,16 +516,18 @@ class Report(Struct):
         same = [n for n, m in enumerate(candidates()) if _telling(_results(self.target, 0, m)) == self.telling]
         number = f"model {same[0]} of {len(candidates())}" if same else "no known model"
         described = "; ".join(_described(model) for model in self.models) or "not all products agree with one"
-        errors = [own.error for own in self.checks.values() if own.error]
-        told = [f"dpas {number}", described, f"bits {self.telling or 'unknown'}", *errors[:1]]
-        return f"{self.device}, as {self.target}: {'; '.join(' '.join(text.split()) for text in told)}"
+        errors = [outcome.error for outcome in self.checks.values() if outcome.error]
+        fields = [f"dpas {number}", described, f"bits {self.telling or 'unknown'}", *errors[:1]]
+        return f"{self.device}, as {self.target}: {'; '.join(' '.join(text.split()) for text in fields)}"
 
     def table(self) -> str:
         """The outcomes as text."""
         width = max(map(len, self.checks))
         lines = [f"{self.device}, as {self.target}"]
-        for name, own in self.checks.items():
-            state = own.error or (f"{own.different} of {own.elements} differ" if own.different else "same bits")
+        for name, outcome in self.checks.items():
+            state = outcome.error or (
+                f"{outcome.different} of {outcome.elements} differ" if outcome.different else "same bits"
+            )
             lines.append(f"  {name:{width}}  {state}")
         described = "; ".join(_described(model) for model in self.models)
         return "\n".join([*lines, f"dpas: {described or 'no known model has these bits'}"])
@@ -536,20 +539,20 @@ def _described(model: Systolic) -> str:
     return f"{', '.join(changed)}; NaN {model.nan:#x}{zeros}"
 
 
-def run(device: Device, target: Target, wanted: str = "") -> Report:
+def run(device: Device, target: Target, only: str = "") -> Report:
     """Run the checks of a target on a device and here.
 
     Args:
-        wanted: a part of the names of the checks to run; all if empty.
+        only: a part of the names of the checks to run; all if empty.
     """
     here = Engine(target.name)
-    known = products(target)
-    probes = {n: product.check(target) for n, product in enumerate(known)}
+    all_products = products(target)
+    probes = {n: product.check(target) for n, product in enumerate(all_products)}
     outcomes: dict[str, Outcome] = {}
-    found: dict[int, Array] = {}
+    results: dict[int, Array] = {}
     numbers = {id(check): n for n, check in probes.items()}
     for check in (*checks(target), *probes.values()):
-        if wanted not in check.name:
+        if only not in check.name:
             continue
         name = check.name
         while name in outcomes:
@@ -560,11 +563,11 @@ def run(device: Device, target: Target, wanted: str = "") -> Report:
             outcomes[name] = Outcome(error=str(e))
             continue
         if id(check) in numbers:
-            found[numbers[id(check)]] = there
+            results[numbers[id(check)]] = there
         outcomes[name] = _compared(check, there, here.run(check))
-    complete = len(found) == len(known)
-    models = identify(target, found) if complete else []
-    telling = _telling(found[0]) if 0 in found else ""
+    complete = len(results) == len(all_products)
+    models = identify(target, results) if complete else []
+    telling = _telling(results[0]) if 0 in results else ""
     return Report(device.name, target.name, version("xegpu-py"), outcomes, models, telling)
 
 
@@ -588,12 +591,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         "python -m xegpu_py.extensions.hardware_check", description=(__doc__ or "").split("\n")[0]
     )
-    known = [name for name in TARGETS if name in FINALIZERS["ocloc"].platforms]
-    parser.add_argument("--target", choices=known, default=DEFAULT, help=f"what the GPU is (default {DEFAULT})")
+    targets = [name for name in TARGETS if name in FINALIZERS["ocloc"].platforms]
+    parser.add_argument("--target", choices=targets, default=DEFAULT, help=f"what the GPU is (default {DEFAULT})")
     parser.add_argument("--device", type=int, default=0, metavar="N", help="the number of the GPU (default 0)")
-    wanted = parser.add_mutually_exclusive_group()
-    wanted.add_argument("--only", default="", metavar="NAME", help="run the checks whose names contain NAME")
-    wanted.add_argument("--probe", action="store_true", help="run the products only, and print one line: how dpas adds")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--only", default="", metavar="NAME", help="run the checks whose names contain NAME")
+    group.add_argument("--probe", action="store_true", help="run the products only, and print one line: how dpas adds")
     parser.add_argument("-o", dest="output", metavar="FILE", help="write the result, as JSON")
     args = parser.parse_args(argv)
     try:

@@ -197,7 +197,7 @@ def prologue(program: Program, target: Target, block: Dim, groups: Dim, private:
     item, x, y, z, row = (Variable(f"Own_{n}", "ud", lanes, "wordx32") for n in ("item", "x", "y", "z", "row"))
     lane = Variable("Own_lane", "uw", max(lanes, 8), "wordx32")
     first, thread, mask = (Variable(f"Own_{n}", "ud", 1, "dword") for n in ("first", "thread", "mask"))
-    place = Variable("Own_place", "uq", 1, "qword")
+    private_address = Variable("Own_place", "uq", 1, "qword")
     busy, idle = Predicate("Own_busy", lanes), Predicate("Own_idle", lanes)
     at = program.labels[program.functions[0]] + 1
     # In the modes that the kernel sets in its first instruction.
@@ -233,11 +233,16 @@ def prologue(program: Program, target: Target, block: Dim, groups: Dim, private:
     divided(row, block[1], z, y)
     # Those of 16 bits of all lanes in each dimension begin at a register.
     plane = -(-2 * lanes // grf) * grf
-    for given in program.inputs:
-        if is_local_id(program, given, target):
-            dimension, byte = divmod(given.offset - grf, plane)
+    for entry in program.inputs:
+        if is_local_id(program, entry, target):
+            dimension, byte = divmod(entry.offset - grf, plane)
             source = (x, y, z)[dimension]
-            each("mov", given.var, Region(source, *_place(source, byte // 2, grf)), size=min(lanes, given.var.count))
+            each(
+                "mov",
+                entry.var,
+                Region(source, *_place(source, byte // 2, grf)),
+                size=min(lanes, entry.var.count),
+            )
     if private:
         once("mul", thread, _scalar(HEADER["%group_id_z"]), Immediate(groups[1], "ud"))
         once("add", thread, _scalar(thread), _scalar(HEADER["%group_id_y"]))
@@ -245,11 +250,11 @@ def prologue(program: Program, target: Target, block: Dim, groups: Dim, private:
         once("add", thread, _scalar(thread), _scalar(HEADER["%group_id_x"]))
         once("mul", thread, _scalar(thread), Immediate(-(-items // lanes), "ud"))
         once("add", thread, _scalar(thread), number)
-    known = {given.var.name: given.var for given in program.inputs} | STATE
+    input_variables = {entry.var.name: entry.var for entry in program.inputs} | STATE
     for part in private:
-        once("mul", place, _scalar(thread), Immediate(part.bytes, "ud"))
-        once("add", place, _scalar(place), Immediate(part.address, "uq"))
-        once("mov", known[part.input], _scalar(place))
+        once("mul", private_address, _scalar(thread), Immediate(part.bytes, "ud"))
+        once("add", private_address, _scalar(private_address), Immediate(part.address, "uq"))
+        once("mov", input_variables[part.input], _scalar(private_address))
     # The lanes with which a thread begins. Engines have no such register: the kernel reads a variable.
     begun, rest = _scalar(STATE["%sr0"], 2), list(program.instructions[at:])
     reading = [n for n, inst in enumerate(rest) if begun in inst.sources]
@@ -266,7 +271,7 @@ def prologue(program: Program, target: Target, block: Dim, groups: Dim, private:
         rest.insert(end, Instruction(LABEL, {"label": "Own_end"}, where=rest[end].where))
     return replace(
         program,
-        variables=(*program.variables, item, x, y, z, row, lane, first, thread, mask, place),
+        variables=(*program.variables, item, x, y, z, row, lane, first, thread, mask, private_address),
         predicates=(*program.predicates, busy, idle),
         instructions=(*program.instructions[:at], *body, *rest),
     )
@@ -285,13 +290,13 @@ def _scalar(var: Variable, col: int = 0) -> Region:
 # Arguments.
 
 
-def _fits(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
+def _fits(actual: np.dtype[Any], expected: np.dtype[Any]) -> bool:
     """Whether elements of a type are passed for those of another: of its size, and no float for an integer.
 
     Unsigned integers stand for any bits.
     """
-    swapped = (wanted.kind == "f" and given.kind == "i") or (wanted.kind != "f" and given.kind == "f")
-    return given.itemsize == wanted.itemsize and not swapped
+    swapped = (expected.kind == "f" and actual.kind == "i") or (expected.kind != "f" and actual.kind == "f")
+    return actual.itemsize == expected.itemsize and not swapped
 
 
 def array_for(argument: Any, parameter: Parameter, title: str) -> np.ndarray[Any, Any]:
@@ -333,9 +338,9 @@ def value_bytes(argument: Any, parameter: Parameter, title: str) -> bytes:
     if element:
         kind, count = element
         if not _fits(argument.dtype, kind) or argument.size not in (count, 4 if count == 3 else count):
-            wanted = f"{count} numbers" if count > 1 else "a number"
-            got = f"{argument.size} of type {argument.dtype}" if argument.ndim else f"one of type {argument.dtype}"
-            raise TypeError(f"{title} is {parameter.type}, {wanted} of type {kind}, but got {got}")
+            expected = f"{count} numbers" if count > 1 else "a number"
+            actual = f"{argument.size} of type {argument.dtype}" if argument.ndim else f"one of type {argument.dtype}"
+            raise TypeError(f"{title} is {parameter.type}, {expected} of type {kind}, but got {actual}")
         return data.ljust(size or len(data), b"\0")
     if size is not None and len(data) != size:
         hint = "; np.dtype(..., align=True) pads structures as C does" if argument.dtype.fields else ""
@@ -371,9 +376,9 @@ def printed(data: bytes, strings: Mapping[int, bytes]) -> str:
     """
 
     def string(address: int) -> bytes:
-        for base, held in strings.items():
-            if base <= address < base + len(held):
-                return held[address - base :].split(b"\0", 1)[0]
+        for base, data in strings.items():
+            if base <= address < base + len(data):
+                return data[address - base :].split(b"\0", 1)[0]
         return b"(null)"
 
     def number(at: int, size: int) -> int:

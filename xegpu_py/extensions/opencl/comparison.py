@@ -120,13 +120,13 @@ class Comparison(Struct, frozen=True):
     def diagnostics(self) -> list[Diagnostic]:
         """The difference at the lines of the source; none if there is no difference."""
         first, second = self.versions
-        found = []
+        differences = []
         for version, failure in zip(self.versions, self.failures):
             for d in failure.diagnostics if failure else ():
                 note = Diagnostic("note", f"kernel '{self.kernel}' with {version}", d.position)
-                found.append(structs.replace(d, notes=(*d.notes, note)))
+                differences.append(structs.replace(d, notes=(*d.notes, note)))
         if not self.arrays and not self.printed:
-            return found
+            return differences
         where = next(filter(None, self.stores), Position(self.source.name))
         notes = []
         for version, store in zip(self.versions, self.stores):
@@ -137,7 +137,7 @@ class Comparison(Struct, frozen=True):
             notes.append(Diagnostic("note", f"'{name}': {array.extent}, first {list(array.index)}: {values}", where))
         verb = "stores other values" if self.arrays else "prints other lines"
         message = f"kernel '{self.kernel}' {verb} with {second} than with {first}{', first here' * bool(self.arrays)}"
-        return [*found, Diagnostic("error", message, where, tuple(notes))]
+        return [*differences, Diagnostic("error", message, where, tuple(notes))]
 
     def __str__(self) -> str:
         text = "\n".join(d.render([self.source]) for d in self.diagnostics())
@@ -241,11 +241,11 @@ class _Run(Struct):
         return np.concatenate(offsets), np.concatenate(elements)
 
 
-def _ready(call: Call, made: Compiled, options: Options) -> _Run:
+def _ready(call: Call, compiled: Compiled, options: Options) -> _Run:
     """A launch with copies of the arrays; an array that is passed twice is one copy."""
     copies: dict[int, Array] = {}
     arguments = [copies.setdefault(id(a), copy_of(a)) if isinstance(a, np.ndarray) else a for a in call.arguments]
-    program = Program(made, options)
+    program = Program(compiled, options)
     if call.kernel not in program.kernels:
         raise ValueError(f"there is no kernel '{call.kernel}'; there are {', '.join(program.kernels)}")
     kernel = program.kernels[call.kernel]

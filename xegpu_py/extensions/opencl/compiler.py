@@ -129,10 +129,10 @@ class Compiled(Struct, frozen=True):
         try:
             if data.startswith(_MAGIC):
                 reader = zlib.decompressobj()
-                found = reader.decompress(data[len(_MAGIC) :], LARGEST)
+                payload = reader.decompress(data[len(_MAGIC) :], LARGEST)
                 if reader.unconsumed_tail:
                     raise failed(file, f"the file holds more than {LARGEST} bytes, the most that a program can have")
-                return msgspec.msgpack.decode(found, type=cls)
+                return msgspec.msgpack.decode(payload, type=cls)
         except (zlib.error, msgspec.DecodeError):
             pass
         raise failed(file, "the file is not a program that opencl.Program.save wrote")
@@ -175,13 +175,13 @@ def compiled(source: str | Path, target: str, options: str, ocloc: str | Path | 
             f"{ocloc or 'ocloc'} is not installed; `make oracles` installs it in build/oracles{package_of('ocloc')}",
         )
     # With -g the vISA names the lines of the source; its instructions stay the same.
-    given = "-g -cl-std=CL3.0 -cl-intel-greater-than-4GB-buffer-required"
+    default_options = "-g -cl-std=CL3.0 -cl-intel-greater-than-4GB-buffer-required"
     with TemporaryDirectory() as folder:
         file = f"{path.stem if path else 'program'}{'.spv' if is_spirv else '.cl'}"
         (Path(folder) / file).write_bytes(data)
         if path and not is_spirv:
             (Path(folder) / _INCLUDED).symlink_to(path.resolve().parent)
-            given += f" -I{_INCLUDED}"
+            default_options += f" -I{_INCLUDED}"
         command = [
             program,
             "compile",
@@ -194,8 +194,8 @@ def compiled(source: str | Path, target: str, options: str, ocloc: str | Path | 
         ]
         command += ["-spirv_input"] if is_spirv else []
         try:
-            done = subprocess.run(
-                [*command, "-options", f"{given} {options}", "-internal_options", _ZEBIN],
+            process = subprocess.run(
+                [*command, "-options", f"{default_options} {options}", "-internal_options", _ZEBIN],
                 cwd=folder,
                 capture_output=True,
                 text=True,
@@ -215,10 +215,10 @@ def compiled(source: str | Path, target: str, options: str, ocloc: str | Path | 
             return printed.replace(f"{_INCLUDED}/", f"{path.parent}/" if path else "")
 
         if len(binaries) != 1:
-            raise _refusal(own(done.stdout + done.stderr), name, file, text)
-        made = [p for p in Path(folder).glob("dump/*.visaasm") if ".inline." not in p.name]
-        made.sort(key=lambda p: (p.stat().st_mtime_ns, p.name))
-        texts = tuple(own(p.read_text(errors="replace")) for p in made)
+            raise _refusal(own(process.stdout + process.stderr), name, file, text)
+        dumps = [p for p in Path(folder).glob("dump/*.visaasm") if ".inline." not in p.name]
+        dumps.sort(key=lambda p: (p.stat().st_mtime_ns, p.name))
+        texts = tuple(own(p.read_text(errors="replace")) for p in dumps)
         return _described(binaries[0].read_bytes(), Compiled(name, text, target, abi.Info(), texts, {}, {}, ()))
 
 
@@ -238,21 +238,21 @@ def is_path(source: str) -> bool:
 def _refusal(printed: str, name: str, file: str, text: str) -> CompileError:
     """The error for what ocloc printed of a program that it does not accept."""
     printed = re.split(r"^Build failed with", printed, flags=re.MULTILINE)[0]
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for m in _MESSAGE.finditer(printed):
         kind: Severity = "error" if m["kind"] == "error" else "warning" if m["kind"] == "warning" else "note"
         # In debug information it calls the file 1.
         shown = name if m["file"] in ("1", file) else m["file"]
         one = Diagnostic(kind, m["text"], Position(shown, int(m["line"]), int(m["column"])))
-        if kind == "note" and found:
-            found[-1] = msgspec.structs.replace(found[-1], notes=(*found[-1].notes, one))
+        if kind == "note" and diagnostics:
+            diagnostics[-1] = msgspec.structs.replace(diagnostics[-1], notes=(*diagnostics[-1].notes, one))
         else:
-            found.append(one)
-    if not any(d.severity == "error" for d in found):
-        said = " ".join(printed.split()) or "it printed nothing"
-        found.append(Diagnostic("error", f"ocloc does not accept the program: {said}", Position(name)))
-    found.sort(key=lambda d: d.severity != "error")
-    return CompileError(found, [Source(text, name)])
+            diagnostics.append(one)
+    if not any(d.severity == "error" for d in diagnostics):
+        printed_text = " ".join(printed.split()) or "it printed nothing"
+        diagnostics.append(Diagnostic("error", f"ocloc does not accept the program: {printed_text}", Position(name)))
+    diagnostics.sort(key=lambda d: d.severity != "error")
+    return CompileError(diagnostics, [Source(text, name)])
 
 
 def _elf(binary: bytes, name: str) -> Mapping[str, tuple[bytes, int]]:
@@ -273,15 +273,15 @@ def _opened(binary: bytes, name: str) -> Any:
         raise failed(name, "the file is no ELF file, such as ocloc writes") from None
 
 
-def _described(binary: bytes, made: Compiled) -> Compiled:
+def _described(binary: bytes, compiled: Compiled) -> Compiled:
     """The result with what its binary says."""
-    elf, sections = _opened(binary, made.file), _elf(binary, made.file)
+    elf, sections = _opened(binary, compiled.file), _elf(binary, compiled.file)
     if ".ze_info" not in sections:
-        raise failed(made.file, "the program has no kernel")
+        raise failed(compiled.file, "the program has no kernel")
     try:
         info = msgspec.yaml.decode(sections[".ze_info"][0], type=abi.Info)
     except ImportError:
-        raise failed(made.file, "pyyaml is not installed; `pip install xegpu-py[opencl]` installs it") from None
+        raise failed(compiled.file, "pyyaml is not installed; `pip install xegpu-py[opencl]` installs it") from None
     memory: dict[str, bytes] = {}
     for section, segment in _SEGMENTS.items():
         data, size = sections.get(section, (b"", 0))
@@ -291,33 +291,35 @@ def _described(binary: bytes, made: Compiled) -> Compiled:
     table = elf.get_section_by_name(".symtab")
     for entry in table.iter_symbols() if table else ():
         index = entry["st_shndx"]
-        found = _SEGMENTS.get(elf.get_section(index).name) if isinstance(index, int) else None
-        if found:
-            symbols[entry.name] = found, int(entry["st_value"])
+        segment_name = _SEGMENTS.get(elf.get_section(index).name) if isinstance(index, int) else None
+        if segment_name:
+            symbols[entry.name] = segment_name, int(entry["st_value"])
     relocations = []
     for section, segment in _SEGMENTS.items():
-        places = elf.get_section_by_name(f".rel{section}")
-        for entry in places.iter_relocations() if places else ():
+        relocation_section = elf.get_section_by_name(f".rel{section}")
+        for entry in relocation_section.iter_relocations() if relocation_section else ():
             symbol, kind = table.get_symbol(entry["r_info_sym"]).name, entry["r_info_type"]
             if symbol not in symbols or kind not in _ADDRESS_BYTES:
-                raise failed(made.file, f"a variable of the program holds the address of '{symbol}', not of a variable")
+                raise failed(
+                    compiled.file, f"a variable of the program holds the address of '{symbol}', not of a variable"
+                )
             relocations.append(Relocation(segment, entry["r_offset"], kind, symbol))
-    return msgspec.structs.replace(made, info=info, memory=memory, symbols=symbols, relocations=tuple(relocations))
+    return msgspec.structs.replace(compiled, info=info, memory=memory, symbols=symbols, relocations=tuple(relocations))
 
 
-def relocated(made: Compiled, addresses: Mapping[str, int]) -> dict[str, bytes]:
+def relocated(compiled: Compiled, addresses: Mapping[str, int]) -> dict[str, bytes]:
     """The program's memory with the addresses in it, by segment.
 
     Args:
         addresses: where each segment lies.
     """
-    found = {segment: bytearray(data) for segment, data in made.memory.items()}
-    for r in made.relocations:
-        segment, offset = made.symbols[r.symbol]
+    segments = {segment: bytearray(data) for segment, data in compiled.memory.items()}
+    for r in compiled.relocations:
+        segment, offset = compiled.symbols[r.symbol]
         value = addresses[segment] + offset >> (32 if r.kind == 3 else 0)
-        place = slice(r.offset, r.offset + _ADDRESS_BYTES[r.kind])
-        held = found[r.segment]
+        field = slice(r.offset, r.offset + _ADDRESS_BYTES[r.kind])
+        contents = segments[r.segment]
         # The bytes there are the offset within the symbol, which is added.
-        whole = int.from_bytes(held[place], "little") + value
-        held[place] = (whole % (1 << 8 * _ADDRESS_BYTES[r.kind])).to_bytes(_ADDRESS_BYTES[r.kind], "little")
-    return {segment: bytes(data) for segment, data in found.items()}
+        whole = int.from_bytes(contents[field], "little") + value
+        contents[field] = (whole % (1 << 8 * _ADDRESS_BYTES[r.kind])).to_bytes(_ADDRESS_BYTES[r.kind], "little")
+    return {segment: bytes(data) for segment, data in segments.items()}

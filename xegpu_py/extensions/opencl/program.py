@@ -85,9 +85,9 @@ def compile(
         CompileError: if ocloc does not accept it or is missing, or the extra `xegpu-py[opencl]` is.
         ValueError: if there is no such target, or it is not supported.
     """
-    kept = options_of(target, others)
+    compile_options = options_of(target, others)
     remake = lambda other: compile(source, other, options, ocloc, **others)  # noqa: E731
-    return Program(compiled(source, target, options, ocloc), kept, remake)
+    return Program(compiled(source, target, options, ocloc), compile_options, remake)
 
 
 @checked
@@ -100,16 +100,16 @@ def load(path: str | Path, **options: Any) -> Program:
     Raises:
         CompileError: if the file is no such program.
     """
-    made = Compiled.read(Path(path))
-    return Program(made, options_of(made.target, options))
+    compiled = Compiled.read(Path(path))
+    return Program(compiled, options_of(compiled.target, options))
 
 
-def options_of(target: str, given: Mapping[str, Any]) -> Options:
+def options_of(target: str, keywords: Mapping[str, Any]) -> Options:
     """The options of kernels for a target; errors as of `compile`."""
-    found = Options.from_keywords(target=target, **given)
-    if found.engine == REFERENCE:
+    options = Options.from_keywords(target=target, **keywords)
+    if options.engine == REFERENCE:
         raise ValueError("'engine' must not be 'reference', which evaluates MLIR")
-    return found
+    return options
 
 
 class Program:
@@ -121,10 +121,10 @@ class Program:
         kernels: the kernels by their names.
     """
 
-    def __init__(self, made: Compiled, options: Options, remake: Callable[[str], Program] | None = None) -> None:
-        self.compiled, self.options, self._remake = made, options, remake
-        named = {k.name: k.args_info for k in made.info.kernels_misc_info}
-        infos = sorted((k for k in made.info.kernels if k.name != _PLACEHOLDER), key=lambda k: k.name)
+    def __init__(self, compiled: Compiled, options: Options, remake: Callable[[str], Program] | None = None) -> None:
+        self.compiled, self.options, self._remake = compiled, options, remake
+        named = {k.name: k.args_info for k in compiled.info.kernels_misc_info}
+        infos = sorted((k for k in compiled.info.kernels if k.name != _PLACEHOLDER), key=lambda k: k.name)
         self.kernels = {k.name: Kernel(self, k, self._text(k), named.get(k.name, ())) for k in infos}
         self._memory: dict[str, bytes] | None = None
 
@@ -148,8 +148,8 @@ class Program:
     def _text(self, info: abi.KernelInfo) -> str:
         """The last vISA that IGC made of a kernel, which compiles kernels again whose registers do not suffice."""
         lanes = info.execution_env.simd_size
-        found = [t for t in self.compiled.texts if (m := _NAME.search(t)) and m[2] == info.name]
-        fitting = [t for t in found if (m := _LANES.search(t)) and int(m[1]) == lanes]
+        texts = [t for t in self.compiled.texts if (m := _NAME.search(t)) and m[2] == info.name]
+        fitting = [t for t in texts if (m := _LANES.search(t)) and int(m[1]) == lanes]
         if not fitting:
             raise failed(self.compiled.file, f"ocloc printed no vISA of {lanes} lanes for kernel '{info.name}'")
         return fitting[-1]
@@ -165,11 +165,11 @@ class Program:
 
         The addresses are the same in all launches, so that variables may hold them.
         """
-        held = {s: memory.allocate(_SEGMENT_NAMES[s], len(data)) for s, data in self.compiled.memory.items()}
-        addresses = {segment: buffer.address for segment, buffer in held.items()}
+        buffers = {s: memory.allocate(_SEGMENT_NAMES[s], len(data)) for s, data in self.compiled.memory.items()}
+        addresses = {segment: buffer.address for segment, buffer in buffers.items()}
         if self._memory is None:
             self._memory = relocated(self.compiled, addresses)
-        for segment, buffer in held.items():
+        for segment, buffer in buffers.items():
             memory.bytes_of(buffer)[:] = np.frombuffer(self._memory[segment], np.uint8)
         return addresses
 
@@ -181,8 +181,8 @@ class Program:
 
     def strings(self, memory: DeviceMemory) -> dict[int, bytes]:
         """The memory in which strings may lie, by address."""
-        kept = (_SEGMENT_NAMES["string"], _SEGMENT_NAMES["constant"])
-        return {b.address: memory.bytes_of(b).tobytes() for b in memory.buffers if b.name in kept}
+        names = (_SEGMENT_NAMES["string"], _SEGMENT_NAMES["constant"])
+        return {b.address: memory.bytes_of(b).tobytes() for b in memory.buffers if b.name in names}
 
     def __getattr__(self, name: str) -> Kernel:
         kernels: Mapping[str, Kernel] = self.__dict__.get("kernels", {})
@@ -208,8 +208,8 @@ class Kernel:
         self.name, self.text, self.info, self.owner = info.name, text, info, program
         # SPIR-V may have no names.
         count = max((a.arg_index + 1 for a in info.payload_arguments), default=0)
-        known = {p.index: p for p in parameters}
-        self.parameters = [known.get(i) or abi.Parameter(i, str(i)) for i in range(max(count, len(known)))]
+        by_index = {p.index: p for p in parameters}
+        self.parameters = [by_index.get(i) or abi.Parameter(i, str(i)) for i in range(max(count, len(by_index)))]
         self._versions: dict[Any, Version] = {}
         self.stats: Statistics | None = None
 
@@ -239,13 +239,13 @@ class Kernel:
             size = size, None
         if not isinstance(size, tuple) or len(size) != 2:
             raise TypeError(f"kernel '{self.name}' takes [global size, local size], but got {size!r}")
-        items, wanted = extent(size[0], "global size"), self.info.execution_env.required_work_group_size
+        items, required_size = extent(size[0], "global size"), self.info.execution_env.required_work_group_size
         usual = max(n for n in range(1, USUAL_ITEMS + 1) if items[0] % n == 0)
-        block = extent((wanted or usual) if size[1] is None else size[1], "local size")
+        block = extent((required_size or usual) if size[1] is None else size[1], "local size")
         if any(n % b for n, b in zip(items, block)):
             raise ValueError(f"local size {block} must divide global size {items}")
-        if wanted and wanted != block:
-            raise ValueError(f"kernel '{self.name}' requires local size {wanted}, but got {block}")
+        if required_size and required_size != block:
+            raise ValueError(f"kernel '{self.name}' requires local size {required_size}, but got {block}")
         if math.prod(block) > MAX_ITEMS:
             raise ValueError(f"local size {block} has {math.prod(block)} work items; a workgroup has at most 1024")
         x, y, z = (n // b for n, b in zip(items, block))
@@ -267,57 +267,59 @@ class Kernel:
             DiagnosticError: if it needs what no engine has.
         """
         file = self.owner.compiled.file
-        known = (*_BASES, "arg_bypointer", "arg_byvalue", "printf_buffer", "private_base_stateless")
+        supported = (*_BASES, "arg_bypointer", "arg_byvalue", "printf_buffer", "private_base_stateless")
         for a in self.info.payload_arguments:
             images = a.arg_type == "arg_bypointer" and a.addrspace not in ("global", "constant", "local")
-            if images or (a.arg_type not in known and abi.dimensions(a.arg_type, (1, 1, 1), (1, 1, 1), 1) is None):
-                what = f"{a.addrspace}s" if images else f"arguments of kind {a.arg_type}"
-                raise error_at(Position(file), f"kernel '{self.name}' needs {what}, which no engine has")
-        [found] = assembly.read(Source(self.text, f"{file}:{self.name}.visaasm"))
-        return found
+            if images or (a.arg_type not in supported and abi.dimensions(a.arg_type, (1, 1, 1), (1, 1, 1), 1) is None):
+                unsupported = f"{a.addrspace}s" if images else f"arguments of kind {a.arg_type}"
+                raise error_at(Position(file), f"kernel '{self.name}' needs {unsupported}, which no engine has")
+        [visa_program] = assembly.read(Source(self.text, f"{file}:{self.name}.visaasm"))
+        return visa_program
 
     @cached_property
     def inputs(self) -> dict[str, int]:
         """The variables that hold arguments, and where each begins in the payload."""
         target = target_of(self.options.target)
-        given = [i for i in self.program.inputs if not abi.is_local_id(self.program, i, target)]
-        return {i.var.name: abi.payload_offset(self.program, i, target) for i in given}
+        payload_inputs = [i for i in self.program.inputs if not abi.is_local_id(self.program, i, target)]
+        return {i.var.name: abi.payload_offset(self.program, i, target) for i in payload_inputs}
 
-    def version(self, launch: Launch, slm: int, private: Sequence[abi.Private], places: Mapping[str, int]) -> Version:
+    def version(
+        self, launch: Launch, slm: int, private: Sequence[abi.Private], addresses: Mapping[str, int]
+    ) -> Version:
         """The kernel as a program for the extents and addresses of a launch; kept for further launches.
 
         Args:
             slm: bytes of local memory.
             private: the memory of each thread.
-            places: the addresses of the program's memory.
+            addresses: the addresses of the program's memory.
 
         Raises:
             DiagnosticError: if its vISA is not supported.
         """
-        key = (launch.block, slm, *private, launch.groups if private else None, *places.items())
+        key = (launch.block, slm, *private, launch.groups if private else None, *addresses.items())
         if key not in self._versions:
-            made = self.owner.compiled
+            compiled = self.owner.compiled
             target = target_of(self.options.target)
-            own = abi.prologue(self.program, target, launch.block, launch.groups, private)
-            linked = link(own, self.owner.functions)
+            with_prologue = abi.prologue(self.program, target, launch.block, launch.groups, private)
+            linked = link(with_prologue, self.owner.functions)
             barriers = self.info.execution_env.barrier_count
             attributes = {"NBarrierCnt": min(barriers, 32) if barriers > 1 else 0, **linked.attributes}
             attributes |= {"SLMSize": -(-slm // 1024), "SLMBytes": -(-slm // 8) * 8}
-            instructions = [self._with_symbol(inst, places) for inst in linked.instructions]
+            instructions = [self._with_symbol(inst, addresses) for inst in linked.instructions]
             ready = replace(linked, attributes=attributes).with_instructions(instructions)
-            executable = Executable.of_assembly(ready, Source(made.source, made.file))
+            executable = Executable.of_assembly(ready, Source(compiled.source, compiled.file))
             self._versions[key] = Version(executable, self.owner.options)
         return self._versions[key]
 
-    def _with_symbol(self, inst: Instruction, places: Mapping[str, int]) -> Instruction:
+    def _with_symbol(self, inst: Instruction, addresses: Mapping[str, int]) -> Instruction:
         """An instruction that takes the address of a string or variable as a move of it."""
         if inst.name != "faddr":
             return inst
         segment, offset = self.owner.compiled.symbols.get(inst["symbol"], ("", 0))
-        if segment not in places:
+        if segment not in addresses:
             raise error_at(inst.where, f"'faddr' takes the address of '{inst['symbol']}', which is not supported")
         to = inst["dst"]
-        values = {"dst": Destination(to.var, to.row, to.col, 1), "src0": Immediate(places[segment] + offset, "uq")}
+        values = {"dst": Destination(to.var, to.row, to.col, 1), "src0": Immediate(addresses[segment] + offset, "uq")}
         return Instruction("mov", values, 1, "M1_NM", where=inst.where)
 
     def private(self, memory: DeviceMemory, threads: int) -> list[abi.Private]:
@@ -333,7 +335,7 @@ class Kernel:
                 lanes = self.info.execution_env.simd_size
                 size = sum(p.size * (lanes if p.is_simt_thread else 1) for p in parts)
                 sizes |= {name: size for name, offset in self.inputs.items() if offset == a.offset}
-        found = []
+        memories = []
         for name, size in sizes.items():
             if size * threads > MAX_PRIVATE:
                 raise ValueError(
@@ -341,8 +343,8 @@ class Kernel:
                     f"threads, more than {MAX_PRIVATE} together"
                 )
             if size:
-                found.append(abi.Private(memory.allocate("private memory", size * threads).address, size, name))
-        return found
+                memories.append(abi.Private(memory.allocate("private memory", size * threads).address, size, name))
+        return memories
 
 
 class Ready(Struct, frozen=True):
@@ -399,18 +401,18 @@ class Launch(Struct, frozen=True):
         """Run a launch that is ready, once; errors as of a call."""
         program, memory = self.kernel.owner, ready.prepared.memory
         try:
-            self.kernel.stats = done = ready.version.run(ready.prepared)
+            self.kernel.stats = stats = ready.version.run(ready.prepared)
         finally:
             if ready.printer:
                 print(printed(memory.bytes_of(ready.printer).tobytes(), program.strings(memory)), end="")
         program.keep(memory)
-        return done
+        return stats
 
     def profile(self, *arguments: Any) -> Profile:
         """Run the kernel, and count what it does, as `xegpu_py.Kernel.profile`; arguments and errors as of a call."""
-        found = self.counted(arguments)
+        counted = self.counted(arguments)
         self(*arguments)
-        return profile_of(found)
+        return profile_of(counted)
 
     def fidelity(self, *arguments: Any, only: Sequence[str] = ()) -> Fidelity:
         """Run the kernel, and tell which chosen rules it depends on, as `xegpu_py.Kernel.fidelity`."""
@@ -441,7 +443,7 @@ class Launch(Struct, frozen=True):
             )
         passed = kernel.info.payload_arguments
         memory = memory_for(program.options) if memory is None else memory
-        places = program.allocate(memory)
+        addresses = program.allocate(memory)
         threads = -(-math.prod(self.block) // env.simd_size) * math.prod(self.groups)
         private = kernel.private(memory, threads)
         printer = None
@@ -451,16 +453,16 @@ class Launch(Struct, frozen=True):
         staged, values, local_bytes = Staged(memory), {}, 0
         for number, (parameter, argument) in enumerate(zip(parameters, arguments)):
             title = kernel.title(number)
-            own = [a for a in passed if a.arg_index == number]
-            if parameter.address_qualifier == "__local" or any(a.addrspace == "local" for a in own):
+            payload_arguments = [a for a in passed if a.arg_index == number]
+            if parameter.address_qualifier == "__local" or any(a.addrspace == "local" for a in payload_arguments):
                 if not isinstance(argument, LocalMemory):
                     raise TypeError(f"{title} must be local memory, local(bytes), but got {type(argument).__name__}")
                 # Offsets behind the kernel's own variables. IGC takes it for granted that the first one is 0.
-                alignment = max((a.slm_alignment for a in own), default=1)
+                alignment = max((a.slm_alignment for a in payload_arguments), default=1)
                 at = -(-local_bytes // alignment) * alignment
                 values[number] = at.to_bytes(8, "little")
                 local_bytes = at + argument.bytes
-            elif parameter.type.endswith("*") or any(a.arg_type == "arg_bypointer" for a in own):
+            elif parameter.type.endswith("*") or any(a.arg_type == "arg_bypointer" for a in payload_arguments):
                 array = abi.array_for(argument, parameter, title)
                 staged.add(str(number), array, title, parameter.name, packed=True)
             else:
@@ -470,20 +472,20 @@ class Launch(Struct, frozen=True):
         most = target_of(program.options.target).slm_bytes
         if slm > most:
             raise ValueError(f"kernel '{kernel.name}' needs {slm} bytes of local memory, more than {most}")
-        version = kernel.version(self, slm, private, places)
+        version = kernel.version(self, slm, private, addresses)
         payload = bytearray(max((a.offset + a.size for a in passed), default=0))
         for a in passed:
             data = values.get(a.arg_index, b"")[a.source_offset :]
             if a.arg_type == "printf_buffer" and printer:
                 data = printer.address.to_bytes(8, "little")
             elif a.arg_type in _BASES:
-                data = places.get(_BASES[a.arg_type], 0).to_bytes(8, "little")
+                data = addresses.get(_BASES[a.arg_type], 0).to_bytes(8, "little")
             elif a.arg_index < 0:
                 data = abi.dimensions(a.arg_type, self.groups, self.block, self.dimensions) or b""
             payload[a.offset : a.offset + a.size] = data[: a.size].ljust(a.size, b"\0")
         inputs = {}
         for item in version.program.inputs:
-            place = kernel.inputs.get(item.var.name)
-            data = b"" if place is None else bytes(payload[place : place + item.size])
+            payload_offset = kernel.inputs.get(item.var.name)
+            data = b"" if payload_offset is None else bytes(payload[payload_offset : payload_offset + item.size])
             inputs[item.var.name] = data.ljust(item.size, b"\0")
         return Ready(version, Prepared(Grid(self.groups, self.block), inputs, memory, staged), printer)

@@ -76,8 +76,8 @@ def _perform(job: Job, send: Callable[..., None]) -> Any:
             send("place", position_of(op.location))
     code = lower(module, job.entry, host_libraries.LIBRARY, job.allow_native)
 
-    def say(said: str | Diagnostic) -> None:
-        send("say", said)
+    def say(message: str | Diagnostic) -> None:
+        send("say", message)
 
     def reached(launch_number: int, launch: Launch, ended: bool) -> None:
         send("launch", launch_number, launch.kernel, ended)
@@ -94,8 +94,8 @@ def _perform(job: Job, send: Callable[..., None]) -> Any:
     compiled = Compiled(code, device, host, guard, host_libraries.LIBRARY)
     arrays = _arrays(job)
     if not job.allow_native:
-        kept = cache.folder_of(job.options.get("cache"))
-        confine([kept] if kept else [])
+        cache_folder = cache.folder_of(job.options.get("cache"))
+        confine([cache_folder] if cache_folder else [])
     results = compiled.call(arrays)
     ctypes.CDLL(None).fflush(None)
     device.close()
@@ -165,17 +165,17 @@ class Compiled:
             raise TypeError(
                 f"host function '{code.entry}' takes {len(code.inputs)} arguments{expected}, but got {len(arguments)}"
             )
-        held = [
+        words = [
             _given(kind, value, f"argument {i} of host function '{code.entry}', of type {kind},")
             for i, (kind, value) in enumerate(zip(code.inputs, arguments))
         ]
         results, is_one = _results(code.results), len(code.results) == 1 and not _is_memref(code.results[0])
-        pointers = [ctypes.addressof(h) for h in held]
+        pointers = [ctypes.addressof(h) for h in words]
         if code.results and is_one:
             pointers.append(ctypes.addressof(results))
         elif code.results:
-            place = ctypes.c_void_p(ctypes.addressof(results))
-            pointers.insert(0, ctypes.addressof(place))
+            results_pointer = ctypes.c_void_p(ctypes.addressof(results))
+            pointers.insert(0, ctypes.addressof(results_pointer))
         self._engine.lookup(code.entry)((ctypes.c_void_p * len(pointers))(*pointers))
         return [_taken(kind, getattr(results, f"r{i}")) for i, kind in enumerate(code.results)]
 
@@ -203,20 +203,20 @@ def _given(kind: ir.Type, value: Any, title: str) -> Any:
         return (ctypes.c_char * dtype.itemsize).from_buffer_copy(exact.tobytes())
     element = str(kind.element_type)
     if not isinstance(value, np.ndarray) or value.dtype != ELEMENTS.get(element):
-        got = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
-        raise TypeError(f"{title} must be a numpy array of {ELEMENTS.get(element, element)}, but got {got}")
+        actual = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
+        raise TypeError(f"{title} must be a numpy array of {ELEMENTS.get(element, element)}, but got {actual}")
     check_numbers(value, title)
-    found = MemRef.of(value)
-    inner = found.descriptor()
+    view = MemRef.of(value)
+    inner = view.descriptor()
     if isinstance(kind, ir.UnrankedMemRefType):
         return _Held((ctypes.c_int64 * 2)(value.ndim, ctypes.addressof(inner)), inner)
     unknown, kind = ir.ShapedType.get_dynamic_size(), ir.MemRefType(kind)
     if len(kind.shape) != value.ndim or any(n not in (unknown, m) for n, m in zip(kind.shape, value.shape)):
         raise ValueError(f"{title} cannot be an array of shape {value.shape}")
     strides, offset = kind.get_strides_and_offset()
-    fits = (s in (unknown, t) or n == 1 for s, t, n in zip(strides, found.strides, found.sizes))
+    fits = (s in (unknown, t) or n == 1 for s, t, n in zip(strides, view.strides, view.sizes))
     if not all(fits) or offset not in (0, unknown):
-        raise ValueError(f"{title} cannot be an array of strides {found.strides} elements")
+        raise ValueError(f"{title} cannot be an array of strides {view.strides} elements")
     return _Held(inner)
 
 
@@ -248,13 +248,13 @@ def _field(kind: ir.Type) -> Any:
 def _taken(kind: ir.Type, word: Any) -> Any:
     """A result: a number or a copy of an array."""
     if isinstance(kind, ir.MemRefType):
-        found = MemRef.ranked(ctypes.addressof(word), ir.MemRefType(kind).rank)
+        view = MemRef.ranked(ctypes.addressof(word), ir.MemRefType(kind).rank)
     elif isinstance(kind, ir.UnrankedMemRefType):
-        found = MemRef.unranked(ctypes.addressof(word))
+        view = MemRef.unranked(ctypes.addressof(word))
     else:
         dtype = ELEMENTS[str(kind)]
         return np.array([word], f"u{dtype.itemsize}").view(dtype)[0]
-    return found.array(str(kind.element_type)).copy()
+    return view.array(str(kind.element_type)).copy()
 
 
 if __name__ == "__main__":

@@ -101,11 +101,11 @@ def _package_folders() -> list[str]:
 def _allow(libc: ctypes.CDLL, rules: int, path: Path, access: int) -> None:
     """Allow access to a file, or to a folder and all that is in it; nothing if it does not exist."""
     try:
-        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         return
     if not path.is_dir():
         # These are for folders only.
         access &= 1 << 1 | 1 << 2 | 1 << 14
-    libc.syscall(_ADD_RULE, rules, _PATH_BENEATH, struct.pack("=Qi", access, place), 0)
-    os.close(place)
+    libc.syscall(_ADD_RULE, rules, _PATH_BENEATH, struct.pack("=Qi", access, descriptor), 0)
+    os.close(descriptor)

@@ -57,12 +57,12 @@ class Steady:
 
     Attributes:
         key: the kernel, the size of the launch, and its arguments.
-        held: copies of its arrays when it ended.
+        copies: copies of its arrays when it ended.
         is_done: whether it began with the same bytes, so that another one changes nothing.
     """
 
     key: Any
-    held: Sequence[np.ndarray[Any, Any]]
+    copies: Sequence[np.ndarray[Any, Any]]
     is_done: bool = False
 
 
@@ -96,8 +96,8 @@ class Device:
         action = getattr(self, site.action)
 
         def called(*words: int) -> None:
-            given = [MemRef.unranked(w) if t == "memref" else w for w, t in zip(words, site.words)]
-            guard(partial(action, site, *given))
+            arguments = [MemRef.unranked(w) if t == "memref" else w for w, t in zip(words, site.words)]
+            guard(partial(action, site, *arguments))
 
         types = [ctypes.c_void_p if t == "memref" else ctypes.c_int64 for t in site.words]
         return ctypes.CFUNCTYPE(None, *types)(called)
@@ -159,8 +159,8 @@ class Device:
         except (TypeError, ValueError) as e:
             raise error_at(launch.where, f"launch {number}, of kernel '{launch.kernel}': {e}") from None
         except Exception as e:
-            what = f"launch {number}, of kernel '{launch.kernel}': internal error: {type(e).__name__}: {e}"
-            raise error_at(launch.where, what) from e
+            message = f"launch {number}, of kernel '{launch.kernel}': internal error: {type(e).__name__}: {e}"
+            raise error_at(launch.where, message) from e
         self.reached(number, launch, True)
 
     def _run(
@@ -188,11 +188,11 @@ class Device:
         if not self._observes(program) and all(map(_is_data, arguments)):
             self.steadily(key, arguments, lambda: version(*arguments, grid=grid, block=size))
             return
-        done = version(*arguments, grid=grid, block=size)
+        stats = version(*arguments, grid=grid, block=size)
         if self.job.statistics == "json":
-            self.say(statistics_json(program, done, launch=number))
+            self.say(statistics_json(program, stats, launch=number))
         elif self.job.statistics:
-            self.say(f"launch {number}: {statistics_table(program, done)}")
+            self.say(f"launch {number}: {statistics_table(program, stats)}")
 
     def _observes(self, program: Program) -> bool:
         """Whether a launch does more than to change memory."""
@@ -208,15 +208,15 @@ class Device:
         arrays = [a for a in arguments if isinstance(a, np.ndarray)]
         values = [a for a in arguments if not isinstance(a, np.ndarray)]
         key = (key, values)
-        known = self._steady
-        known = known if known and known.key == key and _equal(known.held, arrays) else None
-        if known and known.is_done:
+        steady = self._steady
+        steady = steady if steady and steady.key == key and _equal(steady.copies, arrays) else None
+        if steady and steady.is_done:
             return
         start = time.monotonic()
         run()
-        if known:
-            known.is_done = _equal(known.held, arrays)
-        if not known or not known.is_done:
+        if steady:
+            steady.is_done = _equal(steady.copies, arrays)
+        if not steady or not steady.is_done:
             long = time.monotonic() - start > LONG
             self._steady = Steady(key, [a.copy() for a in arrays]) if long else None
 
@@ -274,12 +274,12 @@ class Device:
         for name, size in (("known_grid_size", grid), ("known_block_size", block)):
             if name not in func.attributes:
                 continue
-            known = tuple(ir.DenseI32ArrayAttr(func.attributes[name]))
+            block_size = tuple(ir.DenseI32ArrayAttr(func.attributes[name]))
             # The importer divides the block of a kernel of subgroups by the lanes, in which launches count.
             counts = LANES in func.attributes and name == "known_block_size"
             lanes = int(ir.IntegerAttr(func.attributes[LANES]).value) if counts else 1
-            promised = (known[0] * lanes, *known[1:])
-            if size in (known, promised):
+            promised = (block_size[0] * lanes, *block_size[1:])
+            if size in (block_size, promised):
                 continue
             broken.append(name)
             if self.launches[launch.module, launch.kernel] == 1:
@@ -290,10 +290,10 @@ class Device:
 
     def _kernel(self, launch: Launch, shared: int, broken: tuple[str, ...]) -> Any:
         key = launch.module, launch.kernel, shared, broken
-        found = self._compiled.get(key)
-        if found is None:
-            found = self._compiled[key] = self._compile(launch, shared, broken)
-        return found
+        kernel = self._compiled.get(key)
+        if kernel is None:
+            kernel = self._compiled[key] = self._compile(launch, shared, broken)
+        return kernel
 
     def _compile(self, launch: Launch, shared: int, broken: tuple[str, ...]) -> Any:
         module = self.kernels[launch.module]
@@ -307,11 +307,11 @@ class Device:
                         del func.attributes[name]
         source = self.job.source
         key = ("program", source.name, source.text, str(self.job.imported), launch.module, str(shared), *broken)
-        found = compile(ModuleSource(lambda: module, key), launch.kernel, **self.job.options)
-        if self.job.remarks and isinstance(found, Kernel):
-            for remark in found.remarks:
+        kernel = compile(ModuleSource(lambda: module, key), launch.kernel, **self.job.options)
+        if self.job.remarks and isinstance(kernel, Kernel):
+            for remark in kernel.remarks:
                 self.say(remark)
-        return found
+        return kernel
 
     def close(self) -> None:
         """Print the notes that are due at the end of the program."""
@@ -336,9 +336,9 @@ def _equal(some: Sequence[np.ndarray[Any, Any]], others: Sequence[np.ndarray[Any
 
 def with_shared_memory(module: Module, size: int) -> Module:
     """A copy of a module whose dynamic shared memory has a fixed size in bytes, that of a launch."""
-    made = module.copy()
-    with made.context:
-        for op in [op for op in walk(made.operation) if op.name == DYNAMIC]:
+    copy = module.copy()
+    with copy.context:
+        for op in [op for op in walk(copy.operation) if op.name == DYNAMIC]:
             if not size:
                 raise error_at(
                     position_of(op.location),
@@ -347,14 +347,14 @@ def with_shared_memory(module: Module, size: int) -> Module:
             with ir.InsertionPoint.at_block_begin(_kernel_of(op).regions[0].blocks[0]), op.location:
                 space = ir.MemRefType(op.results[0].type).memory_space
                 kind = ir.MemRefType.get([size], ir.IntegerType.get_signless(8), memory_space=space)
-                held = ir.Operation.create("memref.alloca", [kind], [], {
+                buffer = ir.Operation.create("memref.alloca", [kind], [], {
                     "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0])
                 }).result  # fmt: skip
-                cast = ir.Operation.create("memref.cast", [op.results[0].type], [held]).result
+                cast = ir.Operation.create("memref.cast", [op.results[0].type], [buffer]).result
             op.results[0].replace_all_uses_with(cast)
             op.erase()
-    made.verify()
-    return made
+    copy.verify()
+    return copy
 
 
 def _kernel_of(op: ir.Operation) -> ir.Operation:
@@ -370,5 +370,5 @@ def _argument(kind: Parameter, memref: MemRef) -> Any:
     if kind.is_memref:
         return memref.array(kind.element)
     shape = tuple(n for n in kind.shape if n is not None)
-    held = MemRef.contiguous(memref.aligned, shape).array(kind.element)
-    return held if shape else held[()]
+    array = MemRef.contiguous(memref.aligned, shape).array(kind.element)
+    return array if shape else array[()]

@@ -134,8 +134,8 @@ def _fill(host: Host, memref: MemRef, value: float, *, element: str) -> None:
 def _fill_random(host: Host, memref: MemRef, lower: float, upper: float, whole: bool, *, element: str) -> None:
     """Uniform random numbers, truncated to integers on request."""
     array = memref.array(element)
-    found = host.random.uniform(lower, upper, array.shape)
-    array[...] = (np.trunc(found) if whole else found).astype(np.float32)
+    numbers = host.random.uniform(lower, upper, array.shape)
+    array[...] = (np.trunc(numbers) if whole else numbers).astype(np.float32)
 
 
 def _is_close(host: Host, actual: MemRef, expected: MemRef, *, element: str) -> bool:
@@ -151,8 +151,8 @@ def _is_close(host: Host, actual: MemRef, expected: MemRef, *, element: str) -> 
 
 
 def _print_close(host: Host, actual: MemRef, expected: MemRef, *, element: str) -> None:
-    found = _is_close(host, actual, expected, element=element)
-    host.print(f"[ALLCLOSE: {'TRUE' if found else 'FALSE'}]\n")
+    is_close = _is_close(host, actual, expected, element=element)
+    host.print(f"[ALLCLOSE: {'TRUE' if is_close else 'FALSE'}]\n")
 
 
 def _print_error(host: Host, first: MemRef, second: MemRef, *, element: str) -> None:
@@ -164,9 +164,9 @@ def _print_error(host: Host, first: MemRef, second: MemRef, *, element: str) -> 
         relative = absolute / np.fmax(np.abs(a), np.abs(b))
     for name, errors in (("absolute", absolute), ("relative", relative)):
         # The first element with the greatest error, if any element has one. A NaN is not an error.
-        known = np.where(errors > 0, errors, 0)
-        at = int(np.argmax(known)) if count and known.any() else None
-        shown = (0, np.inf, np.inf) if at is None else (known[at], a[at], b[at])
+        positive_errors = np.where(errors > 0, errors, 0)
+        at = int(np.argmax(positive_errors)) if count and positive_errors.any() else None
+        shown = (0, np.inf, np.inf) if at is None else (positive_errors[at], a[at], b[at])
         error, i, j = (number(float(v)) for v in shown)
         host.print(f"Max {name} error {error} at idx={at or 0} (i={i}, j={j})\n")
 
@@ -187,9 +187,9 @@ def _gemm(host: Host, a: MemRef, b: MemRef, c: MemRef, *, element: str, rounded:
         return
     left, right = (m.array(element).astype(np.float32) for m in (a, b))
     result = c.array("f32")
-    found = result.copy()
-    multiply(left, right, found)
-    result[...] = found.astype(ELEMENTS[rounded])
+    product = result.copy()
+    multiply(left, right, product)
+    result[...] = product.astype(ELEMENTS[rounded])
 
 
 _PART = 1 << 16
@@ -245,8 +245,14 @@ class MemRef:
     @classmethod
     def ranked(cls, pointer: int, rank: int) -> MemRef:
         """The memref at a pointer to a ranked descriptor."""
-        found: Any = descriptor_type(rank).from_address(pointer)
-        return cls(found.allocated or 0, found.aligned or 0, found.offset, tuple(found.sizes), tuple(found.strides))
+        descriptor: Any = descriptor_type(rank).from_address(pointer)
+        return cls(
+            descriptor.allocated or 0,
+            descriptor.aligned or 0,
+            descriptor.offset,
+            tuple(descriptor.sizes),
+            tuple(descriptor.strides),
+        )
 
     @classmethod
     def unranked(cls, pointer: int) -> MemRef:
@@ -290,11 +296,11 @@ class MemRef:
         reach = [(n - 1) * s for n, s in zip(self.sizes, self.strides)]
         first, last = sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach)
         start = self.aligned + (self.offset + first) * size
-        held = (ctypes.c_char * ((last - first + 1) * size)).from_address(start)
+        buffer = (ctypes.c_char * ((last - first + 1) * size)).from_address(start)
         # Untyped bytes, since numpy cannot make such views of ml_dtypes' types.
-        flat = np.frombuffer(held, f"V{size}")
-        seen = np.lib.stride_tricks.as_strided(flat[-first:], self.sizes, [s * size for s in self.strides])
-        return seen.view(dtype)
+        flat = np.frombuffer(buffer, f"V{size}")
+        strided = np.lib.stride_tricks.as_strided(flat[-first:], self.sizes, [s * size for s in self.strides])
+        return strided.view(dtype)
 
     def _packed(self, each: int) -> MemRef:
         """The memref of the bytes, each of which holds `each` elements."""
@@ -317,8 +323,8 @@ for _name, _element in _FLOATS.items():
 @LIBRARY.define("printAllcloseI32", "memref<*xi32> memref<*xi32>")
 def _print_equal(host: Host, actual: MemRef, expected: MemRef) -> None:
     """Integers must be equal."""
-    found = np.array_equal(actual.array("i32").ravel(), expected.array("i32").ravel())
-    host.print(f"[ALLCLOSE: {'TRUE' if found else 'FALSE'}]\n")
+    is_equal = np.array_equal(actual.array("i32").ravel(), expected.array("i32").ravel())
+    host.print(f"[ALLCLOSE: {'TRUE' if is_equal else 'FALSE'}]\n")
 
 
 ELEMENTS: dict[str, Any] = {
@@ -399,12 +405,12 @@ def _verify(host: Host, actual: MemRef, expected: MemRef, *, element: str, error
         with np.errstate(all="ignore"):
             close = np.abs(have - want) <= have.dtype.type(error) * np.abs(want)
         wrong = ~(close & np.isfinite(have) & np.isfinite(want))
-    places = np.argwhere(wrong)
-    for place in places[:_SHOWN_ERRORS]:
-        at = actual.offset + int(np.dot(place, actual.strides))
-        pair = (_texts(v[tuple(place)].reshape(1), element)[0] for v in (have, want))
+    indices = np.argwhere(wrong)
+    for index in indices[:_SHOWN_ERRORS]:
+        at = actual.offset + int(np.dot(index, actual.strides))
+        pair = (_texts(v[tuple(index)].reshape(1), element)[0] for v in (have, want))
         sys.stderr.write(f"{' != '.join(pair)} offset = {at}\n")
-    return len(places)
+    return len(indices)
 
 
 for _name, _element in _NAMES.items():
@@ -477,9 +483,9 @@ def memref_copy(size: int, source: int, to: int) -> None:
     """`memrefCopy`, which compiled code calls to copy non-contiguous elements of `size` bytes."""
 
     def elements(pointer: int) -> Array:
-        found = MemRef.unranked(pointer)
+        view = MemRef.unranked(pointer)
         counted = MemRef(
-            0, found.aligned, found.offset * size, (*found.sizes, size), (*(s * size for s in found.strides), 1)
+            0, view.aligned, view.offset * size, (*view.sizes, size), (*(s * size for s in view.strides), 1)
         )
         return counted.array("ui8")
 

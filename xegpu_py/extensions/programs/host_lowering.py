@@ -119,13 +119,13 @@ def lower(module: Module, entry: str, library: dict[str, Function], allow_native
     Raises:
         DiagnosticError: at an op that cannot be part of a program.
     """
-    own = module.copy()
-    handler = own.context.attach_diagnostic_handler(lambda d: True)
+    host_module = module.copy()
+    handler = host_module.context.attach_diagnostic_handler(lambda d: True)
     try:
-        with own.context, ir.Location.unknown():
-            return _Lowering(own, entry, library, allow_native).run()
+        with host_module.context, ir.Location.unknown():
+            return _Lowering(host_module, entry, library, allow_native).run()
     except ir.MLIRError as e:
-        raise DiagnosticError(from_mlir(e, own.context), module.sources) from None
+        raise DiagnosticError(from_mlir(e, host_module.context), module.sources) from None
     except DiagnosticError as e:
         e.sources = e.sources or list(module.sources)
         raise
@@ -173,14 +173,14 @@ class _Lowering:
 
     def _check_entry(self) -> ir.FunctionType:
         functions = {symbol_of(f): f for f in self._top("func.func")}
-        found = functions.get(self.entry)
-        if found is None or not _has_body(found):
-            known = ", ".join(n for n, f in functions.items() if _has_body(f)) or "none"
+        function = functions.get(self.entry)
+        if function is None or not _has_body(function):
+            names = ", ".join(n for n, f in functions.items() if _has_body(f)) or "none"
             where = position_of(self.module.operation.location)
-            message = f"there is no host function '{self.entry}' with a body; there are: {known}"
+            message = f"there is no host function '{self.entry}' with a body; there are: {names}"
             raise error_at(where, message)
-        found.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
-        return ir.FunctionType(_plain(ir.TypeAttr(found.attributes["function_type"]).value))
+        function.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
+        return ir.FunctionType(_plain(ir.TypeAttr(function.attributes["function_type"]).value))
 
     def _library_functions(self) -> list[Function]:
         """The called external functions; each must be in the library, with its type.
@@ -191,7 +191,7 @@ class _Lowering:
         for op in walk(self.module.operation):
             if op.name == "func.call":
                 calls.setdefault(ir.FlatSymbolRefAttr(op.attributes["callee"]).value, []).append(op)
-        found = []
+        library_functions = []
         for declared in self._top("func.func"):
             name = symbol_of(declared)
             if _has_body(declared):
@@ -217,8 +217,8 @@ class _Lowering:
             declared.attributes["sym_name"] = ir.StringAttr.get(PREFIX + name)
             for call in calls[name]:
                 call.attributes["callee"] = ir.FlatSymbolRefAttr.get(PREFIX + name)
-            found.append(function)
-        return found
+            library_functions.append(function)
+        return library_functions
 
     def _check(self, op: ir.Operation) -> None:
         if op.name in ("func.constant", "func.call_indirect"):
@@ -296,10 +296,10 @@ class _Lowering:
 def own_module(op: ir.Operation, module: Module) -> Module:
     """A module with a copy of a `gpu.module` of another."""
     with module.context, op.location:
-        made = ir.Module.create()
-        op.clone(ir.InsertionPoint(made.body))
-        made.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
-    return Module(made, module.sources)
+        new_module = ir.Module.create()
+        op.clone(ir.InsertionPoint(new_module.body))
+        new_module.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
+    return Module(new_module, module.sources)
 
 
 def _has_body(function: ir.Operation) -> bool:
@@ -332,15 +332,15 @@ def _allocate(lowering: _Lowering, op: ir.Operation) -> list[ir.Value]:
         emit_error(op, "has symbols in the layout of its memref, which is refused", "allocate without a layout")
     plain = ir.MemRefType.get(kind.shape, kind.element_type, memory_space=kind.memory_space)
     if kind.layout == plain.layout:
-        found = memref.alloc(kind, sizes, [], alignment=_ALIGNMENT)
-        lowering._call(op, "allocate", [found], element=str(kind.element_type))
-        return [found]
+        allocated = memref.alloc(kind, sizes, [], alignment=_ALIGNMENT)
+        lowering._call(op, "allocate", [allocated], element=str(kind.element_type))
+        return [allocated]
     strides, offset = _strides(op, kind)
     reach = offset + 1 + sum((n - 1) * s for n, s in zip(kind.shape, strides))
     flat = ir.MemRefType.get([reach], kind.element_type, memory_space=kind.memory_space)
-    held = memref.alloc(flat, [], [], alignment=_ALIGNMENT)
-    lowering._call(op, "allocate", [held], element=str(kind.element_type))
-    return [reinterpret_cast(held, offset, kind.shape, strides, kind)]
+    allocated = memref.alloc(flat, [], [], alignment=_ALIGNMENT)
+    lowering._call(op, "allocate", [allocated], element=str(kind.element_type))
+    return [reinterpret_cast(allocated, offset, kind.shape, strides, kind)]
 
 
 _ALIGNMENT = 4096
@@ -372,8 +372,8 @@ def _copy(lowering: _Lowering, op: ir.Operation) -> list[ir.Value]:
 
 def _fill(lowering: _Lowering, op: ir.Operation) -> list[ir.Value]:
     to, value = _data(op, 2)
-    with _scope() as held:
-        lowering._call(op, "fill", [to, held(value)], element=str(ir.MemRefType(to.type).element_type))
+    with _scope() as to_stack:
+        lowering._call(op, "fill", [to, to_stack(value)], element=str(ir.MemRefType(to.type).element_type))
     return []
 
 
@@ -382,9 +382,9 @@ def _scope() -> Iterator[Callable[[ir.Value], ir.Value]]:
     """A scope of the stack, and the function that passes a value in its memory."""
 
     def held(value: ir.Value) -> ir.Value:
-        place = memref.alloca(ir.MemRefType.get([1], value.type), [], [])
-        memref.store(value, place, [arith.constant(ir.IndexType.get(), 0)])
-        return place
+        slot = memref.alloca(ir.MemRefType.get([1], value.type), [], [])
+        memref.store(value, slot, [arith.constant(ir.IndexType.get(), 0)])
+        return slot
 
     scope = ir.Operation.create("memref.alloca_scope", regions=1)
     with ir.InsertionPoint(scope.regions[0].blocks.append()):
@@ -401,10 +401,10 @@ def _launch(lowering: _Lowering, op: ir.Operation) -> list[ir.Value]:
         emit_error(op, f"launches {op.attributes['kernel']}, which is not a kernel of this module")
     parameters = lowering.signatures[symbol[0], symbol[1]]
     launch = Launch(symbol[0], symbol[1], position_of(op.location), parameters)
-    with _scope() as held:
+    with _scope() as to_stack:
         words = [_index(s) for (s,) in sizes]
         words.append(_index(shared[0]) if shared else arith.constant(ir.IndexType.get(), 0))
-        values = [v if isinstance(v.type, ir.MemRefType) else held(v) for v in arguments]
+        values = [v if isinstance(v.type, ir.MemRefType) else to_stack(v) for v in arguments]
         lowering._call(op, "launch", [*words, *values], launch=launch)
     return []
 
@@ -444,13 +444,13 @@ def _forget_spaces(root: ir.Operation) -> None:
 
 def _plain(kind: ir.Type) -> ir.Type:
     if isinstance(kind, ir.MemRefType):
-        found = ir.MemRefType(kind)
-        return ir.MemRefType.get(found.shape, _plain(found.element_type), found.layout)
+        original = ir.MemRefType(kind)
+        return ir.MemRefType.get(original.shape, _plain(original.element_type), original.layout)
     if isinstance(kind, ir.UnrankedMemRefType):
         return ir.UnrankedMemRefType.get(_plain(ir.UnrankedMemRefType(kind).element_type), None)
     if isinstance(kind, ir.FunctionType):
-        found = ir.FunctionType(kind)
-        return ir.FunctionType.get([_plain(t) for t in found.inputs], [_plain(t) for t in found.results])
+        original = ir.FunctionType(kind)
+        return ir.FunctionType.get([_plain(t) for t in original.inputs], [_plain(t) for t in original.results])
     return ir.IntegerType.get_signless(64) if _is_token(kind) else kind
 
 
@@ -489,28 +489,28 @@ def jam_loops(module: ir.Module) -> ir.Module:
     # Memrefs of different element types are assumed to be different memory, which these ops could violate.
     if any(op.name == "memref.view" or op.name.startswith("llvm.") for op in ops):
         return module
-    found = set()
+    factors = set()
     for op in ops:
         factor = _together(op) if op.name == "scf.for" else None
         if factor:
             op.attributes[_MARK] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, op.context), factor)
-            found.add(factor)
-    if not found:
+            factors.add(factor)
+    if not factors:
         return module
-    schedule = _SCHEDULE.format(steps="".join(_STEP.format(factor=factor, mark=_MARK) for factor in sorted(found)))
+    schedule = _SCHEDULE.format(steps="".join(_STEP.format(factor=factor, mark=_MARK) for factor in sorted(factors)))
     # MLIR's transform interpreter loads upstream's xegpu, which cannot coexist with this project's.
     with ir.Context():
-        made = ir.Module.parse(module.operation.get_asm(enable_debug_info=True))
+        jammed = ir.Module.parse(module.operation.get_asm(enable_debug_info=True))
         steps = ir.Module.parse(schedule)
-        sequence = steps.body.operations[0].operation.clone(ir.InsertionPoint(made.body))
-        made.operation.attributes["transform.with_named_sequence"] = ir.UnitAttr.get()
-        PassManager.parse("builtin.module(transform-interpreter)").run(made.operation)
+        sequence = steps.body.operations[0].operation.clone(ir.InsertionPoint(jammed.body))
+        jammed.operation.attributes["transform.with_named_sequence"] = ir.UnitAttr.get()
+        PassManager.parse("builtin.module(transform-interpreter)").run(jammed.operation)
         sequence.erase()
-        del made.operation.attributes["transform.with_named_sequence"]
-        for op in walk(made.operation):
+        del jammed.operation.attributes["transform.with_named_sequence"]
+        for op in walk(jammed.operation):
             if _MARK in op.attributes:
                 del op.attributes[_MARK]
-        text = made.operation.get_asm(enable_debug_info=True)
+        text = jammed.operation.get_asm(enable_debug_info=True)
     with module.context:
         return ir.Module.parse(text)
 
@@ -522,16 +522,16 @@ def _together(loop: ir.Operation) -> int | None:
     if factor is None or len(loop.operands) > 3:
         return None
     block = loop.regions[0].blocks[0]
-    own = [op.operation for op in block.operations]
-    inner = [op for outer in own if outer.name == "scf.for" for op in walk(outer)]
-    stores = [op for op in own if op.name == "memref.store"]
+    nested = [op.operation for op in block.operations]
+    inner = [op for outer in nested if outer.name == "scf.for" for op in walk(outer)]
+    stores = [op for op in nested if op.name == "memref.store"]
     if not inner or not stores:
         return None
-    loads = [op for op in (*own, *inner) if op.name == "memref.load"]
+    loads = [op for op in (*nested, *inner) if op.name == "memref.load"]
     allowed = {"memref.load", "scf.for", "scf.yield"}
     if not all(op.name in allowed or _is_pure(op) for op in inner):
         return None
-    if not all(op.name in allowed or op.name == "memref.store" or _is_pure(op) for op in own):
+    if not all(op.name in allowed or op.name == "memref.store" or _is_pure(op) for op in nested):
         return None
     iteration = block.arguments[0]
     for store in stores:
@@ -540,7 +540,7 @@ def _together(loop: ir.Operation) -> int | None:
             return None
         for load in loads:
             source, *at = load.operands
-            if not _are_apart(source, to) and not (source == to and at == indices and load in own):
+            if not _are_apart(source, to) and not (source == to and at == indices and load in nested):
                 return None
         for other in stores:
             _, second, *at = other.operands

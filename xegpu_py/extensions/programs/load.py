@@ -241,12 +241,12 @@ def run(job: Job, arguments: Sequence[Any] = ()) -> list[Any]:
         file.truncate(end)
         memory, job.shared = np.memmap(file, np.uint8, "r+", shape=(end,)), file.fileno()
         pairs = [(a, p.of(memory)) for a, p in zip(arguments, job.arguments) if isinstance(p, SharedArray)]
-        for array, place in pairs:
-            place[...] = array
+        for array, copy in pairs:
+            copy[...] = array
         results = _run(job)
-        for array, place in pairs:
+        for array, copy in pairs:
             if array.flags.writeable:
-                array[...] = place
+                array[...] = copy
         return results
 
 
@@ -255,8 +255,8 @@ _PAGE = 4096
 
 
 def _run(job: Job) -> list[Any]:
-    own, childs = Pipe()
-    with own, childs:
+    ours, childs = Pipe()
+    with ours, childs:
         files = [childs.fileno(), *([job.shared] if job.shared is not None else [])]
         command = module_command("xegpu_py.extensions.programs", str(childs.fileno()))
         sys.stdout.flush()
@@ -267,8 +267,8 @@ def _run(job: Job) -> list[Any]:
             copier.start()
         try:
             childs.close()
-            own.send(job)
-            return _watch(own, child, job)
+            ours.send(job)
+            return _watch(ours, child, job)
         finally:
             child.kill()
             child.wait()
@@ -297,8 +297,8 @@ def _watch(pipe: Connection, child: subprocess.Popen[bytes], job: Job) -> list[A
         except (EOFError, ConnectionResetError):
             raise _crash(child.wait(), last, job, position) from None
         if event == "say":
-            said = details[0]
-            print(said.render([job.source]) if isinstance(said, Diagnostic) else said, file=sys.stderr)
+            message = details[0]
+            print(message.render([job.source]) if isinstance(message, Diagnostic) else message, file=sys.stderr)
         elif event == "launch":
             number, kernel, ended = details
             last = (

@@ -123,16 +123,16 @@ def _result(file: Path, options: list[str], seconds: float) -> Result:
         options = [*options, "--target=cri"]
     if not re.search(r"func\.func @main\(\)", text):
         return _lowered(file, options, seconds)
-    done = _call(["xegpu_run", str(file), "-e", "main", *options], seconds)
-    if done.returncode:
-        return _error(file, "refused" if "in launch" not in done.stderr else "failed", done.stderr)
+    process = _call(["xegpu_run", str(file), "-e", "main", *options], seconds)
+    if process.returncode:
+        return _error(file, "refused" if "in launch" not in process.stderr else "failed", process.stderr)
     prefixes = re.findall(r"--check-prefix[= ](\S+)", text) or ["CHECK"]
     if not re.search(rf"\b({'|'.join(prefixes)})(-[A-Z-]+\d*)?:", text):
         return Result(file, "ran")
     command = module_command("filecheck", str(file), f"--check-prefix={prefixes[0]}")
-    checked = subprocess.run(command, input=done.stdout, capture_output=True, text=True, check=False)
+    checked = subprocess.run(command, input=process.stdout, capture_output=True, text=True, check=False)
     if checked.returncode:
-        return _error(file, "wrong", f"{checked.stderr}{checked.stdout}{_PRINTED}{done.stdout}")
+        return _error(file, "wrong", f"{checked.stderr}{checked.stdout}{_PRINTED}{process.stdout}")
     return Result(file, "passed")
 
 
@@ -141,8 +141,8 @@ def _lowered(file: Path, options: list[str], seconds: float) -> Result:
     target = next((o.partition("=")[2] for o in options if o.startswith("--target=")), "any")
     reading = [o for o in options if o == "--import-upstream"]
     passes = f"--xetile-to-visa-pipeline=target={target}"
-    done = _call(["xegpu_opt", str(file), "--split-input-file", *reading, passes, "-o", os.devnull], seconds)
-    return Result(file, "lowered") if done.returncode == 0 else _error(file, "refused", done.stderr)
+    process = _call(["xegpu_opt", str(file), "--split-input-file", *reading, passes, "-o", os.devnull], seconds)
+    return Result(file, "lowered") if process.returncode == 0 else _error(file, "refused", process.stderr)
 
 
 def _call(words: list[str], seconds: float) -> subprocess.CompletedProcess[str]:
@@ -150,13 +150,13 @@ def _call(words: list[str], seconds: float) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
 
 
-def _error(file: Path, outcome: Outcome, said: str) -> Result:
-    place = _PLACE.search(said)
-    lines = said.strip().splitlines() or ["no message"]
+def _error(file: Path, outcome: Outcome, message: str) -> Result:
+    location = _PLACE.search(message)
+    lines = message.strip().splitlines() or ["no message"]
     first = next((line for line in lines if re.search(r"\berror\b", line)), lines[-1])[:240]
-    if place is None:
-        return Result(file, outcome, first, output=said)
-    return Result(file, outcome, place[4], 0, place[1], int(place[2]), int(place[3] or 0), said)
+    if location is None:
+        return Result(file, outcome, first, output=message)
+    return Result(file, outcome, location[4], 0, location[1], int(location[2]), int(location[3] or 0), message)
 
 
 # Reports for CI: JUnit's XML, and SARIF 2.1.0, whose results CI systems show at the lines of a change.
@@ -180,17 +180,17 @@ def junit(results: Sequence[Result]) -> str:
     folders: dict[str, list[Result]] = {}
     for result in results:
         folders.setdefault(str(result.file.parent), []).append(result)
-    for folder, found in folders.items():
-        bad = [r for r in found if r.outcome not in GOOD]
+    for folder, folder_results in folders.items():
+        bad = [r for r in folder_results if r.outcome not in GOOD]
         numbers: dict[str, object] = {
-            "tests": len(found),
+            "tests": len(folder_results),
             "failures": len(bad),
             "errors": 0,
-            "skipped": sum(r.outcome == "known" for r in found),
-            "time": f"{sum(r.seconds for r in found):.3f}",
+            "skipped": sum(r.outcome == "known" for r in folder_results),
+            "time": f"{sum(r.seconds for r in folder_results):.3f}",
         }
         suite = ElementTree.SubElement(root, "testsuite", {"name": folder, **{k: str(v) for k, v in numbers.items()}})
-        for result in found:
+        for result in folder_results:
             case = ElementTree.SubElement(
                 suite, "testcase", classname=folder, name=result.file.name, time=f"{result.seconds:.3f}"
             )
@@ -209,7 +209,7 @@ def _plain(text: str) -> str:
 
 def sarif(results: Sequence[Result]) -> str:
     """The bad results as SARIF, each at the place that its error names, or at the start of its file."""
-    found = []
+    sarif_results = []
     for result in results:
         if result.outcome not in GOOD:
             file = result.file_of_error or str(result.file)
@@ -217,8 +217,8 @@ def sarif(results: Sequence[Result]) -> str:
             _, label, printed = result.output.partition(_PRINTED)
             shown = f"; {label.strip()} {printed[:_SHOWN]!r}" if label else ""
             error = Diagnostic("error", (result.message or _RULES[result.outcome]) + shown, where)
-            found.append(sarif_result(error, result.outcome))
-    return sarif_log("xegpu-test", found, _RULES)
+            sarif_results.append(sarif_result(error, result.outcome))
+    return sarif_log("xegpu-test", sarif_results, _RULES)
 
 
 REPORTS = {".xml": junit, ".sarif": sarif}

@@ -370,7 +370,7 @@ def copied(value: Any, copies: dict[int, Any]) -> Any:
     """A copy of arguments, in which arrays in tuples and tables are copies too, and one that is passed twice is one.
 
     Args:
-        known: the copies by the identity of their arrays.
+        copies: the copies by the identity of their arrays.
     """
     if isinstance(value, tuple):
         return tuple(copied(one, copies) for one in value)
