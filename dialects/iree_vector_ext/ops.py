@@ -56,11 +56,11 @@ thread_tile = [16, 4], element_tile = [1, 4], subgroup_strides = [1, 0], thread_
     @classmethod
     def read_body(cls, cursor: Cursor, scope: Scope) -> "NestedLayoutAttr":
         start = cursor.skip()
-        found = super().read_body(cursor, scope)
-        problem = found.problem()
+        attribute = super().read_body(cursor, scope)
+        problem = attribute.problem()
         if problem:
             raise cursor.fault(problem, start)
-        return found
+        return attribute
 
     def problem(self) -> str | None:
         """The rule of layouts that is broken."""
@@ -89,23 +89,24 @@ class ToLayoutOp(Operation, dialect=IreeVectorExt, name="to_layout"):
 
     @classmethod
     def infer(cls, parsed: ParsedOp) -> dict[str, str]:
-        known = parsed.types.get("output") or parsed.types.get("input")
-        return {"input": known[0], "output": known[0]} if known else {}
+        value_type = parsed.types.get("output") or parsed.types.get("input")
+        return {"input": value_type[0], "output": value_type[0]} if value_type else {}
 
     def verify_op(self) -> None:
         problem = self.layout.problem()
         if problem:
             self.fail(problem)
-        given, made = self.input.type, self.output.type
-        if given != made:
+        input_type, output_type = self.input.type, self.output.type
+        if input_type != output_type:
             self.fail(
-                f"has input type {given}, but output type {made}", "a layout does not change the type of a vector"
+                f"has input type {input_type}, but output type {output_type}",
+                "a layout does not change the type of a vector",
             )
-        shape = shape_of(made)
-        wanted = self.layout.layout.shape
-        if len(shape) != len(wanted):
-            self.fail(f"the vector has {len(shape)} dimensions, but the layout has {len(wanted)}")
-        for i, (size, n) in enumerate(zip(shape, wanted)):
+        shape = shape_of(output_type)
+        layout_shape = self.layout.layout.shape
+        if len(shape) != len(layout_shape):
+            self.fail(f"the vector has {len(shape)} dimensions, but the layout has {len(layout_shape)}")
+        for i, (size, n) in enumerate(zip(shape, layout_shape)):
             if size != n:
                 self.fail(
                     f"dimension {i} of the vector has size {size}, but that of the layout has size {n}",
@@ -117,12 +118,12 @@ class _Boundary(Operation):
     """The common parts of `to_simd` and `to_simt`."""
 
     def verify_op(self) -> None:
-        (_, given), (_, made) = (
+        (_, input_type), (_, output_type) = (
             shape_and_element(self.operation.operands[0]),
             shape_and_element(self.operation.results[0]),
         )
-        if given != made:
-            self.fail(f"has input element type {given}, but output element type {made}")
+        if input_type != output_type:
+            self.fail(f"has input element type {input_type}, but output element type {output_type}")
 
 
 class ToSimdOp(_Boundary, dialect=IreeVectorExt, name="to_simd"):

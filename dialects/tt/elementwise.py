@@ -35,9 +35,9 @@ for _cases in (ProgramDim, PropagateNan, RoundingMode):
     register_codec(_cases, Int32EnumCodec(_cases))
 
 
-def alike(parsed: ParsedOp, known: str, *others: str) -> dict[str, str]:
+def alike(parsed: ParsedOp, first: str, *others: str) -> dict[str, str]:
     """The type of the field `known`, for other fields that have values."""
-    text = parsed.type_of(known)
+    text = parsed.type_of(first)
     return {name: text for name in others if parsed.operands.get(name, True)}
 
 

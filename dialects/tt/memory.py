@@ -46,16 +46,16 @@ def check_access(op: Any, ptr: Any, **values: Any) -> None:
     """
     text = str(ptr.type)
     for name, value in values.items():
-        wanted = shaped_like(text, "i1") if name == "mask" else pointee_type(text)
-        if value is not None and str(value.type) != wanted:
-            op.fail(f"'{name}' must be of type {wanted} for pointers {ptr.type}, but got {value.type}")
+        expected = shaped_like(text, "i1") if name == "mask" else pointee_type(text)
+        if value is not None and str(value.type) != expected:
+            op.fail(f"'{name}' must be of type {expected} for pointers {ptr.type}, but got {value.type}")
 
 
 def _accessed(parsed: ParsedOp, *values: str) -> dict[str, str]:
     """The types of values, and of a mask, that follow from the pointers'."""
     text = parsed.type_of("ptr")
-    found = {name: pointee_type(text) for name in values if parsed.operands.get(name, True)}
-    return {**found, **({"mask": shaped_like(text, "i1")} if parsed.operands.get("mask") else {})}
+    elements = {name: pointee_type(text) for name in values if parsed.operands.get(name, True)}
+    return {**elements, **({"mask": shaped_like(text, "i1")} if parsed.operands.get("mask") else {})}
 
 
 class LoadOp(Operation, dialect=Tt, name="load"):
@@ -185,9 +185,9 @@ class AtomicPollOp(Operation, dialect=Tt, name="atomic_poll"):
 
     def verify_op(self) -> None:
         check_access(self, self.ptr, expected=self.expected)
-        wanted = shaped_like(str(self.expected.type), "i1")
-        if str(self.result.type) != wanted:
-            self.fail(f"requires a result of type {wanted}, but got {self.result.type}")
+        expected = shaped_like(str(self.expected.type), "i1")
+        if str(self.result.type) != expected:
+            self.fail(f"requires a result of type {expected}, but got {self.result.type}")
         check_order(self, MemSemantic.relaxed, MemSemantic.acquire)
 
 
@@ -270,10 +270,10 @@ class _Block(Operation):
         kind = TensorDesc.of(desc)
         if len(indices) != len(kind.shape):
             self.fail(f"requires {len(kind.shape)} indices for {kind}, but got {len(indices)}")
-        (wanted, element), (shape, held) = shape_and_element_of(kind), shape_and_element(value)
-        if held != element:
+        (block_shape, element), (shape, value_element) = shape_and_element_of(kind), shape_and_element(value)
+        if value_element != element:
             self.fail(f"requires elements of type {element} for {kind}, but got {value.type}")
-        if _without_ones(shape or ()) != _without_ones(wanted):
+        if _without_ones(shape or ()) != _without_ones(block_shape):
             self.fail(f"requires a tensor of type {kind.block} for {kind}, but got {value.type}")
 
 

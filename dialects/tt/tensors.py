@@ -62,11 +62,11 @@ class _Move(Operation):
     def verify_shapes(self, src: tuple[int, ...], result: tuple[int, ...]) -> None:
         """Check the shapes."""
 
-    def expect(self, found: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+    def expect(self, actual: tuple[int, ...], expected: tuple[int, ...]) -> None:
         """Check that the result has a shape."""
-        if found != wanted:
+        if actual != expected:
             result = self.operation.results[0]
-            self.fail(f"requires a result of type {tensor_text(wanted, _element(result))}, but got {result.type}")
+            self.fail(f"requires a result of type {tensor_text(expected, _element(result))}, but got {result.type}")
 
 
 class SplatOp(_Move, dialect=Tt, name="splat"):
@@ -158,10 +158,10 @@ class CatOp(Operation, dialect=Tt, name="cat"):
 
     def verify_op(self) -> None:
         first, *rest = _shape(self.lhs)
-        wanted = tensor_text((2 * first, *rest), _element(self.lhs))
-        if self.lhs.type != self.rhs.type or str(self.result.type) != wanted:
+        expected = tensor_text((2 * first, *rest), _element(self.lhs))
+        if self.lhs.type != self.rhs.type or str(self.result.type) != expected:
             self.fail(
-                f"requires two operands of one type and a result of type {wanted}, but got {self.lhs.type}, "
+                f"requires two operands of one type and a result of type {expected}, but got {self.lhs.type}, "
                 f"{self.rhs.type} and {self.result.type}"
             )
 
@@ -178,10 +178,10 @@ class JoinOp(Operation, dialect=Tt, name="join"):
     infer = CatOp.infer
 
     def verify_op(self) -> None:
-        wanted = tensor_text((*_shape(self.lhs), 2), _element(self.lhs))
-        if self.lhs.type != self.rhs.type or str(self.result.type) != wanted:
+        expected = tensor_text((*_shape(self.lhs), 2), _element(self.lhs))
+        if self.lhs.type != self.rhs.type or str(self.result.type) != expected:
             self.fail(
-                f"requires two operands of one type and a result of type {wanted}, but got {self.lhs.type}, "
+                f"requires two operands of one type and a result of type {expected}, but got {self.lhs.type}, "
                 f"{self.rhs.type} and {self.result.type}"
             )
 
@@ -202,11 +202,11 @@ class SplitOp(Operation, dialect=Tt, name="split"):
 
     def verify_op(self) -> None:
         *rest, last = _shape(self.src)
-        wanted = tensor_text(rest, _element(self.src))
+        expected = tensor_text(rest, _element(self.src))
         if last != 2:
             self.fail(f"requires a tensor whose last dimension has size 2, but got {self.src.type}")
-        if {str(self.out_lhs.type), str(self.out_rhs.type)} != {wanted}:
-            self.fail(f"requires results of type {wanted}, but got {self.out_lhs.type} and {self.out_rhs.type}")
+        if {str(self.out_lhs.type), str(self.out_rhs.type)} != {expected}:
+            self.fail(f"requires results of type {expected}, but got {self.out_lhs.type} and {self.out_rhs.type}")
 
 
 class TransOp(_Move, dialect=Tt, name="trans"):
@@ -261,9 +261,9 @@ class GatherOp(Operation, dialect=Tt, name="gather"):
             self.fail(f"requires indices of rank {len(src)}, but got {self.indices.type}")
         if not 0 <= self.axis < len(src):
             self.fail(f"'axis' must be from 0 to {len(src) - 1}, but got {self.axis}")
-        wanted = tensor_text(indices, _element(self.src))
-        if str(self.result.type) != wanted:
-            self.fail(f"requires a result of type {wanted}, but got {self.result.type}")
+        expected = tensor_text(indices, _element(self.src))
+        if str(self.result.type) != expected:
+            self.fail(f"requires a result of type {expected}, but got {self.result.type}")
         for i, (have, want) in enumerate(zip(src, indices)):
             if i != self.axis and want > have:
                 self.fail(f"dimension {i} of the indices has size {want}, but that of the operand has size {have}")
@@ -287,10 +287,10 @@ class _Folding(Operation):
 
     def check_results(self, srcs: Sequence[Any], results: Sequence[Any], shape: tuple[int, ...]) -> None:
         """Check that there is a result of this shape for each operand."""
-        wanted = [tensor_text(shape, _element(s)) if shape else _element(s) for s in srcs]
-        if [str(r.type) for r in results] != wanted:
+        expected = [tensor_text(shape, _element(s)) if shape else _element(s) for s in srcs]
+        if [str(r.type) for r in results] != expected:
             self.fail(
-                f"requires results of types {', '.join(wanted)}, but got {', '.join(str(r.type) for r in results)}"
+                f"requires results of types {', '.join(expected)}, but got {', '.join(str(r.type) for r in results)}"
             )
 
 
@@ -472,16 +472,16 @@ def check_regions(ops: Sequence[ir.OpView], bodies: PendingFunctions) -> Iterato
         else:
             continue
         region = op.operation.regions[0]
-        found = [str(a.type) for a in region.blocks[0].arguments]
-        if found != gets:
-            yield op_error(op, f"requires a region of arguments {', '.join(gets)}, but got {', '.join(found)}")
+        argument_types = [str(a.type) for a in region.blocks[0].arguments]
+        if argument_types != gets:
+            yield op_error(op, f"requires a region of arguments {', '.join(gets)}, but got {', '.join(argument_types)}")
         if isinstance(op, _Folding) and len(list(region.blocks)) != 1:
             yield op_error(op, "requires a region of one block")
         for block in region.blocks:
             end = list(block.operations)[-1].operation
-            given = [str(v.type) for v in end.operands]
-            if end.name == "vector.yield" and given != gives:
-                yield op_error(end, f"must return {', '.join(gives)}, but got {', '.join(given) or 'nothing'}")
+            returned_types = [str(v.type) for v in end.operands]
+            if end.name == "vector.yield" and returned_types != gives:
+                yield op_error(end, f"must return {', '.join(gives)}, but got {', '.join(returned_types) or 'nothing'}")
 
 
 @Tt.rule

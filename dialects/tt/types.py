@@ -189,11 +189,11 @@ class Ptr(Type, dialect=Tt, name="ptr"):
         pointee = scope.resolve(scope.read_type(cursor))
         space = cls._codecs["address_space"].read(cursor, scope) if cursor.accept(",") else GLOBAL
         cursor.expect(">")
-        found = cls(pointee, space)
-        problem = found.problem()
+        pointer = cls(pointee, space)
+        problem = pointer.problem()
         if problem:
             raise cursor.fault(problem, start)
-        return found
+        return pointer
 
     def write_body(self, print_defaults: bool = False) -> str:
         return f"<{self.pointee}>" if self.address_space == GLOBAL else f'<{self.pointee}, "{self.address_space}">'
@@ -226,14 +226,14 @@ class TensorDesc(Type, dialect=Tt, name="tensordesc"):
         if cursor.at("array"):
             return cls._read_raw(cursor, scope)
         shape = cursor.dimensions("a descriptor's block")
-        found = cls(shape, scope.resolve(scope.read_type(cursor)))
+        descriptor = cls(shape, scope.resolve(scope.read_type(cursor)))
         if cursor.at(","):
             raise cursor.fault("a layout in shared memory belongs to TritonGPU's IR, and not to TTIR")
         cursor.expect(">")
-        problem = found.problem()
+        problem = descriptor.problem()
         if problem:
             raise cursor.fault(problem, start)
-        return found
+        return descriptor
 
     def write_body(self, print_defaults: bool = False) -> str:
         return f"<{'x'.join(map(str, self.shape))}x{self.element}>"

@@ -26,14 +26,14 @@ class AddressSpacesCodec(IntCodec):
         start = cursor.skip()
         m = cursor.match(self._WORDS)
         words = [word.strip() for word in m[0].split("|")] if m else []
-        known = {**SPACES, "all": ALL, "none": NONE}
-        if not words or not known.keys() >= set(words):
+        spaces = {**SPACES, "all": ALL, "none": NONE}
+        if not words or not spaces.keys() >= set(words):
             cursor.pos = start
             raise cursor.expected(self.summary)
-        found = 0
+        bits = 0
         for word in words:
-            found |= known[word]
-        return found
+            bits |= spaces[word]
+        return bits
 
     def encode(self, value: int) -> str:
         return f"{value} : i32"

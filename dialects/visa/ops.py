@@ -249,7 +249,7 @@ class InstructionOp(Operation):
     def instruction(
         self,
         variable: Callable[[Any], Any] = lambda value: value,
-        known: dict[tuple[str, str, ir.Attribute], Any] | None = None,
+        decoded: dict[tuple[str, str, ir.Attribute], Any] | None = None,
     ) -> Instruction:
         """The instruction, without its place.
 
@@ -260,15 +260,15 @@ class InstructionOp(Operation):
         Raises:
             ValueError: if attributes and operands do not fit each other.
         """
-        known = {} if known is None else known
+        decoded = {} if decoded is None else decoded
         fields, op = self.spec.attributes, self.operation
         attributes = {name: field.default for name, field in fields.items()}
         for name, attribute in op.attributes.items():
             if name in fields:
                 key = (self.OPERATION_NAME, name, attribute)
-                if key not in known:
-                    known[key] = fields[name].codec.decode(str(attribute))
-                attributes[name] = known[key]
+                if key not in decoded:
+                    decoded[key] = fields[name].codec.decode(str(attribute))
+                attributes[name] = decoded[key]
         # No group of operands is variadic.
         values = iter(op.operands)
         groups = zip(self.spec.operands, group_sizes(self, "operand"))
@@ -528,8 +528,8 @@ class SsaNotation(_Brackets):
     mark: ReadOperand = str
 
     def name(self, cursor: Cursor) -> str | None:
-        found = cursor.ssa()
-        return None if found is None else self.mark(found)
+        ssa_name = cursor.ssa()
+        return None if ssa_name is None else self.mark(ssa_name)
 
     def guard(self, cursor: Cursor) -> Guard | None:
         return read_guard(cursor, self) if cursor.accept(",") else None
@@ -599,8 +599,8 @@ def instruction_of(
     for slot in spec.slots:
         access, var = attributes(slot.name + ACCESS), operand(slot.name)
         if (getattr(access, "var", None) is None) != (var is None):
-            what = "requires the operand" if var is None else "does not allow the operand"
-            raise ValueError(f"'{slot.name}{ACCESS}' {what} '{slot.name}'")
+            problem = "requires the operand" if var is None else "does not allow the operand"
+            raise ValueError(f"'{slot.name}{ACCESS}' {problem} '{slot.name}'")
         if isinstance(access, _OF_EITHER) and _is_address(access) != (getattr(var, "kind", "G") == "A"):
             if isinstance(access, (Destination, Region)):
                 must = f"name the element by %({'row,' * _is_address(access)}column)"
@@ -611,8 +611,8 @@ def instruction_of(
         if slot.kind == "address":
             base, handle = getattr(access, "base", None), operand(slot.name + BASE)
             if isinstance(base, Region) != (handle is not None):
-                what = "requires the operand" if handle is None else "does not allow the operand"
-                raise ValueError(f"'{slot.name}{ACCESS}' {what} '{slot.name}{BASE}'")
+                problem = "requires the operand" if handle is None else "does not allow the operand"
+                raise ValueError(f"'{slot.name}{ACCESS}' {problem} '{slot.name}{BASE}'")
             if isinstance(base, Region):
                 values[slot.name] = replace(values[slot.name], base=replace(base, var=handle))
     values |= {name: attributes(name) for name in spec.attributes}

@@ -141,9 +141,9 @@ def program_of(func: ir.Operation, bodies: PendingFunctions | None = None) -> Pr
     Raises:
         DiagnosticError: where the kernel is not a list of instructions.
     """
-    known = bodies.get(func) if bodies else None
-    if isinstance(known, KernelBody):
-        return known.program
+    body = bodies.get(func) if bodies else None
+    if isinstance(body, KernelBody):
+        return body.program
     program = _Decoder(func.operation).program()
     if bodies:
         bodies.note(func, KernelBody(program))
@@ -202,12 +202,12 @@ class _Decoder:
         self.faults.append(op_error(op, message, *notes))
 
     def _version(self) -> str:
-        given = self.func.attributes.get(VERSION)
-        if given is None:
+        version = self.func.attributes.get(VERSION)
+        if version is None:
             return DEFAULT_VERSION
-        if not isinstance(given, ir.StringAttr) or not VERSION_OF.fullmatch(given.value):
+        if not isinstance(version, ir.StringAttr) or not VERSION_OF.fullmatch(version.value):
             raise DiagnosticError([op_error(self.func, f'{VERSION} must be a version of assembly, such as "4.2"')])
-        return str(given.value)
+        return str(version.value)
 
     def _functions(self) -> tuple[str, ...]:
         listed = self.func.attributes.get(FUNCTIONS)
@@ -222,14 +222,14 @@ class _Decoder:
         return tuple(names)
 
     def _attributes(self) -> dict[str, int | str]:
-        found: dict[str, int | str] = {}
+        attributes: dict[str, int | str] = {}
         if ATTRIBUTES not in self.func.attributes:
-            return found
-        given = self.func.attributes[ATTRIBUTES]
-        if not isinstance(given, ir.DictAttr):
+            return attributes
+        dictionary = self.func.attributes[ATTRIBUTES]
+        if not isinstance(dictionary, ir.DictAttr):
             self._fault(self.func, f"{ATTRIBUTES} must be a dictionary")
-            return found
-        for entry in given:
+            return attributes
+        for entry in dictionary:
             name, value = entry.name, entry.attr
             plain = value.value if isinstance(value, (ir.StringAttr, ir.IntegerAttr)) else None
             if not _ATTRIBUTE_NAME.fullmatch(name):
@@ -237,8 +237,8 @@ class _Decoder:
             elif isinstance(plain, bool) or plain is None or not _QUOTED.fullmatch(str(plain)):
                 self._fault(self.func, f"{ATTRIBUTES}: '{name}' must be an integer or a string of assembly")
             else:
-                found[name] = plain
-        return found
+                attributes[name] = plain
+        return attributes
 
     def _body(self) -> Iterator[ir.Operation]:
         blocks = [*self.func.regions[0]]
@@ -284,9 +284,9 @@ class _Decoder:
             self._fault(view.operation, "is not allowed in a kernel of visa ops", "only visa ops and 'gpu.return' are")
 
     def _variable(self, value: ir.Value) -> Variable:
-        found = self.variables[value]
-        assert isinstance(found, Variable)
-        return found
+        variable = self.variables[value]
+        assert isinstance(variable, Variable)
+        return variable
 
     def _declare(self, result: ir.Value, variable: Variable | Predicate, where: Position) -> None:
         self.variables[result] = variable
@@ -297,21 +297,23 @@ class _Decoder:
 
 def verify(ops: Iterable[Operation], bodies: PendingFunctions) -> list[Diagnostic]:
     """The rules that ops of the dialect break together: those of the kernels in which they stand."""
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     parents: dict[Any, Operation] = {}
     for op in ops:
         parents.setdefault(op.operation.parent.operation, op)
     for parent, first in parents.items():
         if parent.name != KERNEL or not is_kernel(parent):
-            found.append(op_error(first.operation, "must be in the body of a gpu.func with the attribute 'kernel'"))
+            diagnostics.append(
+                op_error(first.operation, "must be in the body of a gpu.func with the attribute 'kernel'")
+            )
             continue
         try:
             gpu, program = target_of(parent), program_of(parent, bodies)
         except DiagnosticError as e:
-            found += e.diagnostics
+            diagnostics += e.diagnostics
         else:
-            found += [_diagnostic(issue) for issue in program_issues(program, gpu)]
-    return found
+            diagnostics += [_diagnostic(issue) for issue in program_issues(program, gpu)]
+    return diagnostics
 
 
 def _diagnostic(issue: Issue) -> Diagnostic:
@@ -341,8 +343,8 @@ def module_of(programs: Sequence[Program], target_name: str | None = None, *, co
 
 def replace_body(func: ir.Operation, program: Program) -> None:
     """Replace a kernel's ops by a program. The signature is kept, so that launches of the kernel remain valid."""
-    made = module_of([program], context=func.context)
-    source = kernels(made.operation)[0]
+    module = module_of([program], context=func.context)
+    source = kernels(module.operation)[0]
     block = func.regions[0].blocks[0]
     for op in reversed(list(block.operations)):
         op.operation.erase()
@@ -370,12 +372,12 @@ def _kernel(program: Program) -> Iterator[str]:
     from xegpu_py.dialects.visa.ops import OPS, VAR, AddressName, InputOp, parsed_of
 
     values = (f"{k} = {_string(v) if isinstance(v, str) else f'{v} : i64'}" for k, v in program.attributes.items())
-    given = [f"{ATTRIBUTES} = {{{', '.join(values)}}}"] if program.attributes else []
+    entries = [f"{ATTRIBUTES} = {{{', '.join(values)}}}"] if program.attributes else []
     if program.version != DEFAULT_VERSION:
-        given.append(f"{VERSION} = {_string(program.version)}")
+        entries.append(f"{VERSION} = {_string(program.version)}")
     if program.functions:
-        given.append(f"{FUNCTIONS} = [{', '.join(map(_string, program.functions))}]")
-    attributes = f" attributes {{{', '.join(given)}}}" if given else ""
+        entries.append(f"{FUNCTIONS} = [{', '.join(map(_string, program.functions))}]")
+    attributes = f" attributes {{{', '.join(entries)}}}" if entries else ""
     yield f"gpu.func @{_string(program.name)}() kernel{attributes} {{"
     names: dict[Any, str] = {}
     declared: list[Variable | Predicate] = [*_builtins(program), *program.variables, *program.predicates]
@@ -397,10 +399,10 @@ def _kernel(program: Program) -> Iterator[str]:
 
 def _builtins(program: Program) -> list[Variable]:
     values = [value for inst in program.instructions for value in inst.values.values()]
-    used = {getattr(value, "var", None) for value in values}
-    used.update(value.base.var for value in values if isinstance(getattr(value, "base", None), Region))
-    used.update(var.alias[0] for var in program.variables if var.alias)
-    return [v for v in BUILTINS.values() if v in used]
+    named = {getattr(value, "var", None) for value in values}
+    named.update(value.base.var for value in values if isinstance(getattr(value, "base", None), Region))
+    named.update(var.alias[0] for var in program.variables if var.alias)
+    return [v for v in BUILTINS.values() if v in named]
 
 
 def _declaration(var: Variable | Predicate, names: dict[Any, str]) -> tuple[type[Operation], ParsedOp]:

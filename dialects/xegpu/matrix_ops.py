@@ -73,13 +73,15 @@ class DpasOp(_Dpas, dialect=XeGPU):
         (first, *more), result = _read(parsed)
         if len(more) < 2:
             return None
-        (second, third), given = more, parsed.attributes.get("mode")
+        (second, third), mode_of_text = more, parsed.attributes.get("mode")
         # Without a mode, fragments of an instruction's rows come first, and larger ones last.
-        readings = ((given, False),) if given else ((Mode.SIMT, True), (Mode.VC, False), (Mode.SIMT, False))
+        readings = (
+            ((mode_of_text, False),) if mode_of_text else ((Mode.SIMT, True), (Mode.VC, False), (Mode.SIMT, False))
+        )
         for mode, small in readings:
             as_it_stands = not dpas_problem(first, second, third, result, mode, small)
             accumulator_last = not dpas_problem(third, first, second, result, mode, small)
-            if as_it_stands and accumulator_last and not given and mode == Mode.VC:
+            if as_it_stands and accumulator_last and not mode_of_text and mode == Mode.VC:
                 return "the accumulator can be the first or the last operand; with {mode = vc} it is the first"
             if as_it_stands or accumulator_last:
                 return None if as_it_stands else "the accumulator must be the last operand"
@@ -160,7 +162,7 @@ class DpasMxOp(_DpasMx, dialect=XeGPU):
             self.fail(*problem)
         d_shape = shape_of(self.result)
         blocks = -(-math.prod(shape_of(self.lhs)) // d_shape[0] // SCALE_BLOCK)
-        for name, value, wanted in (
+        for name, value, expected in (
             ("scale_a", self.scale_a, (d_shape[0], blocks)),
             ("scale_b", self.scale_b, (blocks, d_shape[1])),
         ):
@@ -169,9 +171,9 @@ class DpasMxOp(_DpasMx, dialect=XeGPU):
             shape, element = shape_and_element(value)
             if element != SCALE:
                 self.fail(f"{name} must have elements of type {SCALE}, but got {value.type}")
-            if self.mode == Mode.VC and shape != wanted:
+            if self.mode == Mode.VC and shape != expected:
                 self.fail(
-                    f"{name} must be {vector_text(wanted, SCALE)}, but got {value.type}",
+                    f"{name} must be {vector_text(expected, SCALE)}, but got {value.type}",
                     f"{SCALE_BLOCK} elements of K share a scale",
                 )
 
@@ -267,12 +269,12 @@ def dpas_problem(
         scaled: whether matrices are block-scaled, as those of `dpas_mx`.
     """
     (a_shape, a), (b_shape, b), (d_shape, d) = lhs, rhs, result
-    known = (scaled_accumulators if scaled else accumulators)(a, b)
-    if not known:
+    legal_types = (scaled_accumulators if scaled else accumulators)(a, b)
+    if not legal_types:
         return (f"cannot multiply {a} by {b}", FACTORS[scaled])
     for name, element in (("result", d), ("accumulator", acc[1] if acc else d)):
-        if element not in known:
-            return (f"{name} of {a} x {b} must be of {' or '.join(known)}, but got {element}",)
+        if element not in legal_types:
+            return (f"{name} of {a} x {b} must be of {' or '.join(legal_types)}, but got {element}",)
     if acc and acc[0] != d_shape:
         return (f"accumulator {vector_text(*acc)} and result {vector_text(*result)} must have the same shape",)
     if len(d_shape) != 2:
@@ -302,8 +304,8 @@ def _matrices_problem(lhs: Typed, rhs: Typed, d_shape: tuple[int, ...]) -> tuple
         if len(shape) not in ranks:
             return (f"{name} must be 2D, or 3D in VNNI layout, but got {vector_text(shape, element)}",)
         if len(shape) == 3 and (shape[2] != factor or factor == 1):
-            wanted = f"is {factor}" if factor > 1 else f"is for elements below 32 bits, not for {element}"
-            return (f"the VNNI dimension of {name} {wanted}, but {vector_text(shape, element)} has {shape[2]}",)
+            rule = f"is {factor}" if factor > 1 else f"is for elements below 32 bits, not for {element}"
+            return (f"the VNNI dimension of {name} {rule}, but {vector_text(shape, element)} has {shape[2]}",)
     (a_shape, _), (b_shape, b) = lhs, rhs
     if len(b_shape) == 2 and bit_width(b) < 32:
         factor = vnni_factor(bit_width(b))
@@ -327,13 +329,13 @@ def _fragments_problem(
     if len(a_shape) not in (2, 3) or len(b_shape) not in (2, 3):
         return ("lhs and rhs must be 2D, or 3D in VNNI layout",)
     a, b, d = (math.prod(shape) for shape in (a_shape, b_shape, d_shape))
-    found = []
+    sizes = []
     for lanes in SUBGROUP_SIZES:
         # The fragments have a*lanes = M*K, b*lanes = K*N and d*lanes = M*N elements, however lanes share them.
         m = math.isqrt(a * d * lanes // b)
         if m and m * m * b == a * d * lanes and d * lanes % m == 0 and a * lanes % m == 0:
-            found.append(m)
-    if found and (not small or min(found) <= MAX_REPEAT_COUNT):
+            sizes.append(m)
+    if sizes and (not small or min(sizes) <= MAX_REPEAT_COUNT):
         return None
     return (
         f"fragments {by(a_shape)} and {by(b_shape)} do not multiply to {by(d_shape)} in a subgroup of 8, 16 or 32",
@@ -503,14 +505,14 @@ def loaded_shapes(
         if transpose is not None:
             unit = (transpose_bit_width or desc.bits) // desc.bits
             units = (*block[:-1], block[-1] // unit)
-            moved = tuple(units[i] for i in transpose)
-            block = (*moved[:-1], moved[-1] * unit)
+            transposed = tuple(units[i] for i in transpose)
+            block = (*transposed[:-1], transposed[-1] * unit)
         if vnni_axis is not None:
             block = packed(block, vnni_axis, vnni_factor(desc.bits))
         shapes.append((*outer, *block))
         if transpose is not None and unit > 1 and not outer and desc.attr.array_length == 1:
             # As IMEX has it, and the shape_cast that the RFC shows makes.
-            shapes.append((*outer, *moved, unit))
+            shapes.append((*outer, *transposed, unit))
     return shapes
 
 

@@ -113,10 +113,10 @@ class InitTileOp(Operation, dialect=XeTile, name="init_tile"):
         if tile.attr.memory_space == SHARED:
             self.fail("cannot make a tile in shared local memory from an address", "use a memref in memory space 3")
         for name in ("offsets", "shape", "strides"):
-            given = getattr(self, f"static_{name}")
-            if len(given) != 2:
+            stated = getattr(self, f"static_{name}")
+            if len(stated) != 2:
                 self.fail(
-                    f"requires two entries in '{name}' with an address, but got {len(given)}",
+                    f"requires two entries in '{name}' with an address, but got {len(stated)}",
                     "write '%address[%row, %column], [%rows, %columns], [%stride, 1]'",
                 )
         self._verify_order(tile, self.static_strides)
@@ -130,13 +130,13 @@ class InitTileOp(Operation, dialect=XeTile, name="init_tile"):
         strides = strides_of(memref)
         if bool(self.static_shape) != bool(self.static_strides):
             self.fail("requires both 'shape' and 'strides', or neither")
-        for name, known in (("shape", list(memref.shape)), ("strides", strides)):
-            given = getattr(self, f"static_{name}")
-            if given and len(given) != memref.rank:
-                self.fail(f"requires {memref.rank} entries in '{name}' for {memref}, but got {len(given)}")
-            for a, b in zip(given, known or []):
+        for name, of_memref in (("shape", list(memref.shape)), ("strides", strides)):
+            stated = getattr(self, f"static_{name}")
+            if stated and len(stated) != memref.rank:
+                self.fail(f"requires {memref.rank} entries in '{name}' for {memref}, but got {len(stated)}")
+            for a, b in zip(stated, of_memref or []):
                 if DYNAMIC not in (a, b) and a != b:
-                    self.fail(f"'{name}' {_listed(given)} does not match {memref}")
+                    self.fail(f"'{name}' {_listed(stated)} does not match {memref}")
         if strides is None and not self.static_strides:
             self.fail(f"requires 'shape' and 'strides', because the layout of {memref} has no strides")
         self._verify_order(tile, self.static_strides or tuple(strides or ()))
@@ -233,8 +233,8 @@ class UpdateTileOffsetOp(Operation, dialect=XeTile, name="update_tile_offset"):
                     f"{self.indices.type}"
                 )
         elif self.indices is not None or len(self.static_offsets) != 2:
-            got = "a vector" if self.indices is not None else f"{len(self.static_offsets)}"
-            self.fail(f"requires two offsets, of rows and of columns, but got {got}")
+            actual = "a vector" if self.indices is not None else f"{len(self.static_offsets)}"
+            self.fail(f"requires two offsets, of rows and of columns, but got {actual}")
 
 
 # Ops on scattered tiles, whose elements have addresses of their own.
@@ -348,12 +348,12 @@ class TileMmaOp(Operation, dialect=XeTile, name="tile_mma"):
         if self.c is not None and self.c.type != self.d.type:
             self.fail(f"'c' must have the type of the result, {self.d.type}, but got {self.c.type}")
         scaled = self.is_scaled
-        known = (scaled_accumulators if scaled else accumulators)(a_element, b_element)
-        if not known:
+        legal_types = (scaled_accumulators if scaled else accumulators)(a_element, b_element)
+        if not legal_types:
             self.fail(f"cannot multiply {a_element} by {b_element}", FACTORS[scaled])
         self._verify_scales(a, b)
-        if d_element not in known:
-            self.fail(f"result of {a_element} x {b_element} must be of {' or '.join(known)}, but got {d_element}")
+        if d_element not in legal_types:
+            self.fail(f"result of {a_element} x {b_element} must be of {' or '.join(legal_types)}, but got {d_element}")
         self._verify_maps(a, b, d)
 
     @property
@@ -450,8 +450,8 @@ class ReductionOp(Operation, dialect=XeTile, name="reduction", also_named=("redu
         check_dimension(self, shape)
         kind: str = self.kind.value
         if kind not in ("add", "mul") and kind.endswith("f") != is_float(element):
-            wanted = "floating-point" if kind.endswith("f") else "integer"
-            self.fail(f"<{kind}> requires {wanted} elements, but got {element}")
+            number_kind = "floating-point" if kind.endswith("f") else "integer"
+            self.fail(f"<{kind}> requires {number_kind} elements, but got {element}")
         (dim,) = self.dims
         size = shape[dim] if self.reduction_size is None else self.reduction_size
         if size < 1 or shape[dim] % size:
@@ -582,22 +582,22 @@ def stated_subgroups(func: ir.Operation) -> int | None:
     Raises:
         DiagnosticError: if the attribute is no positive integer.
     """
-    found = func.attributes.get(SUBGROUPS)
-    if found is None:
+    attribute = func.attributes.get(SUBGROUPS)
+    if attribute is None:
         return None
-    number = int(ir.IntegerAttr(found).value) if isinstance(found, ir.IntegerAttr) else 0
+    number = int(ir.IntegerAttr(attribute).value) if isinstance(attribute, ir.IntegerAttr) else 0
     if number < 1:
-        emit_error(func, f"has {SUBGROUPS} = {found}, which is no positive integer")
+        emit_error(func, f"has {SUBGROUPS} = {attribute}, which is no positive integer")
     return number
 
 
 def mapped_subgroups(func: ir.Operation) -> int | None:
     """The number of subgroups of a kernel's maps; None if it has no maps."""
     for op in walk(func):
-        given = [Tile.of(v).wg_map for v in op.results if Tile.matches(v)]
+        maps = [Tile.of(v).wg_map for v in op.results if Tile.matches(v)]
         texts = [str(op.attributes[name]) for name in op.attributes]
-        given += [WgMap.decode(t) for t in texts if t.startswith(f"{WgMap.mnemonic()}<")]
-        for wg_map in given:
+        maps += [WgMap.decode(t) for t in texts if t.startswith(f"{WgMap.mnemonic()}<")]
+        for wg_map in maps:
             if wg_map:
                 return subgroups(wg_map)
     return None
@@ -634,13 +634,15 @@ def wanted_maps(view: Operation) -> Iterator[tuple[str, ir.Value, WgMap]]:
 @XeTile.rule
 def disagreements(ops: Sequence[Operation], bodies: PendingFunctions) -> list[Diagnostic]:
     """Operands for which an op requires another map than their defining op gives them."""
-    found = []
+    diagnostics = []
     for view in ops:
-        for name, operand, wanted in wanted_maps(view):
-            given = given_map(operand)
-            if given and given != wanted:
-                made = position_of(operand.owner.location)
-                message = f"requires '{name}' to have the map {wanted}, but got {given}"
-                origin = Diagnostic("note", f"'{operand.owner.name}' gives the operand this map", made)
-                found.append(op_error(view, message, origin, "use xetile.convert_layout to change the map of a value"))
-    return found
+        for name, operand, required_map in wanted_maps(view):
+            operand_map = given_map(operand)
+            if operand_map and operand_map != required_map:
+                producer_position = position_of(operand.owner.location)
+                message = f"requires '{name}' to have the map {required_map}, but got {operand_map}"
+                origin = Diagnostic("note", f"'{operand.owner.name}' gives the operand this map", producer_position)
+                diagnostics.append(
+                    op_error(view, message, origin, "use xetile.convert_layout to change the map of a value")
+                )
+    return diagnostics

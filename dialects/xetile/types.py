@@ -71,10 +71,10 @@ class WgMap(Attr, dialect=XeTile, name="wg_map"):
         if len(shape) != len(self.sg_layout):
             return f"a map of {len(self.sg_layout)} dimensions cannot divide a shape of {by(shape)}"
         names = ("rows", "columns") if len(shape) == 2 else ("elements",)
-        for size, layout, data, what in zip(shape, self.sg_layout, self.sg_data, names):
-            found = dealing_problem(size, layout, data, what)
-            if found:
-                return found
+        for size, layout, data, dimension in zip(shape, self.sg_layout, self.sg_data, names):
+            fault = dealing_problem(size, layout, data, dimension)
+            if fault:
+                return fault
         return None
 
 
@@ -94,9 +94,9 @@ class SgMap(Attr, dialect=XeTile, name="sg_map"):
         """The reason why the map does not divide this shape, or None."""
         if problem := xegpu.SgMap(self.wi_layout, self.wi_data).problem():
             return problem
-        for size, layout, data, what in zip((1, *shape)[-2:], self.wi_layout, self.wi_data, ("rows", "columns")):
+        for size, layout, data, dimension in zip((1, *shape)[-2:], self.wi_layout, self.wi_data, ("rows", "columns")):
             if size % (layout * data):
-                return f"{size} {what} of a subgroup are not divisible by wi_layout x wi_data = {layout} x {data}"
+                return f"{size} {dimension} of a subgroup are not divisible by wi_layout x wi_data = {layout} x {data}"
         return None
 
 
@@ -143,17 +143,17 @@ class Tile(Type, dialect=XeTile, name="tile"):
         cursor.expect("<")
         start = cursor.skip()
         if cursor.at("array"):
-            found = cls._read_raw(cursor, scope)
+            tile = cls._read_raw(cursor, scope)
         else:
             shape = cursor.dimensions("a tile")
             element = scope.resolve(scope.read_type(cursor))
             attr = cls.parameters()["attr"].read(cursor, scope) if cursor.accept(",") else TileAttr()
             cursor.expect(">")
-            found = cls(shape, element, attr)
-        problem = found.problem()
+            tile = cls(shape, element, attr)
+        problem = tile.problem()
         if problem:
             raise cursor.fault(problem, start)
-        return found
+        return tile
 
     def write_body(self, print_defaults: bool = False) -> str:
         shown = self.attr != TileAttr() or print_defaults
@@ -261,8 +261,8 @@ class NumberCodec(AttributeCodec):
 
     def decode(self, raw: str) -> str:
         number, colon, element = (part.strip() for part in raw.partition(":"))
-        known = is_integer(element) or is_float(element)
-        if not (colon and known and (number[:1].isdigit() or number[:1] == "-")):
+        is_number = is_integer(element) or is_float(element)
+        if not (colon and is_number and (number[:1].isdigit() or number[:1] == "-")):
             raise self._refuse(raw)
         return f"{number} : {element}"
 
@@ -275,8 +275,8 @@ class NumberCodec(AttributeCodec):
 def check_scattered(op: Any, tile: Tile, expected: bool, instead: str) -> None:
     """Check that the tile is scattered, or not, as `expected` says."""
     if tile.scattered != expected:
-        wanted = "a scattered tile" if expected else "a tile that is not scattered"
-        op.fail(f"requires {wanted}, but got {tile}", f"use xetile.{instead} for this tile")
+        kind = "a scattered tile" if expected else "a tile that is not scattered"
+        op.fail(f"requires {kind}, but got {tile}", f"use xetile.{instead} for this tile")
 
 
 def check_access(op: Any, *, scattered: bool, instead: str) -> None:
@@ -313,6 +313,6 @@ def check_padding(op: Any, element: str) -> None:
     """Check that the padding has the tile's element type; f32 is accepted for every floating-point type."""
     if op.padding is None:
         return
-    given = op.padding.rpartition(" : ")[2]
-    if given != element and not (given == "f32" and is_float(element) and bit_width(element) <= 32):
+    padding_type = op.padding.rpartition(" : ")[2]
+    if padding_type != element and not (padding_type == "f32" and is_float(element) and bit_width(element) <= 32):
         op.fail(f"padding must be of type {element}, but got {op.padding}")
