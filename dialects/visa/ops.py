@@ -255,7 +255,7 @@ class InstructionOp(Operation):
 
         Args:
             variable: gives what an SSA value stands for.
-            known: attributes decoded before, to which it adds: most of a kernel's attributes are equal to others.
+            decoded: attributes decoded before, to which it adds: most of a kernel's attributes are equal to others.
 
         Raises:
             ValueError: if attributes and operands do not fit each other.
