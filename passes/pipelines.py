@@ -87,9 +87,9 @@ class XeGPULegalize(Pipeline):
     max_bytes: int = 0
 
     def steps(self) -> str:
-        given = dataclasses.asdict(self)
+        options = dataclasses.asdict(self)
         names = ("xegpu-expand-arith", "xegpu-join-blocks", "xegpu-lower-unaligned-blocks", "xegpu-unroll")
-        return ",".join(step(name, **given) for name in names)
+        return ",".join(step(name, **options) for name in names)
 
 
 _CLEAN = f"{CLEANUP},xegpu-dce"
@@ -174,5 +174,5 @@ class XeTileToVisaPipeline(Pipeline):
     max_grid: int = GRID_LIMIT
 
     def steps(self) -> str:
-        given = dataclasses.asdict(self)
-        return ",".join(step(name, **given) for name in ("xetile-to-xegpu-pipeline", "xegpu-to-visa-pipeline"))
+        options = dataclasses.asdict(self)
+        return ",".join(step(name, **options) for name in ("xetile-to-xegpu-pipeline", "xegpu-to-visa-pipeline"))

@@ -98,11 +98,11 @@ class Pieces:
 
     def at(self, layout: NestedLayout, offsets: Sequence[int]) -> list[ir.Value]:
         """The indices of a piece."""
-        found = list(self.indices)
-        for i, place in enumerate(self.places):
-            if place is not None:
-                found[place] = build.add(found[place], self.d.base(layout, i), offsets[i])
-        return [build.index(n) for n in found]
+        indices = list(self.indices)
+        for i, dimension in enumerate(self.places):
+            if dimension is not None:
+                indices[dimension] = build.add(indices[dimension], self.d.base(layout, i), offsets[i])
+        return [build.index(n) for n in indices]
 
     def read(
         self, layout: NestedLayout, padding: ir.Value, attributes: dict[str, ir.Attribute], mask: _Mask
@@ -115,8 +115,8 @@ class Pieces:
             operands = [self.memory, *self.at(layout, offsets), padding, *piece_mask]
             sizes = [1, len(self.indices), 1, len(piece_mask)]
             kind = build.vector_type(layout.element_tile, element)
-            made = build.make("vector.transfer_read", kind, *operands, **_sized(attributes, sizes))
-            whole = build.insert(made, whole, position)
+            piece = build.make("vector.transfer_read", kind, *operands, **_sized(attributes, sizes))
+            whole = build.insert(piece, whole, position)
         return whole
 
     def write(self, layout: NestedLayout, part: ir.Value, attributes: dict[str, ir.Attribute], mask: _Mask) -> None:
@@ -154,11 +154,11 @@ def transfer(d: Distributor, op: ir.Operation, mask: ir.Value | None = None) -> 
         emit_error(op, f"cannot be distributed because it accesses {memory.type} instead of a memref")
     if isinstance(ir.MemRefType(memory.type).element_type, ir.VectorType):
         emit_error(op, "cannot be distributed because its elements are vectors")
-    own = access.mask or mask
+    combined_mask = access.mask or mask
     part = None
-    if own is not None:
-        d.layout(op, own)
-        part = d.part(own)
+    if combined_mask is not None:
+        d.layout(op, combined_mask)
+        part = d.part(combined_mask)
     attributes = {name: op.attributes[name] for name in ("in_bounds", "permutation_map")}
     pieces = Pieces(d, memory, access.indices, access.dimensions)
     masked = _Mask(part, access.mask_dims, layout.rank)
@@ -228,8 +228,8 @@ def _whole(rank: int) -> dict[str, ir.Attribute]:
 
 def _in_shape(memory: ir.Value, shape: Sequence[int]) -> ir.Value:
     """The same memory with another shape."""
-    given = ir.MemRefType(memory.type)
-    kind = ir.MemRefType.get(list(shape), given.element_type, memory_space=given.memory_space)
+    memory_type = ir.MemRefType(memory.type)
+    kind = ir.MemRefType.get(list(shape), memory_type.element_type, memory_space=memory_type.memory_space)
     strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
     return build.reinterpret_cast(memory, 0, shape, strides, kind)
 
@@ -251,35 +251,35 @@ def masked(d: Distributor, op: ir.Operation) -> None:
     """Distribute the masked op. Masked-off elements are the identity, not accessed, or taken from the passthrough."""
     inner = masked_op(op)
     if inner is None:
-        made = [d.part(v) for v in yielded(op.regions[0].blocks[0])]
+        parts = [d.part(v) for v in yielded(op.regions[0].blocks[0])]
     elif inner.name in ("vector.transfer_read", "vector.transfer_write"):
-        made = transfer(d, inner, op.operands[0])
+        parts = transfer(d, inner, op.operands[0])
     elif inner.name in ("vector.multi_reduction", "vector.reduction"):
         d.layout(op, op.operands[0])
         part = d.part(inner.operands[0])
         other = build.constant(part.type, CombiningKind.of(inner).identity(element_of(part)))
-        chosen = build.select(d.part(op.operands[0]), part, other)
-        made = [(multi_reduced if inner.name == "vector.multi_reduction" else reduced)(d, inner, chosen)]
+        selected = build.select(d.part(op.operands[0]), part, other)
+        parts = [(multi_reduced if inner.name == "vector.multi_reduction" else reduced)(d, inner, selected)]
     elif inner.name == "vector.contract":
         d.layout(op, op.operands[0])
-        made = [contracted(d, inner, d.part(op.operands[0]))]
+        parts = [contracted(d, inner, d.part(op.operands[0]))]
     elif inner.name == "vector.gather":
         d.layout(op, op.operands[0])
-        made = [_gathered(d, inner, d.part(op.operands[0]))]
+        parts = [_gathered(d, inner, d.part(op.operands[0]))]
     else:
         note = "masks of transfers, gathers, reductions and contractions are"
         emit_error(op, f"on {inner.name} cannot be distributed", note)
     if len(op.operands) > 1:
-        made = [_passed(d, op, inner, made[0])]
-    d.replace_parts(op, *made)
+        parts = [_passed(d, op, inner, parts[0])]
+    d.replace_parts(op, *parts)
 
 
 def _gathered(d: Distributor, gather: ir.Operation, mask: ir.Value) -> ir.Value:
     """A gather of the elements that both masks select."""
     operands = [d.part(v) for v in gather.operands]
     # The last two operands are the gather's own mask and its passthrough.
-    own = len(operands) - 2
-    operands[own] = build.make("arith.andi", mask.type, operands[own], mask)
+    fixed_operands = len(operands) - 2
+    operands[fixed_operands] = build.make("arith.andi", mask.type, operands[fixed_operands], mask)
     return build.create_like(gather, [operands[-1].type], operands).results[0]
 
 
@@ -362,8 +362,8 @@ class Reduction:
         if not isinstance(value.type, ir.VectorType):
             return shuffle_scalar(self.d, value, "xor", bits)
         positions = itertools.product(*map(range, shape_of(value)))
-        found = [shuffle_scalar(self.d, build.extract(value, position), "xor", bits) for position in positions]
-        return build.from_elements(found, shape_of(value))
+        shuffled = [shuffle_scalar(self.d, build.extract(value, position), "xor", bits) for position in positions]
+        return build.from_elements(shuffled, shape_of(value))
 
     def _over_subgroups(self, partial: ir.Value) -> ir.Value:
         d, layout = self.d, self.layout
@@ -371,8 +371,8 @@ class Reduction:
         count = 1
         for i in self.dims:
             n = layout.subgroup_tile[i]
-            own, _ = d.virtual_ids(layout, i)
-            number = build.add(build.multiply(number, n), own)
+            subgroup_ids, _ = d.virtual_ids(layout, i)
+            number = build.add(build.multiply(number, n), subgroup_ids)
             count *= n
         if count == 1:
             return partial
@@ -392,15 +392,15 @@ def multi_reduced(d: Distributor, op: ir.Operation, source: ir.Value | None = No
     if op.operands[1] not in d.layouts and isinstance(op.operands[1].type, ir.VectorType):
         d.layout(op, op.operands[1])
     acc = d.part(op.operands[1])
-    found = Reduction(d, op, layout, dims, element_of(op.operands[0]))
-    start = acc if found.is_local else found.identity(acc.type)
+    reduction = Reduction(d, op, layout, dims, element_of(op.operands[0]))
+    start = acc if reduction.is_local else reduction.identity(acc.type)
     attributes = {
         "kind": op.attributes["kind"],
         "reduction_dims": ir.DenseI64ArrayAttr.get([level * n + i for level in range(3) for i in dims]),
     }
     part = d.part(op.operands[0]) if source is None else source
     partial = build.make("vector.multi_reduction", acc.type, part, start, **attributes)
-    return partial if found.is_local else found.combine(found.finish(partial), acc)
+    return partial if reduction.is_local else reduction.combine(reduction.finish(partial), acc)
 
 
 @distribution_rule("vector.multi_reduction")
@@ -414,11 +414,11 @@ def reduced(d: Distributor, op: ir.Operation, source: ir.Value | None = None) ->
     vector = op.operands[0]
     layout = d.layout(op, vector)
     part = d.part(vector) if source is None else source
-    found = Reduction(d, op, layout, [0], element_of(vector))
+    reduction = Reduction(d, op, layout, [0], element_of(vector))
     flat = build.shape_cast(part, [math.prod(layout.distributed_shape)])
-    partial = build.create_like(op, [found.element], [flat]).results[0]
-    total = found.finish(partial)
-    return found.combine(total, op.operands[1]) if len(op.operands) > 1 else total
+    partial = build.create_like(op, [reduction.element], [flat]).results[0]
+    total = reduction.finish(partial)
+    return reduction.combine(total, op.operands[1]) if len(op.operands) > 1 else total
 
 
 @distribution_rule("vector.reduction")
@@ -446,23 +446,23 @@ def contracted(d: Distributor, op: ir.Operation, mask: ir.Value | None = None) -
             emit_error(op, "cannot be distributed", f"only one of its operands has the reduced dimension {i}")
     acc = d.part(op.operands[2])
     dims = [maps[0].index(i) for i in reduced]
-    found = Reduction(d, op, lhs, dims, element_of(op.results[0]), d.layouts.get(op.results[0]))
+    reduction = Reduction(d, op, lhs, dims, element_of(op.results[0]), d.layouts.get(op.results[0]))
 
     def tripled(dims: Sequence[int]) -> ir.Attribute:
-        found = [ir.AffineDimExpr.get(level * n + i) for level in range(3) for i in dims]
-        return ir.AffineMapAttr.get(ir.AffineMap.get(3 * n, 0, found))
+        results = [ir.AffineDimExpr.get(level * n + i) for level in range(3) for i in dims]
+        return ir.AffineMapAttr.get(ir.AffineMap.get(3 * n, 0, results))
 
     attributes = {
         **attributes_of(op),
         "indexing_maps": ir.ArrayAttr.get([tripled(dims) for dims in maps]),
         "iterator_types": ir.ArrayAttr.get(iterators * 3),
     }
-    start = acc if found.is_local else found.identity(acc.type)
+    start = acc if reduction.is_local else reduction.identity(acc.type)
     operands = [d.part(op.operands[0]), d.part(op.operands[1]), start]
     partial = build.make("vector.contract", acc.type, *operands, **attributes)
     if mask is not None:
         partial = _under(mask, partial)
-    return partial if found.is_local else found.combine(found.finish(partial), acc)
+    return partial if reduction.is_local else reduction.combine(reduction.finish(partial), acc)
 
 
 def _under(mask: ir.Value, made: ir.Value) -> ir.Value:
@@ -506,8 +506,8 @@ def spread(part: ir.Value, dims: Sequence[int], layout: NestedLayout) -> ir.Valu
     Batches, outers and elements are reordered and broadcast alike.
     """
     rank, count = layout.rank, len(dims)
-    kept = [d for d in dims if d >= 0]
-    order = list(range(count)) if kept == sorted(kept) else sorted(range(count), key=dims.__getitem__)
+    kept_dims = [d for d in dims if d >= 0]
+    order = list(range(count)) if kept_dims == sorted(kept_dims) else sorted(range(count), key=dims.__getitem__)
     part = build.transpose(part, [level * count + k for level in range(3) for k in order])
     unit, source = [1] * (3 * rank), shape_of(part)
     for level, (k, i) in itertools.product(range(3), enumerate(order)):
@@ -536,8 +536,8 @@ def index_vector(d: Distributor, layout: NestedLayout, dim: int) -> ir.Value:
     tiles = [layout.batch_tile[dim], layout.outer_tile[dim], layout.element_tile[dim]]
     element, thread = layout.element_tile[dim], layout.thread_tile[dim]
     steps = (layout.outer_tile[dim] * thread * element, thread * element, 1)
-    places = sum(n * step for n, step in zip(np.indices(tiles), steps))
-    table, base = build.dense_integers(places, build.index_type()), d.base(layout, dim)
+    positions = sum(n * step for n, step in zip(np.indices(tiles), steps))
+    table, base = build.dense_integers(positions, build.index_type()), d.base(layout, dim)
     return table if base == 0 else build.binary("addi", table, build.broadcast(build.index(base), table.type))
 
 
@@ -582,12 +582,12 @@ def to_layout(d: Distributor, op: ir.Operation) -> None:
 @distribution_rule("vector.shape_cast")
 def cast_shape(d: Distributor, op: ir.Operation) -> None:
     """Convert to the result's layout. Elements keep their row-major number."""
-    given, made = op.operands[0], op.results[0]
-    for known, other in ((given, made), (made, given)):
+    source, result = op.operands[0], op.results[0]
+    for known, other in ((source, result), (result, source)):
         if known in d.layouts and other not in d.layouts:
             try:
                 reshape(d.layouts[known], shape_of(other))
             except LayoutError as e:
                 message = f"cannot be distributed because the layout of its {other.type} is not known"
                 emit_error(op, message, str(e), "set the layout with iree_vector_ext.to_layout")
-    d.replace_parts(op, converted(d, d.part(given), d.layout(op, given), d.layout(op, made)))
+    d.replace_parts(op, converted(d, d.part(source), d.layout(op, source), d.layout(op, result)))

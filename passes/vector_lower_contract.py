@@ -67,22 +67,22 @@ class VectorLowerContract(Pass):
         lhs, rhs, *acc = op.operands
         result = op.results[0].type
         element = element_of(result)
-        kept = maps[2]
-        reduced = sorted({d for m in maps[:2] for d in m} - set(kept))
+        result_map = maps[2]
+        reduced = sorted({d for m in maps[:2] for d in m} - set(result_map))
         sizes = {d: n for m, v in zip(maps, (lhs, rhs)) for d, n in zip(m, shape_of(v))}
         kind = CombiningKind.of(op) if "kind" in op.attributes else CombiningKind.ADD
         is_float = isinstance(element, ir.FloatType)
         combine = kind.scalar_op(element)
         if not combine:
             self.fail(op, f"'{kind.value}' is not supported for elements of type {element}")
-        sides = [_Side(m, v, reduced, kept, sizes, element) for m, v in zip(maps, (lhs, rhs))]
+        sides = [_Side(m, v, reduced, result_map, sizes, element) for m, v in zip(maps, (lhs, rhs))]
         flags = None
         if outer is not None:
             # A mask has all iteration dimensions.
-            flags = _Side(list(range(len(sizes))), outer.operands[0], reduced, kept, sizes, build.integer_type(1))
+            flags = _Side(list(range(len(sizes))), outer.operands[0], reduced, result_map, sizes, build.integer_type(1))
         total = acc[0] if acc else None
-        for place in np.ndindex(*(sizes[d] for d in reduced)):
-            at = [int(p) for p in place]
+        for position in np.ndindex(*(sizes[d] for d in reduced)):
+            at = [int(p) for p in position]
             a, b = (side.at(at) for side in sides)
             if is_float and kind == CombiningKind.ADD and total is not None:
                 found = build.make("math.fma", result, a, b, total)
@@ -120,23 +120,23 @@ class _Side:
             value = build.make(extend, build.with_element(value.type, element), value)
         self._value = build.transpose(value, [dimensions.index(d) for d in (*self._reduced, *self._own)])
 
-    def at(self, place: Sequence[int]) -> ir.Value:
+    def at(self, position: Sequence[int]) -> ir.Value:
         """The elements at a place along the reduced dimensions, in the shape of the result."""
-        own = [self._sizes[d] for d in self._own]
-        found = build.extract(self._value, [place[i] for i in self._index])
+        own_sizes = [self._sizes[d] for d in self._own]
+        part = build.extract(self._value, [position[i] for i in self._index])
         shape = [self._sizes[d] for d in self._kept]
-        if own == shape:
-            return found
-        if own:
-            found = build.shape_cast(found, [self._sizes[d] if d in self._own else 1 for d in self._kept])
-        return build.broadcast(found, build.vector_type(shape, self._element))
+        if own_sizes == shape:
+            return part
+        if own_sizes:
+            part = build.shape_cast(part, [self._sizes[d] if d in self._own else 1 for d in self._kept])
+        return build.broadcast(part, build.vector_type(shape, self._element))
 
 
 def _maps(op: ir.Operation) -> list[list[int]]:
     """The iteration dimensions of both factors and of the result."""
     if op.name == "vector.contract":
-        found = [ir.AffineMapAttr(a).value for a in ir.ArrayAttr(op.attributes["indexing_maps"])]
-        return [[e.position for e in m.results] for m in found]
+        maps = [ir.AffineMapAttr(a).value for a in ir.ArrayAttr(op.attributes["indexing_maps"])]
+        return [[e.position for e in m.results] for m in maps]
     # The second factor of a result of one dimension is a scalar.
     rank = len(shape_of(op.results[0]))
     return [[0], list(range(1, rank)), list(range(rank))]
@@ -148,17 +148,17 @@ def _scan(op: ir.Operation) -> tuple[ir.Value, ir.Value]:
     dim, inclusive = ir.IntegerAttr(op.attributes["reduction_dim"]).value, ir.BoolAttr(op.attributes["inclusive"]).value
     shape, kind = shape_of(value), CombiningKind.of(op)
     size = [1 if d == dim else n for d, n in enumerate(shape)]
-    found = build.zero(value.type)
+    result = build.zero(value.type)
     last = build.shape_cast(first, size)
-    for place in range(shape[dim]):
-        at = [place if d == dim else 0 for d in range(len(shape))]
+    for position in range(shape[dim]):
+        at = [position if d == dim else 0 for d in range(len(shape))]
         if inclusive:
             here = build.extract_slice(value, at, size)
-            last = kind.combine(last, here) if place else here
-        elif place:
+            last = kind.combine(last, here) if position else here
+        elif position:
             last = kind.combine(last, build.extract_slice(value, [max(n - 1, 0) for n in at], size))
-        found = build.insert_slice(last, found, at)
-    return found, last if last.type == first.type else build.make("vector.shape_cast", first.type, last)
+        result = build.insert_slice(last, result, at)
+    return result, last if last.type == first.type else build.make("vector.shape_cast", first.type, last)
 
 
 def _places(mask: ir.Value) -> ir.Value:
@@ -168,8 +168,8 @@ def _places(mask: ir.Value) -> ir.Value:
     total, none = flags, build.zero(flags.type)
     by = 1
     while by < count:
-        moved = build.shuffle(total, none, [i - by if i >= by else count for i in range(count)])
-        total, by = build.binary("addi", total, moved), 2 * by
+        shifted = build.shuffle(total, none, [i - by if i >= by else count for i in range(count)])
+        total, by = build.binary("addi", total, shifted), 2 * by
     return build.binary("subi", total, flags)
 
 
@@ -191,29 +191,29 @@ def _unmasked(op: ir.Operation) -> tuple[ir.Value, ...]:
     mask, *passed = op.operands
     inner = masked_op(op)
     if inner is None:
-        found = yielded(op.regions[0].blocks[0])
+        values = yielded(op.regions[0].blocks[0])
     elif inner.name in ("vector.transfer_read", "vector.transfer_write"):
         sizes = [*integers(inner.attributes["operandSegmentSizes"])[:-1], 1]
         attributes = {**attributes_of(inner), "operandSegmentSizes": ir.DenseI32ArrayAttr.get(sizes)}
         kinds = [r.type for r in inner.results]
-        found = list(ir.Operation.create(inner.name, kinds, [*inner.operands, mask], attributes).results)
+        values = list(ir.Operation.create(inner.name, kinds, [*inner.operands, mask], attributes).results)
     elif inner.name == "vector.gather":
         *operands, own, otherwise = inner.operands
         both = build.make("arith.andi", mask.type, own, mask)
-        found = list(build.create_like(inner, [inner.results[0].type], [*operands, both, otherwise]).results)
+        values = list(build.create_like(inner, [inner.results[0].type], [*operands, both, otherwise]).results)
     else:
         # A reduction: contractions and outer products are lowered before, and no other op can be masked.
         source, *rest = inner.operands
         identity = build.constant(source.type, CombiningKind.of(inner).identity(element_of(source)))
-        chosen = build.select(mask, source, identity)
-        found = list(build.create_like(inner, [inner.results[0].type], [chosen, *rest]).results)
+        selected = build.select(mask, source, identity)
+        values = list(build.create_like(inner, [inner.results[0].type], [selected, *rest]).results)
     if passed:
         is_read = inner is not None and inner.name == "vector.transfer_read"
         order = Transfer(inner).mask_dims if is_read else []
-        if shape_of(found[0]) != shape_of(mask) or order != sorted(order):
+        if shape_of(values[0]) != shape_of(mask) or order != sorted(order):
             emit_error(op, "cannot be lowered because the mask does not have the dimensions of the pass-through value")
-        found = [build.select(mask, found[0], passed[0])]
-    return tuple(found)
+        values = [build.select(mask, values[0], passed[0])]
+    return tuple(values)
 
 
 _REWRITES: dict[str, Callable[[ir.Operation], tuple[ir.Value, ...]]] = {

@@ -95,8 +95,8 @@ class _Memref(MemrefElements):
         """The descriptor of consecutive elements, from the indices and what is added to them."""
         if self.type.get_strides_and_offset()[0][-1] != 1:
             self.fail(f"requires an innermost stride of 1, but got {self.type}")
-        places = [build.index(build.add(i, a)) for i, a in zip(self.indices, added)]
-        row = build.subview(self.memref, places, [*[1] * (self.rank - 1), count], 1)
+        offsets = [build.index(build.add(i, a)) for i, a in zip(self.indices, added)]
+        row = build.subview(self.memref, offsets, [*[1] * (self.rank - 1), count], 1)
         return xegpu.create_nd_tdesc(row, [0], tdesc=self.desc((count,), boundary_check=False), mode="vc")
 
     def offsets(self, added: Sequence[ir.Value | Order], count: int) -> ir.Value:
@@ -122,10 +122,10 @@ def _read_rows(memory: _Memref, shape: tuple[int, ...]) -> ir.Value:
     parts = [build.index_from_memory(v, memory.element) for v in loads]
     if len(parts) == 1:
         return build.shape_cast(parts[0], shape)
-    found = build.constant(build.vector_type(shape, memory.element), 0)
+    block = build.constant(build.vector_type(shape, memory.element), 0)
     for row, part in zip(rows, parts):
-        found = build.insert(part, found, row[:-1])
-    return found
+        block = build.insert(part, block, row[:-1])
+    return block
 
 
 @rule("vector.store")
@@ -192,18 +192,18 @@ def _places(memory: _Memref, value: ir.Value) -> tuple[ir.Value, int]:
 
 @rule("vector.gather")
 def _gather(accesses: Accesses, op: ir.Operation) -> ir.Value:
-    source, *indices, places, mask, otherwise = op.operands
+    source, *indices, lane_indices, mask, otherwise = op.operands
     memory = _Memref(accesses, source, indices)
-    offsets, count = _places(memory, places)
-    found = _gathered(memory, offsets, build.shape_cast(mask, (count,)), build.shape_cast(otherwise, (count,)))
-    return build.shape_cast(found, shape_of(op.results[0]))
+    offsets, count = _places(memory, lane_indices)
+    gathered = _gathered(memory, offsets, build.shape_cast(mask, (count,)), build.shape_cast(otherwise, (count,)))
+    return build.shape_cast(gathered, shape_of(op.results[0]))
 
 
 @rule("vector.scatter")
 def _scatter(accesses: Accesses, op: ir.Operation) -> None:
-    target, *indices, places, mask, value = op.operands
+    target, *indices, lane_indices, mask, value = op.operands
     memory = _Memref(accesses, target, indices)
-    offsets, count = _places(memory, places)
+    offsets, count = _places(memory, lane_indices)
     _scattered(memory, build.shape_cast(value, (count,)), offsets, build.shape_cast(mask, (count,)))
     accesses.replace(op)
 
@@ -215,8 +215,8 @@ def _atomic(accesses: Accesses, op: ir.Operation) -> ir.Value:
     offsets = memory.offsets([np.zeros(1, np.int64)] * memory.rank, 1)
     one = build.all_set(1)
     kind = AtomicRMWKind(ir.IntegerAttr(op.attributes["kind"]).value)
-    old = xegpu.atomic_rmw(kind, _spread(value, 1), memory.lanes(offsets), one, mode="vc")
-    return build.extract(old, [0])
+    previous = xegpu.atomic_rmw(kind, _spread(value, 1), memory.lanes(offsets), one, mode="vc")
+    return build.extract(previous, [0])
 
 
 def _elements(memory: _Memref, transfer: Transfer) -> tuple[ir.Value, ir.Value, int]:
@@ -224,17 +224,17 @@ def _elements(memory: _Memref, transfer: Transfer) -> tuple[ir.Value, ir.Value, 
     shape = shape_of(transfer.vector)
     count = math.prod(shape)
     added = [np.zeros(count, np.int64) for _ in range(memory.rank)]
-    places = np.indices(shape).reshape(len(shape), count)
-    active = None if transfer.mask is None else _active(transfer, transfer.mask, places)
+    positions = np.indices(shape).reshape(len(shape), count)
+    active = None if transfer.mask is None else _active(transfer, transfer.mask, positions)
     for i, d in enumerate(transfer.dimensions):
         if d is None:
             continue
-        added[d] = places[i]
+        added[d] = positions[i]
         if transfer.in_bounds[i]:
             continue
         extent = build.make("memref.dim", build.index_type(), memory.memref, build.index(d))
-        left = build.binary("subi", extent, memory.indices[d])
-        inside = build.compare("slt", build.index_vector(places[i]), _spread(left, count))
+        remaining = build.binary("subi", extent, memory.indices[d])
+        inside = build.compare("slt", build.index_vector(positions[i]), _spread(remaining, count))
         active = inside if active is None else build.binary("andi", active, inside)
     if active is None:
         active = build.all_set(count)
@@ -260,8 +260,8 @@ def _transfer_read(accesses: Accesses, op: ir.Operation) -> ir.Value:
         return _read_rows(memory, shape_of(result))
     offsets, active, count = _elements(memory, transfer)
     assert transfer.padding is not None
-    found = _gathered(memory, offsets, active, _spread(transfer.padding, count))
-    return build.shape_cast(found, shape_of(result))
+    gathered = _gathered(memory, offsets, active, _spread(transfer.padding, count))
+    return build.shape_cast(gathered, shape_of(result))
 
 
 @rule("vector.transfer_write")

@@ -36,9 +36,9 @@ class VisaAllocate(BodyPass):
             if not visa.is_lowered(func, bodies):
                 continue
             gpu = visa.target_of(func)
-            found = allocate(visa.program_of(func, bodies), gpu, registers_of(func, gpu, self.grf))
-            if self.strict and found.beyond:
-                self.fail(func, f"does not fit: {found.report()}")
+            allocation = allocate(visa.program_of(func, bodies), gpu, registers_of(func, gpu, self.grf))
+            if self.strict and allocation.beyond:
+                self.fail(func, f"does not fit: {allocation.report()}")
             i64 = ir.IntegerType.get_signless(64, func.context)
-            func.attributes[visa.PRESSURE] = ir.IntegerAttr.get(i64, found.pressure)
-            func.attributes[visa.REGISTERS] = ir.IntegerAttr.get(i64, found.registers)
+            func.attributes[visa.PRESSURE] = ir.IntegerAttr.get(i64, allocation.pressure)
+            func.attributes[visa.REGISTERS] = ir.IntegerAttr.get(i64, allocation.registers)

@@ -35,9 +35,9 @@ class XeGPUDce(Pass):
     def run(self, op: ir.Operation) -> None:
         ops = walk(op)
         for loop in [o for o in ops if o.name == "scf.for"]:
-            kept = [i for i in range(len(loop.results)) if not _only_for_itself(loop, i)]
-            if len(kept) < len(loop.results):
-                build.drop_loop_carried(loop.opview, kept)
+            live = [i for i in range(len(loop.results)) if not _only_for_itself(loop, i)]
+            if len(live) < len(loop.results):
+                build.drop_loop_carried(loop.opview, live)
                 ops = []
         harmless = frozenset[str]() if self.keep_loads else frozenset(["read"])
         # Users come after what they use, so that one pass from the end finds chains of dead ops too.
@@ -45,8 +45,8 @@ class XeGPUDce(Pass):
             if any(map(is_used, inner.results)):
                 continue
             view = inner.opview
-            own = isinstance(view, Operation) and view.effects is not None and view.effects <= harmless
-            if own or _computes(inner):
+            is_harmless = isinstance(view, Operation) and view.effects is not None and view.effects <= harmless
+            if is_harmless or _computes(inner):
                 inner.erase()
 
 

@@ -64,14 +64,14 @@ def _in(kind: ir.Type, element: str) -> ir.Type:
 
 def converted(value: ir.Value, element: str) -> ir.Value:
     """A float in another format."""
-    own = _format(value)
-    if own == element:
+    value_format = _format(value)
+    if value_format == element:
         return value
     kind = _in(value.type, element)
     # A tf32 number takes as many bits as an f32 number, and is one.
-    if bits_of(element_of(value)) < bits_of(element_of(kind)) or (own, element) == ("tf32", "f32"):
+    if bits_of(element_of(value)) < bits_of(element_of(kind)) or (value_format, element) == ("tf32", "f32"):
         return build.make("arith.extf", kind, value)
-    if own in _STEPS.get(element, ()):
+    if value_format in _STEPS.get(element, ()):
         return narrow(value, element)
     return build.make("arith.truncf", kind, value)
 
@@ -108,8 +108,8 @@ def _by_wider(low: Expansion, op: ir.Operation, wide: str) -> ir.Value:
     """Apply the op to a wider format, and convert its result back if it has the narrow format."""
     kind, narrow = op.results[0].type, _format(op.operands[0])
     is_narrow = str(element_of(kind)) == narrow
-    made = build.create_like(op, [_in(kind, wide) if is_narrow else kind], [converted(v, wide) for v in op.operands])
-    return converted(made.results[0], narrow) if is_narrow else made.results[0]
+    widened = build.create_like(op, [_in(kind, wide) if is_narrow else kind], [converted(v, wide) for v in op.operands])
+    return converted(widened.results[0], narrow) if is_narrow else widened.results[0]
 
 
 @rule("math.isnan", "math.isinf", "math.isfinite")
@@ -123,7 +123,7 @@ def classify(low: Expansion, op: ir.Operation) -> None:
         infinity = build.constant(value.type, float("inf"))
         size = build.make("math.absf", value.type, value)
         tests.append(build.compare("oeq" if op.name == "math.isinf" else "une", size, infinity))
-    low.replace(op, tests[0] if len(tests) == 1 else build.binary("andi", *tests), made=tests)
+    low.replace(op, tests[0] if len(tests) == 1 else build.binary("andi", *tests), new_ops=tests)
 
 
 @rule("math.isnormal")
@@ -133,7 +133,7 @@ def is_normal(low: Expansion, op: ir.Operation) -> None:
     size, fmt = build.make("math.absf", value.type, value), FLOATS[_format(value)]
     least = build.compare("oge", size, build.constant(value.type, 2.0 ** (2 - (1 << fmt.exponent - 1))))
     finite = build.compare("une", size, build.constant(value.type, float("inf")))
-    low.replace(op, build.binary("andi", least, finite), made=[least, finite])
+    low.replace(op, build.binary("andi", least, finite), new_ops=[least, finite])
 
 
 @rule("math.clampf")
@@ -141,15 +141,15 @@ def clamp(low: Expansion, op: ir.Operation) -> None:
     """The lesser of the upper bound and the greater of the number and the lower bound; NaN if an operand is."""
     value, least, most = op.operands
     above = build.binary("maximumf", value, least)
-    held = build.binary("minimumf", above, most)
-    low.replace(op, held, made=[above, held])
+    clamped = build.binary("minimumf", above, most)
+    low.replace(op, clamped, new_ops=[above, clamped])
 
 
 @rule("math.sincos")
 def sincos(low: Expansion, op: ir.Operation) -> None:
     """Both functions."""
     both = [build.make(name, op.operands[0].type, op.operands[0]) for name in ("math.sin", "math.cos")]
-    low.replace(op, *both, made=both)
+    low.replace(op, *both, new_ops=both)
 
 
 @rule("vector.extract", "vector.insert")
@@ -159,16 +159,16 @@ def at_variable_position(low: Expansion, op: ir.Operation) -> ir.Value | None:
     if DYNAMIC not in static:
         return None
     is_insertion = op.name == "vector.insert"
-    whole, *places = list(op.operands)[is_insertion:]
-    given = iter(places)
+    whole, *positions = list(op.operands)[is_insertion:]
+    dynamic_positions = iter(positions)
     tests = []
     for extent, at in zip(shape_of(whole), static):
         if at == DYNAMIC:
-            place = next(given)
+            place = next(dynamic_positions)
             tests.append([(n, [build.compare("eq", place, n)]) for n in range(extent)])
         else:
             tests.append([(at, [])])
-    found: ir.Value | None = None
+    result: ir.Value | None = None
     for position in itertools.product(*tests):
         index = [n for n, _ in position]
         here = reduce(partial(build.binary, "andi"), itertools.chain(*(test for _, test in position)))
@@ -176,8 +176,8 @@ def at_variable_position(low: Expansion, op: ir.Operation) -> ir.Value | None:
         if is_insertion:
             whole = build.insert(build.select(here, op.operands[0], part), whole, index)
         else:
-            found = part if found is None else build.select(here, part, found)
-    return whole if is_insertion else found
+            result = part if result is None else build.select(here, part, result)
+    return whole if is_insertion else result
 
 
 @rule(*EXPANSIONS)
@@ -218,9 +218,9 @@ def float_to_integer_power(low: Expansion, op: ir.Operation) -> ir.Value:
     def power(base: ir.Value, exponent: ir.Value) -> ir.Value:
         kind = base.type
         real = build.make("arith.sitofp", kind, exponent)
-        found = build.make("math.powf", kind, build.make("math.absf", kind, base), real)
+        magnitude = build.make("math.powf", kind, build.make("math.absf", kind, base), real)
         odd = build.compare("ne", build.binary("andi", exponent, 1), zero(exponent.type))
-        return build.select(odd, build.make("math.copysign", kind, found, base), found)
+        return build.select(odd, build.make("math.copysign", kind, magnitude, base), magnitude)
 
     return _in_single(low, op, power)
 
@@ -234,24 +234,24 @@ def integer_power(low: Expansion, op: ir.Operation) -> ir.Value:
     number = splat.value if isinstance(splat, ir.IntegerAttr) else constant_of(exponent)
     one, none = build.constant(kind, 1), zero(kind)
     if number is not None and number >= 0:
-        found, square = one, base
+        product, square = one, base
         for bit in range(number.bit_length()):
             square = build.binary("muli", square, square) if bit else base
-            found = build.binary("muli", found, square) if number >> bit & 1 else found
+            product = build.binary("muli", product, square) if number >> bit & 1 else product
     else:
         first, last, step = map(build.index, (0, max(bits - 1, 1), 1))
         loop = scf.ForOp(first, last, step, [one, base, exponent])
         with ir.InsertionPoint(loop.body):
-            found, square, rest = loop.inner_iter_args
-            taken = build.compare("ne", build.binary("andi", rest, 1), none)
-            found = build.select(taken, build.binary("muli", found, square), found)
-            scf.yield_([found, build.binary("muli", square, square), build.binary("shrui", rest, 1)])
+            product, square, rest = loop.inner_iter_args
+            is_odd = build.compare("ne", build.binary("andi", rest, 1), none)
+            product = build.select(is_odd, build.binary("muli", product, square), product)
+            scf.yield_([product, build.binary("muli", square, square), build.binary("shrui", rest, 1)])
         # The powers of 1 and -1 are their own reciprocals; others are less than 1.
-        kept = build.compare("sge", exponent, none)
+        is_defined = build.compare("sge", exponent, none)
         for unit in (1, -1):
-            kept = build.binary("ori", kept, build.compare("eq", base, build.constant(kind, unit)))
-        found = build.select(kept, loop.results[0], none)
-    return found
+            is_defined = build.binary("ori", is_defined, build.compare("eq", base, build.constant(kind, unit)))
+        product = build.select(is_defined, loop.results[0], none)
+    return product
 
 
 @rule("arith.truncf")
@@ -301,8 +301,8 @@ def from_scale(low: Expansion, op: ir.Operation) -> ir.Value | None:
 @rule(*build.SCALING)
 def scaling(low: Expansion, op: ir.Operation) -> None:
     """Multiplication and division by a scale."""
-    made = build.expand_scaling(op)
-    low.replace(op, made[-1], made=made)
+    expanded = build.expand_scaling(op)
+    low.replace(op, expanded[-1], new_ops=expanded)
 
 
 @rule("vector.fma", "math.fma")
@@ -363,12 +363,12 @@ def from_integer(low: Expansion, op: ir.Operation) -> ir.Value | None:
     """Convert integers to bf16, tf32 and floats of 8 bits with one rounding."""
     value, element = op.operands[0], _format(op.results[0])
     if bits_of(element_of(op.results[0])) == 8:
-        held = _saturated(op, value)
+        clamped = _saturated(op, value)
     elif element in ("bf16", "tf32") and _format(value) in ("i32", "i64"):
-        held = _rounded_to_odd(op, value, FLOATS[element])
+        clamped = _rounded_to_odd(op, value, FLOATS[element])
     else:
         return None
-    single = build.create_like(op, [_in(op.results[0].type, "f32")], [held]).results[0]
+    single = build.create_like(op, [_in(op.results[0].type, "f32")], [clamped]).results[0]
     return converted(single, element)
 
 
@@ -376,21 +376,21 @@ def _rounded_to_odd(op: ir.Operation, value: ir.Value, fmt: Format) -> ir.Value:
     """Integers for conversion to a format by way of f32, which holds the results; bits that it would lose become a
     sticky bit.
     """
-    kind, most, given = value.type, 24, value
+    kind, most, source = value.type, 24, value
     bits = bits_of(element_of(kind))
     while most < bits:
         # At least 3 bits more than the mantissa remain, and at most 24.
         following = min(most + 22 - fmt.mantissa, bits)
         dropped = following - 24
-        lost = build.compare("ne", build.binary("andi", given, (1 << dropped) - 1), build.constant(kind, 0))
+        lost = build.compare("ne", build.binary("andi", source, (1 << dropped) - 1), build.constant(kind, 0))
         one, none = build.constant(kind, 1 << dropped), build.constant(kind, 0)
-        sticky = build.binary("ori", build.binary("andi", given, -(1 << dropped)), build.select(lost, one, none))
+        sticky = build.binary("ori", build.binary("andi", source, -(1 << dropped)), build.select(lost, one, none))
         limit = build.constant(kind, 1 << most)
         if op.name == "arith.sitofp":
-            below = build.compare("sle", given, build.constant(kind, -(1 << most)))
-            large = build.binary("ori", build.compare("sge", given, limit), below)
+            below = build.compare("sle", source, build.constant(kind, -(1 << most)))
+            large = build.binary("ori", build.compare("sge", source, limit), below)
         else:
-            large = build.compare("uge", given, limit)
+            large = build.compare("uge", source, limit)
         value, most = build.select(large, sticky, value), following
     return value
 
@@ -411,9 +411,9 @@ def saturating(low: Expansion, op: ir.Operation) -> ir.Value:
     fmt = FLOATS[_format(op.results[0])]
     most = fmt.finite
     if (_format(value), fmt.mlir) == ("f16", "f8E5M2") and "fcvt" not in low.target.absent:
-        held = build.binary("minimumf", value, build.constant(value.type, most))
-        held = build.binary("maximumf", held, build.constant(value.type, -most))
-        return build.make("arith.truncf", kind, held)
+        clamped = build.binary("minimumf", value, build.constant(value.type, most))
+        clamped = build.binary("maximumf", clamped, build.constant(value.type, -most))
+        return build.make("arith.truncf", kind, clamped)
     codes = _codes(converted(value, "f32"), fmt, most)
     if fmt.bits == 8:
         return build.make("arith.bitcast", kind, codes)
@@ -434,21 +434,21 @@ def _codes(value: ir.Value, fmt: Format, most: float) -> ir.Value:
     bias, dropped = (1 << fmt.exponent - 1) - 1, 23 - fmt.mantissa
     bits = build.make("arith.bitcast", kind, value)
     size = build.binary("andi", bits, 0x7FFFFFFF)
-    held = build.binary("minui", size, pattern(most))
+    clamped = build.binary("minui", size, pattern(most))
     # Change the exponent's bias, and round the mantissa; a carry increments the exponent.
-    odd = build.binary("andi", build.binary("shrui", held, dropped), 1)
-    raised = build.binary("addi", build.binary("addi", held, (1 << dropped - 1) - 1), odd)
+    odd = build.binary("andi", build.binary("shrui", clamped, dropped), 1)
+    raised = build.binary("addi", build.binary("addi", clamped, (1 << dropped - 1) - 1), odd)
     normal = build.binary("subi", build.binary("shrui", raised, dropped), (127 - bias) << fmt.mantissa)
     # Adding this number rounds subnormal numbers to multiples of its last bit.
     unit = 2.0 ** (24 - bias - fmt.mantissa)
-    small = build.binary("addf", build.make("arith.bitcast", single, held), build.constant(single, unit))
+    small = build.binary("addf", build.make("arith.bitcast", single, clamped), build.constant(single, unit))
     subnormal = build.binary("subi", build.make("arith.bitcast", kind, small), pattern(unit))
-    code = build.select(build.compare("ult", held, (128 - bias) << 23), subnormal, normal)
+    code = build.select(build.compare("ult", clamped, (128 - bias) << 23), subnormal, normal)
     sign = build.binary("andi", build.binary("shrui", bits, 32 - fmt.bits), 1 << fmt.bits - 1)
     # In a format without NaN, NaN converts to the greatest number.
     nan = build.constant(kind, fmt.nan or (1 << fmt.bits - 1) - 1)
-    found = build.select(build.compare("ugt", size, 0x7F800000), nan, build.binary("ori", code, sign))
-    return build.make("arith.trunci", build.with_element(kind, build.integer_type(8)), found)
+    codes = build.select(build.compare("ugt", size, 0x7F800000), nan, build.binary("ori", code, sign))
+    return build.make("arith.trunci", build.with_element(kind, build.integer_type(8)), codes)
 
 
 # Functions of f64 by f64 and integer arithmetic; vISA has only division and square root for f64.
@@ -463,10 +463,10 @@ def _with_sign(magnitude: ir.Value, x: ir.Value) -> ir.Value:
     return build.make("math.copysign", x.type, magnitude, x)
 
 
-def _or_nan(x: ir.Value, found: ir.Value) -> ir.Value:
+def _or_nan(x: ir.Value, result: ir.Value) -> ir.Value:
     """The result for a number; for a NaN the canonical NaN, which an addition gives."""
     nan = build.binary("addf", x, x)
-    return build.select(build.compare("ord", x, x), found, nan)
+    return build.select(build.compare("ord", x, x), result, nan)
 
 
 def _truncated(x: ir.Value) -> ir.Value:
@@ -475,10 +475,10 @@ def _truncated(x: ir.Value) -> ir.Value:
 
     bits = build.make("arith.bitcast", kind, x)
     exponent = build.binary("subi", build.binary("andi", build.binary("shrui", bits, 52), 0x7FF), 1023)
-    places = build.binary("minsi", build.binary("maxsi", exponent, 0), 63)
-    kept = build.binary("xori", build.binary("shrui", build.constant(kind, _MANTISSA), places), -1)
-    kept = build.select(build.compare("slt", exponent, zero(kind)), build.constant(kind, _SIGN), kept)
-    return build.make("arith.bitcast", x.type, build.binary("andi", bits, kept))
+    shift = build.binary("minsi", build.binary("maxsi", exponent, 0), 63)
+    kept_bits = build.binary("xori", build.binary("shrui", build.constant(kind, _MANTISSA), shift), -1)
+    kept_bits = build.select(build.compare("slt", exponent, zero(kind)), build.constant(kind, _SIGN), kept_bits)
+    return build.make("arith.bitcast", x.type, build.binary("andi", bits, kept_bits))
 
 
 def _floor(x: ir.Value) -> ir.Value:
@@ -575,8 +575,10 @@ def _for_subgroups(ops: Sequence[ir.Operation]) -> bool:
     Raises:
         DiagnosticError: at a `gpu.all_reduce` whose region is not one op of arith.
     """
-    found = [op for op in ops if op.name == "gpu.all_reduce" or (op.name == "arith.select" and is_desc(op.results[0]))]
-    for op in found:
+    subgroup_ops = [
+        op for op in ops if op.name == "gpu.all_reduce" or (op.name == "arith.select" and is_desc(op.results[0]))
+    ]
+    for op in subgroup_ops:
         with op.location, ir.InsertionPoint(op):
             if op.name == "arith.select":
                 condition, *values = op.operands
@@ -589,7 +591,7 @@ def _for_subgroups(ops: Sequence[ir.Operation]) -> bool:
                     build.make(name, build.index_type()) for name in ("gpu.subgroup_id", "gpu.num_subgroups")
                 )
                 build.replace_op(op, build.combine_subgroups(op.operands[0], kind, number, count))
-    return bool(found)
+    return bool(subgroup_ops)
 
 
 class Expansion(Rewriter):
@@ -600,8 +602,8 @@ class Expansion(Rewriter):
     def __init__(self, target: Target) -> None:
         self.target = target
 
-    def replace(self, op: ir.Operation, *values: ir.Value, made: Sequence[ir.Value] = ()) -> None:
+    def replace(self, op: ir.Operation, *values: ir.Value, new_ops: Sequence[ir.Value] = ()) -> None:
         """Replace an op's results by values, and then apply the rules of ops whose results are `made`."""
         build.replace_op(op, *values)
-        for value in made:
+        for value in new_ops:
             self.op(value.owner)

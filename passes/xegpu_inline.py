@@ -81,11 +81,11 @@ class XeGPUInline(Pass):
                 "run xegpu-lift-cf first, which converts branches to scf ops",
             )
         *body, end = (inner.operation for inner in blocks[0].operations)
-        known = dict(zip(blocks[0].arguments, call.operands))
+        operands = dict(zip(blocks[0].arguments, call.operands))
         inside = []
         with ir.InsertionPoint(call):
             for inner in body:
-                inside += calls(build.clone(inner, known))
-        build.replace_op(call, *(known[value] for value in end.operands))
+                inside += calls(build.clone(inner, operands))
+        build.replace_op(call, *(operands[value] for value in end.operands))
         for inner in inside:
             self._inline(inner, functions, (*around, callee))

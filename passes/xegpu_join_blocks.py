@@ -83,7 +83,7 @@ class XeGPUJoinBlocks(Pass):
 
 
 def _join_once(ops: Sequence[ir.Operation], target: Target) -> bool:
-    places: dict[Any, ir.Operation] = {}
+    accesses: dict[Any, ir.Operation] = {}
     taken: set[ir.Value] = set()
     joined = False
     stretches, forms = _stretches(ops), IndexForms()
@@ -94,15 +94,15 @@ def _join_once(ops: Sequence[ir.Operation], target: Target) -> bool:
         if is_1d(desc) or desc.in_slm or desc.attr.message or bit_width(desc.element) not in (8, 16, 32):
             continue
         key, at = _place(op, forms)
-        places[key, at] = op
-        left = places.get((key, at - desc.shape[-1] * desc.attr.array_length))
+        accesses[key, at] = op
+        left = accesses.get((key, at - desc.shape[-1] * desc.attr.array_length))
         if left is None or left.results[0] in taken or len(desc.shape) != 2:
             continue
         pair = _Pair(stretches)
         wide = replace(desc, attr=replace(desc.attr, array_length=2 * desc.attr.array_length))
         if _match(pair, left.results[0], op.results[0]) and pair.loads and _fits(pair, wide, target):
             taken.add(left.results[0])
-            del places[key, at]
+            del accesses[key, at]
             _join(pair, wide)
             joined = True
     return joined
@@ -173,14 +173,14 @@ def _order(a: ir.Operation, b: ir.Operation) -> int:
 
 def _stretches(ops: Sequence[ir.Operation]) -> dict[ir.Value, int]:
     """The number of each load's stretch. A stretch has no op that writes memory, synchronizes, or prevents motion."""
-    found: dict[ir.Value, int] = {}
+    stretches: dict[ir.Value, int] = {}
     stretch = 0
     for op in ops:
         if not only_reads(op):
             stretch += 1
         elif implements(op, BlockLoad):
-            found[op.results[0]] = stretch
-    return found
+            stretches[op.results[0]] = stretch
+    return stretches
 
 
 def _fits(pair: _Pair, wide: TensorDesc, target: Target) -> bool:
@@ -217,13 +217,13 @@ def _join(pair: _Pair, wide: TensorDesc) -> None:
 def _join_loads(a: ir.Operation, b: ir.Operation, count: int) -> None:
     view: Any = a.opview
     first = a if a.is_before_in_block(b) else b
-    shape, place = shape_of(a.results[0]), ir.InsertionPoint(first)
+    shape, point = shape_of(a.results[0]), ir.InsertionPoint(first)
     inner = shape[1:] if count > 1 else shape
     kind = build.with_shape(a.results[0].type, (2 * count, *inner))
-    with first.location, place:
+    with first.location, point:
         both = load_like(view, view.tdesc, value=kind, vnni_axis=view.vnni_axis)
     for half, load in enumerate((a, b)):
-        with load.location, place:
+        with load.location, point:
             start = [half * count, *[0] * len(inner)]
             part = build.extract(both, [half]) if count == 1 else build.extract_slice(both, start, [count, *inner])
         load.results[0].replace_all_uses_with(part)

@@ -51,8 +51,8 @@ class XeGPULiftCf(Pass):
             inside = walk(func)
             lowered = func.name == "gpu.func" or func.parent.name == "gpu.module"
             lowered |= any(o.name.startswith("xetile.") for o in inside)
-            chosen = self.kernel in ("", name) or func.name == _FUNCTION
-            if lowered and chosen and any(len(r.blocks) > 1 for o in inside if len(o.regions) for r in o.regions):
+            is_selected = self.kernel in ("", name) or func.name == _FUNCTION
+            if lowered and is_selected and any(len(r.blocks) > 1 for o in inside if len(o.regions) for r in o.regions):
                 lift(func)
 
 

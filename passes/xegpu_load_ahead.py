@@ -120,7 +120,7 @@ def _ahead(loop: ir.Operation) -> list[_Load]:
     """The loads of a loop that can come an iteration ahead, those that are free first before the others."""
     ops = [o.operation for o in _body(loop).operations]
     order = {op: i for i, op in enumerate(ops)}
-    found = []
+    loads = []
     for op in ops:
         if not implements(op, BlockLoad):
             continue
@@ -128,8 +128,8 @@ def _ahead(loop: ir.Operation) -> list[_Load]:
         is_block = len(desc.shape) == 2 and desc.attr.boundary_check and desc.attr.memory_scope == MemoryScope.GLOBAL
         last = _last_use(op.results[0], order)
         if is_block and last is not None and last < len(ops) - 1 and _is_known(op.operands[0], loop):
-            found.append(_Load(op, last))
-    return sorted(found, key=lambda load: load.last_use)
+            loads.append(_Load(op, last))
+    return sorted(loads, key=lambda load: load.last_use)
 
 
 def _last_use(value: ir.Value, order: dict[ir.Operation, int]) -> int | None:
@@ -139,17 +139,17 @@ def _last_use(value: ir.Value, order: dict[ir.Operation, int]) -> int | None:
         user = use.owner.operation
         while user not in order:
             user = user.parent.operation
-        places = [order[user]]
+        positions = [order[user]]
         if user.name in (*REGISTER_VIEWS, "vector.bitcast"):
-            places += [n for n in (_last_use(r, order) for r in user.results) if n is not None]
-        last = max(places if last is None else [last, *places])
+            positions += [n for n in (_last_use(r, order) for r in user.results) if n is not None]
+        last = max(positions if last is None else [last, *positions])
     return last
 
 
-def _is_known(place: ir.Value, loop: ir.Operation) -> bool:
+def _is_known(offset: ir.Value, loop: ir.Operation) -> bool:
     """Whether a value of the loop's body, now and in the next iteration, follows from its arguments alone."""
     body = _body(loop)
-    yields, arguments = yielded(body), arguments_of(place, body)
+    yields, arguments = yielded(body), arguments_of(offset, body)
     return -1 not in arguments and all(-1 not in arguments_of(yields[i - 1], body) for i in arguments if i)
 
 
@@ -196,18 +196,18 @@ class _Rebuilding:
         """The values that the first iteration needs, loaded before the loop in the order in which it loaded it."""
         operands = list(self._loop.operands)
         stands = dict(zip(self._body.arguments, [operands[0], *operands[3:]]))
-        found: dict[ir.Operation, ir.Value] = {}
+        first_loads: dict[ir.Operation, ir.Value] = {}
         with ir.InsertionPoint(self._loop):
             for op in sorted((load.op for load in loads), key=self._order.__getitem__):
-                found[op] = clone_with_operands(op, stands).results[0]
-        return [found[load.op] for load in loads]
+                first_loads[op] = clone_with_operands(op, stands).results[0]
+        return [first_loads[load.op] for load in loads]
 
     def _next(self, load: _Load) -> ir.Value:
         """The load of the next iteration, after the last use of what this one has loaded."""
         numbers = sorted(arguments_of(load.op.operands[0], self._body))
-        moved = [op for n in numbers if n for op in self._needed(self._yields[n - 1], load.last_use)]
+        needed = [op for n in numbers if n for op in self._needed(self._yields[n - 1], load.last_use)]
         before = next(op for op in self._ops[load.last_use + 1 :] if op not in self._moved)
-        for op in moved:
+        for op in needed:
             op.move_before(before)
         stands: dict[ir.Value, ir.Value] = {}
         _, upper, step, *_ = self._loop.operands
@@ -216,18 +216,18 @@ class _Rebuilding:
             nexts = [load.op.operands[0], *(self._yields[n - 1] for n in numbers if n)]
             if any(map(self._moves_base, nexts)):
                 # After the last iteration there is no surface to load from: the current one is loaded again.
-                place = arith.addi(self._body.arguments[0], step)
-                following = arith.cmpi(arith.CmpIPredicate.slt, place, upper)
+                next_index = arith.addi(self._body.arguments[0], step)
+                following = arith.cmpi(arith.CmpIPredicate.slt, next_index, upper)
             for n in numbers:
                 argument = self._body.arguments[n]
                 new = self._yields[n - 1] if n else arith.addi(argument, step)
                 stands[argument] = new if following is None else arith.select(following, new, argument)
-            made: ir.Value = clone_with_operands(load.op, stands).results[0]
-        return made
+            next_load: ir.Value = clone_with_operands(load.op, stands).results[0]
+        return next_load
 
-    def _moves_base(self, place: ir.Value) -> bool:
+    def _moves_base(self, offset: ir.Value) -> bool:
         """Whether a descriptor's surface, and not only the offset in it, changes from one iteration to the next."""
-        owner = place.owner
+        owner = offset.owner
         if isinstance(owner, ir.Block) or owner.operation.block != self._body:
             return False
         op = owner.operation
@@ -237,25 +237,25 @@ class _Rebuilding:
             return any(arguments_of(v, self._body) for v in surface)
         return any(self._moves_base(v) for v in op.operands if is_desc(v))
 
-    def _needed(self, value: ir.Value, place: int) -> Iterator[ir.Operation]:
+    def _needed(self, value: ir.Value, position: int) -> Iterator[ir.Operation]:
         """The ops of the body that a value is computed of and that still stand after a place of it, in order."""
         owner = value.owner
         if isinstance(owner, ir.Block) or owner.operation.block != self._body:
             return
         op = owner.operation
-        if self._order[op] <= place or op in self._moved:
+        if self._order[op] <= position or op in self._moved:
             return
         for operand in op.operands:
-            yield from self._needed(operand, place)
+            yield from self._needed(operand, position)
         self._moved.add(op)
         yield op
 
     def _exchange(self, loads: Sequence[_Load], begun: Sequence[ir.Value], nexts: Sequence[ir.Value]) -> None:
         """A loop with the same body that carries the loads too, in the place of the old one."""
         count = len(self._yields)
-        made = loop_carrying(self._loop.opview, range(count), begun)
-        with ir.InsertionPoint(made.body):
+        new_loop = loop_carrying(self._loop.opview, range(count), begun)
+        with ir.InsertionPoint(new_loop.body):
             scf.YieldOp([*self._ops[-1].operands, *nexts])
-        for load, new in zip(loads, list(made.inner_iter_args)[count:]):
+        for load, new in zip(loads, list(new_loop.inner_iter_args)[count:]):
             replace_op(load.op, new)
         self._loop.erase()

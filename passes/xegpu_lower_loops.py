@@ -79,8 +79,8 @@ def _as_linalg(copy: ir.Operation) -> None:
     elements = [ir.MemRefType(value.type).element_type for value in copy.operands]
     with ir.InsertionPoint(copy), copy.location as where:
         groups = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 1])}
-        made = ir.Operation.create("linalg.copy", operands=list(copy.operands), attributes=groups, regions=1)
-        body = made.regions[0].blocks.append(*elements, arg_locs=[where] * 2)
+        linalg_copy = ir.Operation.create("linalg.copy", operands=list(copy.operands), attributes=groups, regions=1)
+        body = linalg_copy.regions[0].blocks.append(*elements, arg_locs=[where] * 2)
     with ir.InsertionPoint(body), copy.location:
         ir.Operation.create("linalg.yield", operands=[body.arguments[0]])
     copy.erase()
@@ -93,22 +93,22 @@ def _nest(op: ir.Operation) -> None:
     lowers, uppers, steps, carried = (operands[sum(counts[:i]) : sum(counts[: i + 1])] for i in range(4))
     body = op.regions[0].blocks[0]
     loops: list[scf.ForOp] = []
-    place = ir.InsertionPoint(op)
+    point = ir.InsertionPoint(op)
     for argument, lower, upper, step in zip(body.arguments, lowers, uppers, steps):
-        with place, op.location:
+        with point, op.location:
             loop = scf.ForOp(lower, upper, step, carried)
         argument.replace_all_uses_with(loop.induction_variable)
-        carried, place = list(loop.inner_iter_args), ir.InsertionPoint(loop.body)
+        carried, point = list(loop.inner_iter_args), ir.InsertionPoint(loop.body)
         loops.append(loop)
     *inside, reduce = (inner.operation for inner in body.operations)
-    with place, op.location:
+    with point, op.location:
         end = scf.YieldOp([]).operation
     for inner in inside:
         inner.move_before(end)
     for i, (region, value) in enumerate(zip(reduce.regions, reduce.operands)):
         combining = region.blocks[0]
-        for argument, known in zip(combining.arguments, (carried[i], value)):
-            argument.replace_all_uses_with(known)
+        for argument, operand in zip(combining.arguments, (carried[i], value)):
+            argument.replace_all_uses_with(operand)
         *ops, last = (inner.operation for inner in combining.operations)
         for inner in ops:
             inner.move_before(end)

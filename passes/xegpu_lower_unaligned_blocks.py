@@ -134,13 +134,13 @@ class Fallback(Conversion):
             # 2D block messages address all surfaces, but may not have the shape of a store.
             accesses = [op for op in accesses if op.name == _STORE]
         descs = [*surfaces.problems, *(op.opview.tdesc for op in accesses if self._is_needed(op))]
-        given = {surfaces.classes.find(v) for v in foreign_descriptors(surfaces.func, ops)} if descs else ()
+        foreign = {surfaces.classes.find(v) for v in foreign_descriptors(surfaces.func, ops)} if descs else ()
         for desc in dict.fromkeys(descs):
             root = surfaces.classes.find(desc)
-            if root not in given and bit_width(TensorDesc.of(desc).element) in (8, 16, 32, 64):
-                place = self.places.get(root) or surfaces.descriptor_form(desc)
-                if place is not None:
-                    self.places[root] = place
+            if root not in foreign and bit_width(TensorDesc.of(desc).element) in (8, 16, 32, 64):
+                form = self.places.get(root) or surfaces.descriptor_form(desc)
+                if form is not None:
+                    self.places[root] = form
                     self.row_alignment[desc] = surfaces.row_alignment(desc)
         for op in ops if self.places else ():
             self._kept.update(surfaces.classes.find(v) for v in block_uses(op) if not self._is_needed(op))
@@ -166,8 +166,8 @@ class Fallback(Conversion):
         return self.get(desc)[self.is_kept(desc) :]
 
     def convert_types(self, value: ir.Value, init: ir.Value | None = None) -> list[ir.Type] | None:
-        place = self.place(value)
-        return None if place is None else [*([value.type] if self.is_kept(value) else []), *_types(place)]
+        form = self.place(value)
+        return None if form is None else [*([value.type] if self.is_kept(value) else []), *_types(form)]
 
     def is_legal(self, op: ir.Operation) -> bool:
         if implements(op, BlockAccess):
@@ -189,11 +189,11 @@ class Fallback(Conversion):
             self.replace(op, numbers)
 
 
-def _types(place: DescriptorForm) -> list[ir.Type]:
+def _types(form: DescriptorForm) -> list[ir.Type]:
     """The types of the numbers that replace a descriptor."""
     index = [build.index_type()]
-    tensor = [element_type(place.address), *index * (place.rank + place.strides)] if place.address else []
-    return tensor + index * place.rank
+    tensor = [element_type(form.address), *index * (form.rank + form.strides)] if form.address else []
+    return tensor + index * form.rank
 
 
 def _mask(lanes: Sequence[bool]) -> ir.Value:
@@ -219,10 +219,15 @@ def _tensor(view: Any) -> _Tensor:
         extents, strides = tuple(map(fold_index, view.shape)) or (0,), tuple(map(fold_index, view.strides)) or (1,)
         return _Tensor(view.source, 0, extents, strides)
     facts = tensor_of(view)
-    start, *own = build.strided_layout(view.source)
+    start, *of_memref = build.strided_layout(view.source)
     numbers = [
-        tuple(given if fact is None else fact for fact, given in zip(found, list(by_view) or by_memref, strict=True))
-        for found, by_view, by_memref in zip((facts.extents, facts.strides), (view.shape, view.strides), own)
+        tuple(
+            number if fact is None else fact
+            for fact, number in zip(facts_of_form, list(by_view) or by_memref, strict=True)
+        )
+        for facts_of_form, by_view, by_memref in zip(
+            (facts.extents, facts.strides), (view.shape, view.strides), of_memref
+        )
     ]
     return _Tensor(view.source, start, *numbers)
 
@@ -231,11 +236,11 @@ def _tensor(view: Any) -> _Tensor:
 def create(low: Fallback, op: ir.Operation) -> None:
     """The tensor, if it is not the same for all uses, and the offsets."""
     view: Any = op.opview
-    place = low.places[low.surfaces.classes.find(view.tdesc)]
+    form = low.places[low.surfaces.classes.find(view.tdesc)]
     numbers = [build.index(o) for o in view.offsets]
-    if place.address:
+    if form.address:
         tensor = _tensor(view)
-        extents = [build.index(n) for n in (*tensor.extents, *tensor.strides[: place.strides])]
+        extents = [build.index(n) for n in (*tensor.extents, *tensor.strides[: form.strides])]
         numbers = [_address(tensor, 0, TensorDesc.of(view.tdesc)), *extents, *numbers]
     low.become(op, numbers)
 
@@ -250,10 +255,14 @@ def undefined(low: Fallback, op: ir.Operation) -> None:
 def update(low: Fallback, op: ir.Operation) -> None:
     """Add to the offsets."""
     view: Any = op.opview
-    held, by = low.numbers(view.tdesc), list(view.offsets)
-    fixed = len(held) - len(by)
+    numbers, by = low.numbers(view.tdesc), list(view.offsets)
+    fixed = len(numbers) - len(by)
     low.become(
-        op, [*held[:fixed], *(build.index(build.add(fold_index(a), fold_index(b))) for a, b in zip(held[fixed:], by))]
+        op,
+        [
+            *numbers[:fixed],
+            *(build.index(build.add(fold_index(a), fold_index(b))) for a, b in zip(numbers[fixed:], by)),
+        ],
     )
 
 
@@ -277,10 +286,10 @@ def _line(
         return tensor.source, first
     rest: build.Index = 0
     if isinstance(source, ir.MemRefType) and isinstance(tensor.start, int) and is_inside and not isinstance(at, int):
-        known = [n for n in (*tensor.extents, *tensor.strides) if isinstance(n, int)]
-        if len(known) == 2 * len(tensor.extents):
+        constants = [n for n in (*tensor.extents, *tensor.strides) if isinstance(n, int)]
+        if len(constants) == 2 * len(tensor.extents):
             first, rest = tensor.start, at
-            count = 1 + sum((n - 1) * s for n, s in zip(known, known[len(tensor.extents) :]))
+            count = 1 + sum((n - 1) * s for n, s in zip(constants, constants[len(tensor.extents) :]))
     if not isinstance(source, ir.MemRefType) or not isinstance(first, int) or not 0 <= first < 1 << 63:
         return _address(tensor, at, desc), 0
     return build.reinterpret_cast(tensor.source, first, [count], [1]), rest
@@ -407,23 +416,23 @@ class _Access(Struct):
 
     def start(self, part: _Part) -> build.Index:
         """The offset of a part's first element from the tensor's first, in elements."""
-        known = 0
+        constant = 0
         total: build.Index = 0
         *outer, inner = zip(self.offsets, (*part.lead, part.row, part.column), self.tensor.strides, strict=True)
         for at, step, stride in (inner, *outer):
             if isinstance(stride, int):
                 # All parts share the sum of the unknown terms.
-                total, known = build.add(total, build.multiply(at, stride)), known + step * stride
+                total, constant = build.add(total, build.multiply(at, stride)), constant + step * stride
             else:
                 total = build.add(total, build.multiply(build.add(at, step), stride))
-        return build.add(total, known)
+        return build.add(total, constant)
 
     def lanes(self, part: _Part) -> tuple[list[int], list[int], int]:
         """Row and column of each lane relative to the part, and the number of active lanes."""
-        used = part.rows * part.columns
-        lanes = 1 << (used - 1).bit_length()
-        places = [divmod(i, part.columns) if i < used else (0, 0) for i in range(lanes)]
-        return [r for r, _ in places], [c for _, c in places], used
+        active = part.rows * part.columns
+        lanes = 1 << (active - 1).bit_length()
+        positions = [divmod(i, part.columns) if i < active else (0, 0) for i in range(lanes)]
+        return [r for r, _ in positions], [c for _, c in positions], active
 
     def descriptor(self, part: _Part) -> ir.Value:
         """The lanes of a part as a scattered descriptor."""
@@ -450,13 +459,13 @@ class _Access(Struct):
     def _pointer(self, part: _Part) -> ir.Value:
         """The address of a part's first element, which is computed from that of the previous part."""
         size, strides = max(self.desc.bits // 8, 1), self.tensor.strides
-        place = (*part.lead, part.row, part.column)
-        moving = tuple(0 if isinstance(s, int) else n for n, s in zip(place, strides))
-        fixed = sum(n * s for n, s in zip(place, strides) if isinstance(s, int))
+        position = (*part.lead, part.row, part.column)
+        moving = tuple(0 if isinstance(s, int) else n for n, s in zip(position, strides))
+        fixed = sum(n * s for n, s in zip(position, strides) if isinstance(s, int))
         if not self.last:
             zero = _Part((0,) * len(part.lead), 0, part.rows, 0, part.columns)
             first = _address(self.tensor, self.start(zero), self.desc)
-            self.last[(0,) * len(place)] = build.make("arith.index_cast", build.index_type(), first)
+            self.last[(0,) * len(position)] = build.make("arith.index_cast", build.index_type(), first)
         pointer = self.last.get(moving)
         if pointer is None:
             last, pointer = next(reversed(self.last.items()))
@@ -466,32 +475,34 @@ class _Access(Struct):
 
     def mask(self, part: _Part) -> ir.Value | None:
         """The mask of the lanes in bounds; None if no lane is. Comparisons are unsigned, for negative indices."""
-        rows, columns, used = self.lanes(part)
+        rows, columns, active = self.lanes(part)
         lanes = len(rows)
         outside = (*zip(self.offsets[:-2], part.lead, self.tensor.extents[:-2]),)
-        found: list[ir.Value] = []
+        conditions: list[ir.Value] = []
         if part.rows == 1:
             outside = (*outside, (self.offsets[-2], part.row, self.tensor.extents[-2]))
         for at, step, extent in outside if self.checked else ():
-            place = build.add(at, step)
-            if isinstance(place, int) and (place < 0 or (isinstance(extent, int) and place >= extent)):
+            position = build.add(at, step)
+            if isinstance(position, int) and (position < 0 or (isinstance(extent, int) and position >= extent)):
                 return None
-            if not (isinstance(place, int) and isinstance(extent, int)):
+            if not (isinstance(position, int) and isinstance(extent, int)):
                 # A comparison of scalars would need a conversion to a mask.
-                found.append(build.compare("ult", build.index_splat(place, lanes), build.index_splat(extent, lanes)))
-        found += [_mask([i < used for i in range(lanes)])] if used < lanes else []
+                conditions.append(
+                    build.compare("ult", build.index_splat(position, lanes), build.index_splat(extent, lanes))
+                )
+        conditions += [_mask([i < active for i in range(lanes)])] if active < lanes else []
         inner = [(self.offsets[-1], part.column, columns, part.columns, self.tensor.extents[-1])]
         if part.rows > 1:
             inner.append((self.offsets[-2], part.row, rows, part.rows, self.tensor.extents[-2]))
         for at, step, numbers, size, extent in inner if self.checked else ():
-            place = build.add(at, step)
-            if isinstance(place, int) and isinstance(extent, int):
-                if not (place >= 0 and place + size <= extent):
-                    found.append(_mask([0 <= place + n < extent for n in numbers]))
+            position = build.add(at, step)
+            if isinstance(position, int) and isinstance(extent, int):
+                if not (position >= 0 and position + size <= extent):
+                    conditions.append(_mask([0 <= position + n < extent for n in numbers]))
                 continue
-            found.append(lanes_in_bounds(numbers, place, extent))
-        result = found[0] if found else build.all_set(lanes)
-        for other in found[1:]:
+            conditions.append(lanes_in_bounds(numbers, position, extent))
+        result = conditions[0] if conditions else build.all_set(lanes)
+        for other in conditions[1:]:
             result = build.binary("andi", result, other)
         return result
 
@@ -507,13 +518,13 @@ def _scattered(source: ir.Value, first: build.Index, offsets: ir.Value, desc: Te
 
 def _access(low: Fallback, op: ir.Operation, vector: tuple[int, ...]) -> _Access:
     view: Any = op.opview
-    place = low.places[low.surfaces.classes.find(view.tdesc)]
+    form = low.places[low.surfaces.classes.find(view.tdesc)]
     desc = TensorDesc.of(view.tdesc)
-    held, rank = low.numbers(view.tdesc), place.rank
+    held, rank = low.numbers(view.tdesc), form.rank
     offsets = tuple(map(fold_index, held[-rank:]))
-    if place.address:
+    if form.address:
         numbers = tuple(map(fold_index, held[1:-rank]))
-        tensor = _Tensor(held[0], 0, numbers[:rank], numbers[rank:] if place.stepped else (*numbers[rank:], 1))
+        tensor = _Tensor(held[0], 0, numbers[:rank], numbers[rank:] if form.stepped else (*numbers[rank:], 1))
     else:
         tensor = _tensor(low.surfaces.creations_of(view.tdesc)[0])
     if rank == 1:
@@ -524,11 +535,11 @@ def _access(low: Fallback, op: ir.Operation, vector: tuple[int, ...]) -> _Access
     return _Access(low, op, desc, tensor, offsets, vector, rank == 1)
 
 
-def _say(low: Fallback, op: ir.Operation, count: int, what: str) -> None:
+def _say(low: Fallback, op: ir.Operation, count: int, messages: str) -> None:
     """Emit the remark on the messages that replace a 2D block message."""
     why = low.surfaces.problem(op.opview.tdesc) or "has rows that 2D block messages cannot store"
     instead = "1D messages" if len(TensorDesc.of(op.opview.tdesc).shape) == 1 else "2D block messages"
-    remark(op, f"takes {count} {what}{'s' * (count != 1)} in place of {instead}: its tensor {why}")
+    remark(op, f"takes {count} {messages}{'s' * (count != 1)} in place of {instead}: its tensor {why}")
 
 
 @rule("xegpu.load_nd")
@@ -539,18 +550,18 @@ def load(low: Fallback, op: ir.Operation) -> None:
     bounds, lines = access.split("lsc_load")
     for box, part in access.parts(bounds):
         if lines:
-            found = xegpu.load_nd(_line_desc(access, part, lines), mode="vc", **hints)
+            loaded = xegpu.load_nd(_line_desc(access, part, lines), mode="vc", **hints)
             count += 1
         else:
-            mask, (places, _, used) = access.mask(part), access.lanes(part)
-            kind = build.vector_type((len(places),), element_of(op.results[0]))
+            mask, (positions, _, active) = access.mask(part), access.lanes(part)
+            kind = build.vector_type((len(positions),), element_of(op.results[0]))
             if mask is None:
-                found = build.zero(kind)
+                loaded = build.zero(kind)
             else:
-                found = xegpu.load_gather(access.descriptor(part), mask, value=kind, mode="vc", **hints)
+                loaded = xegpu.load_gather(access.descriptor(part), mask, value=kind, mode="vc", **hints)
                 count += 1
-            found = build.extract_slice(found, [0], [used])
-        parts.append(build.shape_cast(found, access.own(box_shape(box))))
+            loaded = build.extract_slice(loaded, [0], [active])
+        parts.append(build.shape_cast(loaded, access.own(box_shape(box))))
     _say(low, op, count, "1D load" if lines else "gather")
     whole = build.poison(op.results[0].type)
     for box, part in zip(tiles(access.own(bounds)), parts):
@@ -592,17 +603,17 @@ def prefetch(low: Fallback, op: ir.Operation) -> None:
     across = access.desc.shape[-1] * desc.attr.array_length
     step = max(low.target.cache_line * 8 // desc.bits, 1)
     columns = [*range(0, across, step), *([across - 1] if (across - 1) % step else [])]
-    places = list(itertools.product(*map(range, desc.shape[:-1]), columns))
+    positions = list(itertools.product(*map(range, desc.shape[:-1]), columns))
     most = blocks.most_lanes(desc, low.target, "lsc_load")
     count = 0
-    for first in range(0, len(places), most):
-        chosen = places[first : first + most]
-        chosen += chosen[-1:] * ((1 << (len(chosen) - 1).bit_length()) - len(chosen))
-        lanes = len(chosen)
+    for first in range(0, len(positions), most):
+        batch = positions[first : first + most]
+        batch += batch[-1:] * ((1 << (len(batch) - 1).bit_length()) - len(batch))
+        lanes = len(batch)
         lines: list[ir.Value] = []
         for d in range(len(access.tensor.strides)):
             at = build.binary(
-                "addi", build.index_vector([p[d] for p in chosen]), build.index_splat(access.offsets[d], lanes)
+                "addi", build.index_vector([p[d] for p in batch]), build.index_splat(access.offsets[d], lanes)
             )
             if not access.is_inside(d, desc.shape[d] if d < len(desc.shape) - 1 else across):
                 last = build.index_splat(build.add(access.tensor.extents[d], -1), lanes)

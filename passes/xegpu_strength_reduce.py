@@ -143,9 +143,9 @@ class _Reduction:
                     placed[n] = _Placed(None, self._positions(n, [self._inits[n]], [step]))
             merges = len(self._variables) - 1 < len(placed)
             for n, argument, out in carried:
-                found = self._descriptor(n, argument, out) if is_desc(argument) else None
-                if found:
-                    placed[n], merges = found, True
+                position = self._descriptor(n, argument, out) if is_desc(argument) else None
+                if position:
+                    placed[n], merges = position, True
             if merges:
                 self._replace(placed)
 
@@ -183,43 +183,45 @@ class _Reduction:
             for i, s in zip(inits, steps)
         ]
 
-    def _position(self, wanted: _Induction) -> _Position:
+    def _position(self, induction: _Induction) -> _Position:
         """A number in an iteration. An induction variable is added only if no other one differs by a constant."""
-        if wanted.step == 0:
-            return wanted.init
-        for number, found in enumerate(self._variables):
+        if induction.step == 0:
+            return induction.init
+        for number, variable in enumerate(self._variables):
             if not (number or isinstance(self._body.arguments[0].type, ir.IndexType)):
                 continue
-            if found.step != wanted.step or (wanted.is_used_after and not found.is_used_after):
+            if variable.step != induction.step or (induction.is_used_after and not variable.is_used_after):
                 continue
-            if found.init == wanted.init:
+            if variable.init == induction.init:
                 return number, 0
-            if isinstance(found.init, int) and isinstance(wanted.init, int):
-                return number, wanted.init - found.init
-        self._variables.append(wanted)
+            if isinstance(variable.init, int) and isinstance(induction.init, int):
+                return number, induction.init - variable.init
+        self._variables.append(induction)
         return len(self._variables) - 1, 0
 
     def _replace(self, placed: dict[int, _Placed]) -> None:
         """Replace the loop by one that carries the induction variables in place of these values."""
         loop, added = self._loop, self._variables[1:]
-        kept = [n for n in range(len(self._inits)) if n not in placed]
+        kept_numbers = [n for n in range(len(self._inits)) if n not in placed]
         olds, end = list(self._body.arguments)[1:], terminator(self._body)
         results = list(loop.results)
-        made = build.loop_carrying(loop.opview, kept, [build.index(v.init) for v in added])
-        new, *news = made.body.arguments
-        with ir.InsertionPoint.at_block_begin(made.body):
-            for n, found in placed.items():
+        new_loop = build.loop_carrying(loop.opview, kept_numbers, [build.index(v.init) for v in added])
+        new, *news = new_loop.body.arguments
+        with ir.InsertionPoint.at_block_begin(new_loop.body):
+            for n, position in placed.items():
                 if is_used(olds[n]):
-                    olds[n].replace_all_uses_with(self._value(found, [new, *news[len(kept) :]], olds[n].type))
+                    olds[n].replace_all_uses_with(
+                        self._value(position, [new, *news[len(kept_numbers) :]], olds[n].type)
+                    )
         # The loop may yield values that the old loop carried, which other values replace now.
         outs = list(end.operands)
-        with ir.InsertionPoint(made.body):
-            nexts = [build.index(build.add(value, v.step)) for value, v in zip(news[len(kept) :], added)]
-            build.create("scf.yield", [], [*(outs[n] for n in kept), *nexts])
+        with ir.InsertionPoint(new_loop.body):
+            nexts = [build.index(build.add(value, v.step)) for value, v in zip(news[len(kept_numbers) :], added)]
+            build.create("scf.yield", [], [*(outs[n] for n in kept_numbers), *nexts])
         end.erase()
-        for n, found in placed.items():
+        for n, position in placed.items():
             if is_used(results[n]):
-                last = self._value(found, [new, *list(made.results)[len(kept) :]], results[n].type)
+                last = self._value(position, [new, *list(new_loop.results)[len(kept_numbers) :]], results[n].type)
                 results[n].replace_all_uses_with(last)
             _erase_moves(outs[n])
         loop.erase()

@@ -102,8 +102,8 @@ def infer(func: ir.Operation) -> None:
             if is_tile(value) or is_vector(value):
                 _settle(op, value, layouts.get(value))
     kind = ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value)
-    given = [a.type for a in func.regions[0].blocks[0].arguments]
-    func.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(given, kind.results))
+    argument_types = [a.type for a in func.regions[0].blocks[0].arguments]
+    func.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(argument_types, kind.results))
 
 
 def _settle(op: ir.Operation, value: ir.Value, wg_map: WgMap | None) -> None:
@@ -113,10 +113,10 @@ def _settle(op: ir.Operation, value: ir.Value, wg_map: WgMap | None) -> None:
         # Each subgroup has the whole vector.
         return
     elif is_used(value) or not is_splat(op):
-        what = "a tile's" if is_tile(value) else "the vector's"
+        subject = "a tile's" if is_tile(value) else "the vector's"
         emit_error(
             op,
-            f"cannot infer {what} map, which assigns elements to subgroups",
+            f"cannot infer {subject} map, which assigns elements to subgroups",
             "set a wg_map on a tile or on xetile.tile_mma, or 'map' on the op",
         )
 
@@ -128,17 +128,17 @@ def _convert(op: ir.Operation, layouts: Layouts) -> None:
             for use in uses:
                 _convert_passed(op, use, layouts.get(values[0]), layouts)
         return
-    wanted: list[tuple[ir.Value, WgMap | None]] = []
+    conversions: list[tuple[ir.Value, WgMap | None]] = []
     if isinstance(op.opview, Operation):
-        wanted = list(layouts.required_maps(op))
+        conversions = list(layouts.required_maps(op))
     elif is_elementwise(op):
-        known = next((layouts.get(v) for v in op.results if is_vector(v)), None)
-        wanted = [(value, known) for value in op.operands if is_vector(value)]
+        result_map = next((layouts.get(v) for v in op.results if is_vector(v)), None)
+        conversions = [(value, result_map) for value in op.operands if is_vector(value)]
     # An op may use a value several times, each time with another map; the numbers are in the order of the operands.
     numbers: dict[ir.Value, Iterator[int]] = {}
-    for value, _ in wanted:
+    for value, _ in conversions:
         numbers.setdefault(value, iter([i for i, v in enumerate(op.operands) if v == value]))
-    for value, wg_map in wanted:
+    for value, wg_map in conversions:
         _insert_conversion(op, next(numbers[value]), wg_map, layouts)
 
 
@@ -159,9 +159,9 @@ def _write(op: ir.Operation, value: ir.Value, wg_map: WgMap) -> None:
     if is_tile(value):
         value.set_type(Tile.of(value).with_map(wg_map).to_ir())
     elif isinstance(op.opview, TileMmaOp):
-        for name, found in zip("abc", (*factors(wg_map, op.opview), wg_map)):
-            if found is not None:
-                op.attributes[f"wg_map_{name}"] = found.to_ir()
+        for name, factor_map in zip("abc", (*factors(wg_map, op.opview), wg_map)):
+            if factor_map is not None:
+                op.attributes[f"wg_map_{name}"] = factor_map.to_ir()
     elif isinstance(op.opview, ConvertLayoutOp):
         op.attributes["wg_map_result"] = wg_map.to_ir()
     elif op.name not in STRUCTURED and not isinstance(op.opview, TileAccess):
@@ -174,8 +174,8 @@ def _separate_splats(func: ir.Operation) -> None:
         if len(op.results) == 1 and is_splat(op) and "map" not in op.attributes:
             for use in list(op.results[0].uses)[1:]:
                 with ir.InsertionPoint(op):
-                    made = op.clone()
-                use.owner.operands[use.operand_number] = made.results[0]
+                    clone = op.clone()
+                use.owner.operands[use.operand_number] = clone.results[0]
 
 
 def _insert_conversion(user: ir.Operation, number: int, wg_map: WgMap | None, layouts: Layouts) -> None:
@@ -184,9 +184,9 @@ def _insert_conversion(user: ir.Operation, number: int, wg_map: WgMap | None, la
     if wg_map is None or layouts.get(value) in (None, wg_map):
         return
     with ir.InsertionPoint(user), user.location:
-        made = ConvertLayoutOp(value, wg_map, result=value.type, wg_map_source=layouts.get(value))
-    layouts.put(made.result, wg_map)
-    user.operands[number] = made.result
+        conversion = ConvertLayoutOp(value, wg_map, result=value.type, wg_map_source=layouts.get(value))
+    layouts.put(conversion.result, wg_map)
+    user.operands[number] = conversion.result
 
 
 # Barriers, in a kernel that was written for one subgroup and is divided among several.
@@ -296,14 +296,14 @@ def _conflict(one: tuple[_Mode, _Place], other: tuple[_Mode, _Place]) -> bool:
 
 def _place_of(op: ir.Operation) -> _Place:
     view: Any = op.opview
-    made = defining_op(view.tile) if isinstance(view, TileAccess) else None
-    if made is None or not isinstance(made.opview, InitTileOp) or made.opview.indices is not None:
+    init = defining_op(view.tile) if isinstance(view, TileAccess) else None
+    if init is None or not isinstance(init.opview, InitTileOp) or init.opview.indices is not None:
         # Several of the indices may be equal.
         return None
     tile = Tile.of(view.tile)
     if tile.wg_map is None or not WgTiles.of(tile.shape, tile.wg_map.sg_layout, tile.wg_map.sg_data).is_exclusive:
         return None
-    return (view.tile.type, *made.operands, *map(str, attributes_of(made).items()))
+    return (view.tile.type, *init.operands, *map(str, attributes_of(init).items()))
 
 
 def _is_within(value: Any, loop: ir.Operation) -> bool:
@@ -318,7 +318,9 @@ def _is_within(value: Any, loop: ir.Operation) -> bool:
 
 def _own_buffer(source: ir.Value) -> ir.Value | None:
     """The argument or allocation that a memref is a view of; None if it is not known to be one."""
-    found = buffer_of(source)
-    made = defining_op(found)
-    known = made.name == "memref.alloc" if made is not None else found.owner.owner.operation.name == "gpu.func"
-    return found if known and isinstance(found.type, ir.MemRefType) else None
+    buffer = buffer_of(source)
+    producer = defining_op(buffer)
+    is_own = (
+        producer.name == "memref.alloc" if producer is not None else buffer.owner.owner.operation.name == "gpu.func"
+    )
+    return buffer if is_own and isinstance(buffer.type, ir.MemRefType) else None

@@ -102,11 +102,11 @@ class Prefetching:
 
     def _spread(self, maker: ir.Operation) -> ir.Value:
         """The tile of an op, with the map by which it is prefetched."""
-        made: ir.Value = maker.results[0]
-        tile = Tile.of(made)
+        prefetch_tile: ir.Value = maker.results[0]
+        tile = Tile.of(prefetch_tile)
         if tile.wg_map:
-            made.set_type(tile.with_map(spread(tile, tile.wg_map, self._limits)).to_ir())
-        return made
+            prefetch_tile.set_type(tile.with_map(spread(tile, tile.wg_map, self._limits)).to_ir())
+        return prefetch_tile
 
     def _begin(self, init: ir.Value, move: ir.Operation) -> ir.Value:
         """The tile that the loop prefetches first; the earlier tiles are prefetched here."""

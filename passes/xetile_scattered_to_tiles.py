@@ -158,19 +158,19 @@ class _Blocks:
         self._windows = WINDOWS in func.attributes
 
     def run(self) -> None:
-        found = []
+        blocks = []
         for op in walk(self._func):
             view: Any = op.opview
             if isinstance(view, (LoadOp, StoreOp)):
-                made = defining_op(view.tile)
-                if made is not None and isinstance(made.opview, InitTileOp):
-                    block = self._block(made.opview, view.mask)
-                    if block is not None and self._assume(made.opview.source, block):
-                        found.append((op, made, block))
-        for op, made, block in found:
+                init = defining_op(view.tile)
+                if init is not None and isinstance(init.opview, InitTileOp):
+                    block = self._block(init.opview, view.mask)
+                    if block is not None and self._assume(init.opview.source, block):
+                        blocks.append((op, init, block))
+        for op, init, block in blocks:
             with ir.InsertionPoint(op), op.location:
-                self._replace(op, made.opview, block)
-        for tile in {made.results[0] for _, made, _ in found}:
+                self._replace(op, init.opview, block)
+        for tile in {init.results[0] for _, init, _ in blocks}:
             if not is_used(tile):
                 tile.owner.erase()
 
@@ -184,8 +184,8 @@ class _Blocks:
 
     def _assume(self, source: ir.Value, block: _Block) -> bool:
         """Note what a block assumes of the arguments of calls; whether a call can say that it does not hold."""
-        used = [block.lead, block.row, block.column, *block.rows, *block.columns]
-        scalars = {s for p in used for m in p for s in m if s in self._forms.assumed}
+        numbers = [block.lead, block.row, block.column, *block.rows, *block.columns]
+        scalars = {s for p in numbers for m in p for s in m if s in self._forms.assumed}
         array = argument_of(source)
         for scalar in scalars:
             number, count = self._forms.assumed[scalar]
@@ -205,18 +205,18 @@ class _Blocks:
             givers = [self._giver(self._forms.representative(s)) for m in sum_ for s in m]
             if array is None or array in self._unaligned or None in givers:
                 return False
-            left = iter(givers)
-            terms = [[n, len(m), *(d for _ in m for d in next(left) or ())] for m, n in sum_.items()]
+            remaining = iter(givers)
+            terms = [[n, len(m), *(d for _ in m for d in next(remaining) or ())] for m, n in sum_.items()]
             self._narrow.add((array, *(n for term in terms for n in term)))
         return True
 
     def _giver(self, number: ir.Value) -> tuple[int, int] | None:
         """The argument that a number is, and -1, or the array of which it is an extent, and the dimension."""
-        made = defining_op(number)
-        if made is not None and made.name != "memref.dim":
+        producer = defining_op(number)
+        if producer is not None and producer.name != "memref.dim":
             return None
-        dim = constant_of(made.operands[1]) if made is not None else -1
-        giver = argument_of(made.operands[0] if made is not None else number)
+        dim = constant_of(producer.operands[1]) if producer is not None else -1
+        giver = argument_of(producer.operands[0] if producer is not None else number)
         return None if giver is None or dim is None else (giver, dim)
 
     # The block and the matrix of an access.
@@ -243,18 +243,18 @@ class _Blocks:
     def _of_form(self, form: IndexForm, bounds: Sequence[_Bounds], tile: Tile, maps: set[WgMap]) -> _Block | None:
         shape, steps = form.shape, [constant_part(s) for s in form.steps]
         if len(shape) == 1:
-            found = self._of_rows((1, *shape), ZERO, form.start, bounds, tile) if steps == [1] else None
-            if found is not None and maps:
-                (own,) = maps
-                found.wg_map = WgMap((1, *own.sg_layout), (1, *own.sg_data))
-            return found
+            block = self._of_rows((1, *shape), ZERO, form.start, bounds, tile) if steps == [1] else None
+            if block is not None and maps:
+                (wg_map,) = maps
+                block.wg_map = WgMap((1, *wg_map.sg_layout), (1, *wg_map.sg_data))
+            return block
         if steps[1] == 1 and shape[1] > 1:
             return self._of_rows(shape, form.steps[0], form.start, bounds, tile)
         if steps[0] == 1 and shape[0] > 1:
-            found = self._of_rows(shape[::-1], form.steps[1], form.start, bounds[::-1], tile)
-            if found is not None:
-                found.turned = True
-            return found
+            block = self._of_rows(shape[::-1], form.steps[1], form.start, bounds[::-1], tile)
+            if block is not None:
+                block.turned = True
+            return block
         return None
 
     def _bounds(self, mask: ir.Value | None, shape: Sequence[int], fits: set[int]) -> list[_Bounds] | None:
@@ -285,8 +285,8 @@ class _Blocks:
         if shape[0] > 1:
             return self._split(shape, step, start, bounds, tile) if len(step) == 1 else None
         pitches = [ZERO, *(scalar_polynomial(s) for m in start for s in m)]
-        found = [b for p in pitches if (b := self._split(shape, p, start, bounds, tile)) is not None]
-        return min(found, key=lambda b: len(b.multiples), default=None)
+        blocks = [b for p in pitches if (b := self._split(shape, p, start, bounds, tile)) is not None]
+        return min(blocks, key=lambda b: len(b.multiples), default=None)
 
     def _split(
         self, shape: Sequence[int], pitch: Polynomial, start: Polynomial, bounds: Sequence[_Bounds], tile: Tile
@@ -310,20 +310,20 @@ class _Blocks:
             lead = plus(rest, product(row, pitch), -1)
         widths = [plus(n, column) for n in columns.above] or [constant(shape[1])]
         heights = [plus(n, row) for n in rows.above] or [plus(row, constant(shape[0]))]
-        given = [*widths, *(heights if rows.above else []), pitch]
+        extents = [*widths, *(heights if rows.above else []), pitch]
         unlike = any(n != column for n in columns.below) or any(n != row for n in rows.below)
         multiples = self._multiples(lead, size)
         if (
             unlike
             or multiples is None
-            or not all(map(forms.depends_on_arguments, given))
+            or not all(map(forms.depends_on_arguments, extents))
             or not self._is_addressed(widths, pitch, column, size)
         ):
             return None
         # Before the first row and column a matrix has no elements, but the buffer may have some.
-        for place, is_known, others in ((column, columns.below, row or lead), (row, rows.below, lead)):
+        for position, is_known, others in ((column, columns.below, row or lead), (row, rows.below, lead)):
             is_first = not others and not self._windows
-            positive = {} if is_known or is_first or not place else self._positive(place)
+            positive = {} if is_known or is_first or not position else self._positive(position)
             if positive is None:
                 return None
             multiples = {**positive, **multiples}
@@ -340,15 +340,15 @@ class _Blocks:
     def _multiples(self, lead: Polynomial, size: int) -> dict[int, int] | None:
         """Of which arguments, such as strides of batches, which multiples align the matrix; None if none do."""
         unit = self._limits.base_alignment // math.gcd(self._limits.base_alignment, size)
-        found: dict[int, int] = {}
+        multiples: dict[int, int] = {}
         for m, n in lead.items():
-            left = unit // math.gcd(unit, self._forms.divisor({m: n}))
-            if left > 1:
+            factor = unit // math.gcd(unit, self._forms.divisor({m: n}))
+            if factor > 1:
                 givers = [s for s in m if s not in self._forms.assumed and self._giver(self._forms.representative(s))]
                 if not givers:
                     return None
-                found[givers[-1]] = max(found.get(givers[-1], 1), left)
-        return found
+                multiples[givers[-1]] = max(multiples.get(givers[-1], 1), factor)
+        return multiples
 
     def _is_addressed(self, widths: Sequence[Polynomial], pitch: Polynomial, column: Polynomial, size: int) -> bool:
         """Whether messages can address the block, as far as it is known before the kernel is called."""
@@ -365,14 +365,14 @@ class _Blocks:
 
     def _replace(self, op: ir.Operation, init: Any, block: _Block) -> None:
         view: Any = op.opview
-        old = Tile.of(init.tile)
+        scattered = Tile.of(init.tile)
         source = self._matrix(op, init.source, block)
-        place = [fold_index(self._forms.build(p, op)) for p in (block.row, block.column)]
+        offsets = [fold_index(self._forms.build(p, op)) for p in (block.row, block.column)]
         turned = block.turned and block.shape[0] > 1
         shape = block.shape[::-1] if turned else block.shape
-        kind = Tile(shape, old.element, TileAttr(order=(0, 1) if turned else (1, 0), wg_map=block.wg_map))
+        kind = Tile(shape, scattered.element, TileAttr(order=(0, 1) if turned else (1, 0), wg_map=block.wg_map))
         clipped = view.mask is not None
-        tile = InitTileOp(source, place[::-1] if turned else place, tile=kind.to_ir(), clipped=clipped).tile
+        tile = InitTileOp(source, offsets[::-1] if turned else offsets, tile=kind.to_ir(), clipped=clipped).tile
         if isinstance(view, StoreOp):
             StoreTileOp(shape_cast(view.value, shape), tile, **hints_of(view))
             op.erase()
@@ -383,9 +383,9 @@ class _Blocks:
     def _matrix(self, op: ir.Operation, source: ir.Value, block: _Block) -> ir.Value:
         """The matrix, made outside of the loops in which it is the same."""
         forms = self._forms
-        used = {s for p in (block.lead, block.pitch, *block.rows, *block.columns) for m in p for s in m}
+        symbols = {s for p in (block.lead, block.pitch, *block.rows, *block.columns) for m in p for s in m}
         while (parent := op.parent.operation).name in STRUCTURED and sees(parent, source):
-            if any(forms.dominating_value(s, parent) is None for s in used):
+            if any(forms.dominating_value(s, parent) is None for s in symbols):
                 break
             op = parent
         with ir.InsertionPoint(op):
@@ -398,23 +398,23 @@ class _Blocks:
             return reinterpret_cast(source, forms.build(block.lead, op), sizes, strides)
 
     def _least(self, extents: Sequence[Polynomial], op: ir.Operation) -> Index:
-        found = [self._forms.build(p, op) for p in extents]
-        return functools.reduce(lambda a, b: arith.minsi(index(a), index(b)), found)
+        candidates = [self._forms.build(p, op) for p in extents]
+        return functools.reduce(lambda a, b: arith.minsi(index(a), index(b)), candidates)
 
 
 def _maps_of(indices: ir.Value) -> set[WgMap]:
     """The maps that ops give the values of which indices are computed."""
-    found, seen, left = set[WgMap](), {indices}, [indices]
-    while left:
-        value = left.pop()
-        own, made = given_map(value), defining_op(value)
-        if own is not None:
-            found.add(own)
-        elif made is not None:
-            more = {v for v in made.operands if shape_of(v)} - seen
-            seen |= more
-            left += more
-    return found
+    maps, visited, pending = set[WgMap](), {indices}, [indices]
+    while pending:
+        value = pending.pop()
+        wg_map, producer = given_map(value), defining_op(value)
+        if wg_map is not None:
+            maps.add(wg_map)
+        elif producer is not None:
+            more = {v for v in producer.operands if shape_of(v)} - visited
+            visited |= more
+            pending += more
+    return maps
 
 
 def _rounded_up(number: Index, granule: int) -> Index:

@@ -79,10 +79,10 @@ class _Stacks:
         """Whether a slice of a value is one of what it is computed of."""
         if value not in self._split:
             op = defining_op(value)
-            found = op is not None and _halves(op) is not None
+            is_split = op is not None and _halves(op) is not None
             if op is not None and is_elementwise(op):
-                found = any(self._is_split(v) for v in op.operands if is_vector(v))
-            self._split[value] = found
+                is_split = any(self._is_split(v) for v in op.operands if is_vector(v))
+            self._split[value] = is_split
         return self._split[value]
 
     def _used_rows(self, value: ir.Value) -> int:
@@ -96,10 +96,10 @@ class _Stacks:
     def _rows_of_use(self, user: ir.Operation) -> int:
         if is_elementwise(user) and len(user.results) == 1:
             return self._used_rows(user.results[0])
-        taken = _taken(user)
-        if taken is None or taken[0] % taken[1] or shape_of(user.operands[0])[0] % taken[1]:
+        rows = _taken(user)
+        if rows is None or rows[0] % rows[1] or shape_of(user.operands[0])[0] % rows[1]:
             return 0
-        return taken[1]
+        return rows[1]
 
     def _joined_rows(self, value: ir.Value) -> int:
         """The number of rows of the matrices of equal size that are concatenated to a value; 0 if there are none."""
@@ -118,8 +118,8 @@ class _Stacks:
         for first in range(0, shape_of(view.value)[0], rows):
             with ir.InsertionPoint(view.operation), view.operation.location:
                 tile, mask = self._access(view, first, rows)
-                made = LoadOp(tile, mask, padding=view.padding, value=_resized(view.value, rows), **hints_of(view))
-            self._parts[view.value, first, rows] = made.value
+                part = LoadOp(tile, mask, padding=view.padding, value=_resized(view.value, rows), **hints_of(view))
+            self._parts[view.value, first, rows] = part.value
 
     def _store(self, view: Any, rows: int) -> None:
         for first in range(0, shape_of(view.value)[0], rows):
@@ -142,13 +142,13 @@ class _Stacks:
             return value
         key = (value, first, count)
         if key not in self._parts:
-            op, made = defining_op(value), None
+            op, rows = defining_op(value), None
             if op is not None:
                 with ir.InsertionPoint(op), op.location:
-                    made = self._computed(op, first, count)
-            if made is None:
+                    rows = self._computed(op, first, count)
+            if rows is None:
                 return _sliced(value, first, count)
-            self._parts[key] = made
+            self._parts[key] = rows
         return self._parts[key]
 
     def _computed(self, op: ir.Operation, first: int, count: int) -> ir.Value | None:
@@ -183,11 +183,11 @@ class _Stacks:
         begin, size = (n * (shape[1] if len(shape) == 2 else 1) for n in (first, count))
         if len(have) > 2 or begin % width or size % width:
             return None
-        value, wanted = self._rows(source, begin // width, size // width), (count, *shape[1:])
-        made = defining_op(value)
-        if made is not None and made.name == "vector.shape_cast" and shape_of(made.operands[0]) == wanted:
-            return made.operands[0]
-        return shape_cast(value, wanted)
+        value, result_shape = self._rows(source, begin // width, size // width), (count, *shape[1:])
+        cast = defining_op(value)
+        if cast is not None and cast.name == "vector.shape_cast" and shape_of(cast.operands[0]) == result_shape:
+            return cast.operands[0]
+        return shape_cast(value, result_shape)
 
     def _broadcast(self, view: BroadcastOp, first: int, count: int) -> ir.Value | None:
         source, times = view.value, view.broadcast_size
@@ -217,15 +217,15 @@ def _is_stack(value: ir.Value) -> bool:
 
 
 def _is_scattered(view: Any) -> bool:
-    made = defining_op(view.tile)
-    is_init = made is not None and isinstance(made.opview, InitTileOp)
+    init = defining_op(view.tile)
+    is_init = init is not None and isinstance(init.opview, InitTileOp)
     return is_init and Tile.of(view.tile).attr == TileAttr(scattered=True)
 
 
 def _taken(op: ir.Operation) -> tuple[int, int] | None:
     """The first row and the number of rows that a slice is of; None if it is another one."""
-    places = shuffled_rows(op) if op.name == "vector.extract_strided_slice" and moved_dim(op) == 0 else None
-    return (places[0], len(places)) if places else None
+    rows = shuffled_rows(op) if op.name == "vector.extract_strided_slice" and moved_dim(op) == 0 else None
+    return (rows[0], len(rows)) if rows else None
 
 
 def _halves(op: ir.Operation) -> Sequence[ir.Value] | None:

@@ -314,38 +314,38 @@ class Lowering(TileConversion):
 
     @staticmethod
     def descriptor(form: TileForm, matrix: Matrix, offsets: Sequence[build.Index]) -> ir.Value:
-        extents, strides, places = matrix.extents, matrix.strides, list(offsets)
+        extents, strides, positions = matrix.extents, matrix.strides, list(offsets)
         if form.tile.column_major:
-            extents, strides, places = extents[::-1], strides[::-1], places[::-1]
-        given: dict[str, Any] = {}
+            extents, strides, positions = extents[::-1], strides[::-1], positions[::-1]
+        keywords: dict[str, Any] = {}
         source = matrix.source
         if matrix.memref is None or (matrix.memref.rank == 2 and matrix.given and not form.tile.column_major):
-            given = {"shape": list(extents), "strides": list(strides)}
+            keywords = {"shape": list(extents), "strides": list(strides)}
         elif matrix.memref.rank != 2 or form.tile.column_major:
             source = Matrix(source, extents, strides, matrix.lead).as_2d()
-        return xegpu.create_nd_tdesc(source, places, tdesc=form.desc().to_ir(), **given, **VC)
+        return xegpu.create_nd_tdesc(source, positions, tdesc=form.desc().to_ir(), **keywords, **VC)
 
     # Blocks.
 
     def padded(self, form: TileForm, view: Any, loaded: ir.Value) -> ir.Value:
         """Replace the out-of-bounds elements of a loaded block by `padding`."""
-        matrix, place = self.place(form, self.get(view.tile))
+        matrix, start = self.place(form, self.get(view.tile))
         kind = build.vector_type(form.tile.shape, build.integer_type(1))
-        left = [arith.subi(build.index(extent), build.index(at)) for extent, at in zip(matrix.extents, place)]
+        remaining = [arith.subi(build.index(extent), build.index(at)) for extent, at in zip(matrix.extents, start)]
         padding = build.constant(loaded.type, number_of(view.padding))
-        found = build.select(vector.create_mask(kind, left), loaded, padding)
-        for dim, at in enumerate(place) if self.forms.may_begin_before(form) else ():
+        found = build.select(vector.create_mask(kind, remaining), loaded, padding)
+        for dim, at in enumerate(start) if self.forms.may_begin_before(form) else ():
             bounds = [build.index(n) for n in form.tile.shape]
             bounds[dim] = arith.subi(build.index(0), build.index(at))
             found = build.select(vector.create_mask(kind, bounds), padding, found)
         return found
 
-    def place(self, form: TileForm, held: Sequence[ir.Value]) -> tuple[Matrix, tuple[build.Index, build.Index]]:
+    def place(self, form: TileForm, numbers: Sequence[ir.Value]) -> tuple[Matrix, tuple[build.Index, build.Index]]:
         """The matrix of a tile, and the tile's first row and column, from the values that replace the tile."""
-        row, column, *more = held[form.is_block :]
+        row, column, *more = numbers[form.is_block :]
         if not form.merged:
             return self.matrices[id(form)], (row, column)
-        source = more.pop(0) if form.atomics else held[0]
+        source = more.pop(0) if form.atomics else numbers[0]
         rows, columns, *strides = more
         return Matrix(source, (rows, columns), (strides[0], strides[1]) if strides else (0, 1)), (row, column)
 
@@ -353,21 +353,23 @@ class Lowering(TileConversion):
 
     def lanes(self, view: Any) -> Iterator[tuple[ir.Value, ir.Value, int]]:
         """(descriptor, mask, lanes) of the messages that access the elements of a tile."""
-        form, held = self.forms.tile(view.tile), self.get(view.tile)
+        form, numbers = self.forms.tile(view.tile), self.get(view.tile)
         if not form.tile.scattered:
-            yield from self.elements(form, *self.place(form, held))
+            yield from self.elements(form, *self.place(form, numbers))
             return
         masks = _parts(None if view.mask is None else self.replacement(view.mask), form.tile.shape)
-        for desc, (mask, lanes) in zip(held, masks, strict=True):
+        for desc, (mask, lanes) in zip(numbers, masks, strict=True):
             yield desc, mask, lanes
 
     @staticmethod
     def elements(
-        form: TileForm, matrix: Matrix, place: tuple[build.Index, build.Index]
+        form: TileForm, matrix: Matrix, positions: tuple[build.Index, build.Index]
     ) -> Iterator[tuple[ir.Value, ir.Value, int]]:
         """(descriptor, mask, lanes) of the messages that access the elements of a block; each accesses several rows."""
         tile, (by_row, by_column) = form.tile, matrix.strides
-        start = build.add(build.add(build.multiply(place[0], by_row), build.multiply(place[1], by_column)), matrix.lead)
+        start = build.add(
+            build.add(build.multiply(positions[0], by_row), build.multiply(positions[1], by_column)), matrix.lead
+        )
         for first, lanes in scattered_lanes(math.prod(tile.shape), max(LANES)):
             row, column = divmod(first, tile.shape[1])
             # Rows and columns are relative to those of the first lane, so that messages share vectors.
@@ -377,7 +379,7 @@ class Lowering(TileConversion):
             offsets = arith.addi(build.index_splat(begin, lanes), lane_offsets(lanes, (rows, across), matrix.strides))
             desc = xegpu.create_tdesc(matrix.source, offsets, tdesc=scattered_desc(tile, lanes).to_ir(), **VC)
             mask = None
-            limits = zip((rows, across), place, (row, column), matrix.extents) if not form.in_bounds else ()
+            limits = zip((rows, across), positions, (row, column), matrix.extents) if not form.in_bounds else ()
             for numbers, at, by, extent in limits:
                 below = lanes_in_bounds([n + by for n in numbers], at, extent)
                 mask = below if mask is None else arith.andi(mask, below)
@@ -396,33 +398,33 @@ def init_tile(low: Lowering, op: ir.Operation) -> list[ir.Value]:
         pieces = [(part, scattered_desc(form.tile, lanes).to_ir()) for part, lanes in _parts(offsets)]
         return [xegpu.create_tdesc(source, part, tdesc=kind, **VC) for part, kind in pieces]
     matrix, offsets = matrix_of(view, low.replacement), low.numbers(view.offsets[-2:])
-    found = [low.descriptor(form, matrix, offsets)] if form.is_block else []
+    values = [low.descriptor(form, matrix, offsets)] if form.is_block else []
     if form.has_place:
-        found += [build.index(n) for n in offsets]
+        values += [build.index(n) for n in offsets]
     if not form.merged:
         low.matrices[id(form)] = matrix
     elif form.has_place:
-        found += [matrix.address()] if form.atomics else []
-        found += map(build.index, (*matrix.extents, *(matrix.strides if form.atomics else ())))
-    return found
+        values += [matrix.address()] if form.atomics else []
+        values += map(build.index, (*matrix.extents, *(matrix.strides if form.atomics else ())))
+    return values
 
 
 @rule("xetile.update_tile_offset")
 def update_tile_offset(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     """Move the descriptors and the position."""
     view: Any = op.opview
-    form, held = low.forms.tile(view.tile), low.get(view.tile)
+    form, values = low.forms.tile(view.tile), low.get(view.tile)
     if form.tile.scattered:
         moves = _parts(low.replacement(view.indices))
-        pairs = zip(held, moves, strict=True)
+        pairs = zip(values, moves, strict=True)
         return [xegpu.update_offset(desc, by, result=desc.type, **VC) for desc, (by, _) in pairs]
     offsets = low.numbers(view.offsets)
-    made: list[ir.Value] = []
+    moved: list[ir.Value] = []
     if form.is_block:
         by = offsets[::-1] if form.tile.column_major else offsets
-        made.append(xegpu.update_nd_offset(held[0], by, result=held[0].type, **VC))
-        held = held[1:]
-    return [*made, *(build.index(build.add(a, b)) for a, b in zip(held, offsets)), *held[2:]]
+        moved.append(xegpu.update_nd_offset(values[0], by, result=values[0].type, **VC))
+        values = values[1:]
+    return [*moved, *(build.index(build.add(a, b)) for a, b in zip(values, offsets)), *values[2:]]
 
 
 @rule("xetile.prefetch_tile")
@@ -443,27 +445,29 @@ def prefetch_tile(low: Lowering, op: ir.Operation) -> None:
 def load_tile(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     """Load the block, transposed or in VNNI layout if all uses need it so."""
     view: Any = op.opview
-    form, held = low.forms.tile(view.tile), low.get(view.tile)
+    form, values = low.forms.tile(view.tile), low.get(view.tile)
     load = low.forms.load(op)
     tile = form.tile
     rows, columns = form.memory_block
     pack = vnni_factor(tile.bits) if load.vnni else 1
-    given: dict[str, Any] = {}
+    keywords: dict[str, Any] = {}
     shape: tuple[int, ...] = (rows, columns)
     if load.transposed != tile.column_major:
-        shape, given = (columns // pack, rows * pack), {"transpose": [1, 0]}
+        shape, keywords = (columns // pack, rows * pack), {"transpose": [1, 0]}
         if load.vnni:
-            given["transpose_bit_width"] = pack * tile.bits
+            keywords["transpose_bit_width"] = pack * tile.bits
     elif load.vnni:
-        shape, given = (rows // pack, columns, pack), {"vnni_axis": 0}
-    found = xegpu.load_nd(held[0], value=build.with_shape(view.value.type, shape), **given, **VC, **hints_of(view))
+        shape, keywords = (rows // pack, columns, pack), {"vnni_axis": 0}
+    loaded = xegpu.load_nd(
+        values[0], value=build.with_shape(view.value.type, shape), **keywords, **VC, **hints_of(view)
+    )
     if load.vnni:
         low.vnni.add(view.value)
         if len(shape) == 2:
-            found = build.shape_cast(found, (columns // pack, rows, pack))
+            loaded = build.shape_cast(loaded, (columns // pack, rows, pack))
     if load.transposed:
         low.transposed.add(view.value)
-    return [low.padded(form, view, found) if is_padded(view) and not form.in_bounds else found]
+    return [low.padded(form, view, loaded) if is_padded(view) and not form.in_bounds else loaded]
 
 
 @rule("xetile.store_tile")
@@ -484,10 +488,10 @@ def load(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     pieces = []
     for desc, mask, _ in low.lanes(view):
         kind = build.with_shape(view.value.type, shape_of(mask))
-        found = xegpu.load_gather(desc, mask, value=kind, **VC, **hints_of(view))
+        loaded = xegpu.load_gather(desc, mask, value=kind, **VC, **hints_of(view))
         if view.mask is not None and is_padded(view):
-            found = build.select(mask, found, build.constant(found.type, number_of(view.padding)))
-        pieces.append(found)
+            loaded = build.select(mask, loaded, build.constant(loaded.type, number_of(view.padding)))
+        pieces.append(loaded)
     return [_joined(pieces, shape_of(view.value))]
 
 
@@ -508,8 +512,8 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     expected = None if view.expected is None else build.flatten(low.replacement(view.expected))
     pieces, at = [], 0
     for desc, mask, lanes in low.lanes(view):
-        part, wanted = (None if v is None else build.extract_slice(v, [at], [lanes]) for v in (line, expected))
-        pieces.append(xegpu.atomic_rmw(view.kind, part, desc, mask, wanted, **VC))
+        part, expected_part = (None if v is None else build.extract_slice(v, [at], [lanes]) for v in (line, expected))
+        pieces.append(xegpu.atomic_rmw(view.kind, part, desc, mask, expected_part, **VC))
         at += lanes
     return [_joined(pieces, shape_of(view.value))]
 
@@ -542,13 +546,13 @@ def convert_layout(low: Lowering, op: ir.Operation) -> list[ir.Value]:
 def transposed(low: Lowering, op: ir.Operation) -> list[ir.Value]:
     """Transpose in registers, unless the value was loaded transposed."""
     view: Any = op.opview
-    held, result = low.replacement(view.value), op.results[0]
+    replacement, result = low.replacement(view.value), op.results[0]
     if view.permutation != (0, 1):
         if view.value not in low.transposed:
-            held = build.transpose(held, [1, 0])
+            replacement = build.transpose(replacement, [1, 0])
         elif view.value in low.vnni:
             low.vnni.add(result)
-    return [held]
+    return [replacement]
 
 
 def _vnni(b: ir.Value, pack: int) -> ir.Value:
@@ -556,11 +560,11 @@ def _vnni(b: ir.Value, pack: int) -> ir.Value:
     if pack <= 1:
         return b
     rows, columns = shape_of(b)
-    held = _bytes_of(b)
-    if held is not None:
+    element_bytes = _bytes_of(b)
+    if element_bytes is not None:
         # In VNNI layout, the elements of each byte remain in that byte.
         kind = build.with_shape(b.type, (rows // pack, columns, pack))
-        return build.make("vector.bitcast", kind, _vnni(held, vnni_factor(8)))
+        return build.make("vector.bitcast", kind, _vnni(element_bytes, vnni_factor(8)))
     return vnni_packed(b, 0, pack)
 
 
@@ -577,11 +581,11 @@ def _bytes_of(b: ir.Value) -> ir.Value | None:
     return chain
 
 
-def _parts(given: ir.Value | None, shape: Sequence[int] = ()) -> list[tuple[ir.Value, int]]:
+def _parts(value: ir.Value | None, shape: Sequence[int] = ()) -> list[tuple[ir.Value, int]]:
     """The elements of a vector for each message of a scattered tile; without a vector, masks of `shape` of ones."""
-    if given is None:
+    if value is None:
         return [(build.all_set(lanes), lanes) for _, lanes in scattered_lanes(math.prod(shape))]
-    line = build.flatten(given)
+    line = build.flatten(value)
     return [(build.extract_slice(line, [at], [lanes]), lanes) for at, lanes in scattered_lanes(*shape_of(line))]
 
 
@@ -622,11 +626,11 @@ def _bits(element: ir.Type) -> int:
 
 def _tree(kind: CombiningKind, values: Sequence[ir.Value]) -> ir.Value:
     """Combine all values, adjacent ones first."""
-    left = list(values)
-    while len(left) > 1:
-        pairs = [kind.combine(a, b) for a, b in zip(left[::2], left[1::2])]
-        left = pairs + ([left[-1]] if len(left) % 2 else [])
-    return left[0]
+    pending = list(values)
+    while len(pending) > 1:
+        pairs = [kind.combine(a, b) for a, b in zip(pending[::2], pending[1::2])]
+        pending = pairs + ([pending[-1]] if len(pending) % 2 else [])
+    return pending[0]
 
 
 def _reduced(kind: CombiningKind, value: ir.Value, dim: int, result: tuple[int, ...]) -> ir.Value:
@@ -638,10 +642,10 @@ def _reduced(kind: CombiningKind, value: ir.Value, dim: int, result: tuple[int, 
     if result[dim] > 1:
         value = build.shape_cast(value, (*shape[:dim], result[dim], size, *shape[dim + 1 :]))
     axis = dim + (result[dim] > 1)
-    left = build.with_shape(value.type, [n for i, n in enumerate(shape_of(value)) if i != axis])
-    start = build.constant(left, kind.identity(left.element_type))
+    reduced_type = build.with_shape(value.type, [n for i, n in enumerate(shape_of(value)) if i != axis])
+    start = build.constant(reduced_type, kind.identity(reduced_type.element_type))
     attributes = {"kind": kind.attribute, "reduction_dims": build.i64_array([axis])}
-    return build.shape_cast(build.make("vector.multi_reduction", left, value, start, **attributes), result)
+    return build.shape_cast(build.make("vector.multi_reduction", reduced_type, value, start, **attributes), result)
 
 
 @rule("xetile.broadcast")
@@ -711,13 +715,13 @@ def matrix_of(view: InitTileOp, one: Callable[[ir.Value], ir.Value]) -> Matrix:
     )
     if not isinstance(source.type, ir.MemRefType):
         return Matrix(source, _pair(shape), _pair(strides), 0, True)
-    given = bool(shape)
-    if not given:
+    is_stated = bool(shape)
+    if not is_stated:
         _, shape, strides = build.strided_layout(source)
     lead: build.Index = 0
-    for place, stride in zip(offsets[:-2], strides):
-        lead = build.add(lead, build.multiply(place, stride))
-    return Matrix(source, _pair(shape[-2:]), _pair(strides[-2:]), lead, given)
+    for offset, stride in zip(offsets[:-2], strides):
+        lead = build.add(lead, build.multiply(offset, stride))
+    return Matrix(source, _pair(shape[-2:]), _pair(strides[-2:]), lead, is_stated)
 
 
 def _pair(numbers: Sequence[build.Index]) -> tuple[build.Index, build.Index]:
