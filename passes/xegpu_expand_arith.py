@@ -247,10 +247,10 @@ def integer_power(low: Expansion, op: ir.Operation) -> ir.Value:
             product = build.select(is_odd, build.binary("muli", product, square), product)
             scf.yield_([product, build.binary("muli", square, square), build.binary("shrui", rest, 1)])
         # The powers of 1 and -1 are their own reciprocals; others are less than 1.
-        is_defined = build.compare("sge", exponent, none)
+        is_integral = build.compare("sge", exponent, none)
         for unit in (1, -1):
-            is_defined = build.binary("ori", is_defined, build.compare("eq", base, build.constant(kind, unit)))
-        product = build.select(is_defined, loop.results[0], none)
+            is_integral = build.binary("ori", is_integral, build.compare("eq", base, build.constant(kind, unit)))
+        product = build.select(is_integral, loop.results[0], none)
     return product
 
 
