@@ -213,7 +213,6 @@ def through_memory(
 
 
 def _one_of(d: Distributor, memory: ir.Value, number: build.Index) -> Pieces:
-    """Access one of several vectors in memory."""
     rank = ir.MemRefType(memory.type).rank
     return Pieces(d, memory, [number, *[0] * (rank - 1)], range(1, rank))
 

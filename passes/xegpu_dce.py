@@ -67,7 +67,6 @@ def _only_for_itself(loop: ir.Operation, number: int) -> bool:
 
 
 def _computes(op: ir.Operation) -> bool:
-    """Whether an op of upstream's does nothing but give numbers."""
     if not len(op.results) or len(op.regions) or not op.name.startswith(("arith.", "math.", "index.", "vector.")):
         return False
     return not any(isinstance(v.type, ir.MemRefType) for v in op.operands)

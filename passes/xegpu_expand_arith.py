@@ -53,12 +53,10 @@ _STEPS = {
 
 
 def _format(value: ir.Value) -> str:
-    """The name of a value's element type."""
     return str(element_of(value))
 
 
 def _in(kind: ir.Type, element: str) -> ir.Type:
-    """A type with elements of another format."""
     return build.with_element(kind, element_type(element))
 
 
@@ -459,7 +457,6 @@ _SIGN = -(1 << 63)
 
 
 def _with_sign(magnitude: ir.Value, x: ir.Value) -> ir.Value:
-    """A non-negative number with the sign of another."""
     return build.make("math.copysign", x.type, magnitude, x)
 
 

@@ -190,7 +190,6 @@ class Fallback(Conversion):
 
 
 def _types(form: DescriptorForm) -> list[ir.Type]:
-    """The types of the numbers that replace a descriptor."""
     index = [build.index_type()]
     tensor = [element_type(form.address), *index * (form.rank + form.strides)] if form.address else []
     return tensor + index * form.rank
@@ -267,7 +266,6 @@ def update(low: Fallback, op: ir.Operation) -> None:
 
 
 def _address(tensor: _Tensor, at: build.Index, desc: TensorDesc) -> ir.Value:
-    """The address of an element."""
     return build.element_address(tensor.source, build.add(tensor.start, at), max(desc.bits, 8))
 
 
@@ -536,7 +534,6 @@ def _access(low: Fallback, op: ir.Operation, vector: tuple[int, ...]) -> _Access
 
 
 def _say(low: Fallback, op: ir.Operation, count: int, messages: str) -> None:
-    """Emit the remark on the messages that replace a 2D block message."""
     why = low.surfaces.problem(op.opview.tdesc) or "has rows that 2D block messages cannot store"
     instead = "1D messages" if len(TensorDesc.of(op.opview.tdesc).shape) == 1 else "2D block messages"
     remark(op, f"takes {count} {messages}{'s' * (count != 1)} in place of {instead}: its tensor {why}")

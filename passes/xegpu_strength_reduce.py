@@ -157,7 +157,6 @@ class _Reduction:
         return None
 
     def _is_invariant(self, value: build.Index) -> bool:
-        """Whether a number is defined outside of the loop."""
         return isinstance(value, int) or sees(self._loop, value)
 
     def _descriptor(self, n: int, argument: ir.Value, out: ir.Value) -> _Placed | None:

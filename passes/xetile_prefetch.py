@@ -96,7 +96,6 @@ class Prefetching:
             loop.erase()
 
     def _make(self, op: ir.Operation, stands: dict[ir.Value, ir.Value]) -> None:
-        """Make the tile of another iteration, and prefetch it."""
         tile = self._spread(clone_with_operands(op, stands))
         PrefetchTileOp(tile, l1_hint="cached", l3_hint="cached")
 

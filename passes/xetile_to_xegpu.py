@@ -266,7 +266,6 @@ def is_padded(view: Any) -> bool:
 
 
 def _feeds_products(value: ir.Value) -> bool:
-    """Whether a value is only used as the second operand of products."""
     uses = list(value.uses)
     return bool(uses) and all(isinstance(u.owner.opview, TileMmaOp) and u.operand_number == 1 for u in uses)
 

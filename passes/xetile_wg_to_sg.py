@@ -142,10 +142,10 @@ class Distribution(TileConversion):
                 "use maps under which subgroups own more of the elements that they use, or smaller tiles",
             )
 
-    def own(self, given: ir.Value) -> WgTiles:
+    def tiles_of(self, value: ir.Value) -> WgTiles:
         """The distribution of an old value's parts to subgroups."""
-        wg_map = self.layouts.get(given)
-        shape = Tile.of(given).shape if is_tile(given) else shape_of(given)
+        wg_map = self.layouts.get(value)
+        shape = Tile.of(value).shape if is_tile(value) else shape_of(value)
         if wg_map is None:
             return WgTiles.of(shape, [1] * len(shape), shape)
         return WgTiles.of(shape, wg_map.sg_layout, wg_map.sg_data)
@@ -153,9 +153,9 @@ class Distribution(TileConversion):
     def convert_types(self, value: ir.Value, init: ir.Value | None = None) -> list[ir.Type] | None:
         if not (is_vector(value) or is_tile(value)):
             return None
-        own = self.own(value)
-        part = Tile.of(value).part(own.data).to_ir() if is_tile(value) else build.with_shape(value.type, own.data)
-        return [part] * own.own_count
+        tiles = self.tiles_of(value)
+        part = Tile.of(value).part(tiles.data).to_ir() if is_tile(value) else build.with_shape(value.type, tiles.data)
+        return [part] * tiles.own_count
 
     def convert_without_rule(self, op: ir.Operation) -> None:
         if not any(is_vector(v) for v in (*op.operands, *op.results)):
@@ -167,8 +167,8 @@ class Distribution(TileConversion):
 
     def _on_vectors(self, op: ir.Operation) -> list[ir.Value]:
         if len(op.results) == 1 and is_splat(op):
-            own = self.own(op.results[0])
-            return [splat_with_shape(op, [self.replacement(v) for v in op.operands], own.data)] * own.own_count
+            tiles = self.tiles_of(op.results[0])
+            return [splat_with_shape(op, [self.replacement(v) for v in op.operands], tiles.data)] * tiles.own_count
         if op.name in ("vector.step", "vector.create_mask"):
             return self._placed(op)
         if len(op.results) != 1 or not op.name.startswith(("vector.", "arith.constant")):
@@ -183,61 +183,61 @@ class Distribution(TileConversion):
                 operands += self.parts(old, self.everywhere(old), op)
             else:
                 operands.append(self.replacement(old))
-        made = op.clone()
+        clone = op.clone()
         for i, operand in enumerate(operands):
-            made.operands[i] = operand
-        if MAP in made.attributes:
-            del made.attributes[MAP]
+            clone.operands[i] = operand
+        if MAP in clone.attributes:
+            del clone.attributes[MAP]
         (old,) = op.results
         if not is_vector(old) or self.layouts.get(old) is None:
-            return [made.results[0]]
-        return self.subgroup.exchange([made.results[0]], self.everywhere(old), self.own(old), op)
+            return [clone.results[0]]
+        return self.subgroup.exchange([clone.results[0]], self.everywhere(old), self.tiles_of(old), op)
 
-    def everywhere(self, given: ir.Value) -> WgTiles:
+    def everywhere(self, value: ir.Value) -> WgTiles:
         """The distribution that gives each subgroup the whole of an old vector."""
-        shape, wg_map = shape_of(given), self.layouts.get(given)
+        shape, wg_map = shape_of(value), self.layouts.get(value)
         assert wg_map is not None
         grid = [subgroups(wg_map), *[1] * (len(shape) - 1)]
         return WgTiles.of(shape, grid, shape)
 
-    def own_across(self, op: ir.Operation, value: ir.Value, known: WgMap) -> WgTiles:
+    def tiles_across(self, op: ir.Operation, value: ir.Value, result_map: WgMap) -> WgTiles:
         """The distribution of an operand or result of an op that moves elements, for that of its result."""
-        wg_map = shuffle_map(op, value, op.results[0], known)
+        wg_map = shuffle_map(op, value, op.results[0], result_map)
         assert wg_map is not None
         return WgTiles.of(shape_of(value), wg_map.sg_layout, wg_map.sg_data)
 
-    def parts(self, old: ir.Value, want: WgTiles, user: ir.Operation) -> list[ir.Value]:
+    def parts(self, value: ir.Value, want: WgTiles, user: ir.Operation) -> list[ir.Value]:
         """The parts of an old vector that the subgroup needs; uses in one block share them."""
-        key = (old, want, user.block)
+        key = (value, want, user.block)
         if key not in self._parts:
-            self._parts[key] = self.subgroup.exchange(self.get(old), self.own(old), want, user)
+            self._parts[key] = self.subgroup.exchange(self.get(value), self.tiles_of(value), want, user)
         return self._parts[key]
 
     def _elementwise(self, op: ir.Operation) -> list[list[ir.Value]]:
         """The parts of each result."""
-        own = self.own(op.results[0])
-        groups = [self.parts(v, own, op) if is_vector(v) else None for v in op.operands]
-        made = []
-        for i in range(own.own_count):
+        tiles = self.tiles_of(op.results[0])
+        groups = [self.parts(v, tiles, op) if is_vector(v) else None for v in op.operands]
+        rounds = []
+        for i in range(tiles.own_count):
             operands = [self.replacement(v) if g is None else g[i] for v, g in zip(op.operands, groups)]
-            made.append(clone_with_shape(op, operands, own.data))
-        parts = [list(p) for p in zip(*made)]
-        owns = map(self.own, op.results)
-        return [p if to == own else self.subgroup.exchange(p, own, to, op) for p, to in zip(parts, owns)]
+            rounds.append(clone_with_shape(op, operands, tiles.data))
+        parts = [list(p) for p in zip(*rounds)]
+        owns = map(self.tiles_of, op.results)
+        return [p if to == tiles else self.subgroup.exchange(p, tiles, to, op) for p, to in zip(parts, owns)]
 
     def _placed(self, op: ir.Operation) -> list[ir.Value]:
         """Vectors whose elements depend on their position: `vector.step` and `vector.create_mask`."""
-        own = self.own(op.results[0])
-        kind = build.with_shape(op.results[0].type, own.data)
-        found = []
-        for start in self.subgroup.starts(own):
+        tiles = self.tiles_of(op.results[0])
+        kind = build.with_shape(op.results[0].type, tiles.data)
+        parts = []
+        for start in self.subgroup.starts(tiles):
             if op.name == "vector.step":
                 first = vector.broadcast(kind, build.index(start[0]))
-                found.append(arith.addi(vector.step(kind), first))
+                parts.append(arith.addi(vector.step(kind), first))
                 continue
             bounds = [arith.subi(self.replacement(b), build.index(s)) for b, s in zip(op.operands, start)]
-            found.append(vector.create_mask(kind, bounds))
-        return found
+            parts.append(vector.create_mask(kind, bounds))
+        return parts
 
     def combined(self, view: ReductionOp, have: WgTiles) -> list[ir.Value]:
         """Combine and reduce the parts of a subgroup that are consecutive along the dimension."""
@@ -249,13 +249,13 @@ class Distribution(TileConversion):
             if dim == 0
             else [parts[r * across : (r + 1) * across] for r in range(down)]
         )
-        found = []
+        reduced_parts = []
         for line in lines:
             total = line[0]
             for part in line[1:]:
                 total = view.kind.combine(total, part)
-            found.append(self.reduced(view, total, have.data[dim]))
-        return found
+            reduced_parts.append(self.reduced(view, total, have.data[dim]))
+        return reduced_parts
 
     @staticmethod
     def reduced(view: ReductionOp, part: ir.Value, size: int) -> ir.Value:
@@ -263,19 +263,19 @@ class Distribution(TileConversion):
         if size == 1:
             return part
         shape = tuple(n // size if i == dim else n for i, n in enumerate(shape_of(part)))
-        given = size if shape[dim] > 1 else None
+        reduction_size = size if shape[dim] > 1 else None
         return ReductionOp(
-            view.kind, part, view.dims, result=build.with_shape(part.type, shape), reduction_size=given
+            view.kind, part, view.dims, result=build.with_shape(part.type, shape), reduction_size=reduction_size
         ).result
 
 
 @rule("vector.shape_cast")
 def shape_cast(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     """Cast each subgroup's elements; elements that other subgroups have are exchanged."""
-    old, new = op.operands[0], op.results[0]
-    if d.layouts.get(old) is None or d.layouts.get(new) is None:
+    source, result = op.operands[0], op.results[0]
+    if d.layouts.get(source) is None or d.layouts.get(result) is None:
         return d.undivided(op)
-    return d.subgroup.reshape(d.get(old), d.own(old), d.own(new), op)
+    return d.subgroup.reshape(d.get(source), d.tiles_of(source), d.tiles_of(result), op)
 
 
 @rule("vector.bitcast")
@@ -285,9 +285,9 @@ def bitcast(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     wg_map = bitcast_map(d.layouts.get(result), result, value)
     if wg_map is None or wg_map.problem_for(shape_of(value)):
         return d.undivided(op)
-    own = WgTiles.of(shape_of(value), wg_map.sg_layout, wg_map.sg_data)
-    kind = build.with_shape(result.type, d.own(result).data)
-    return [vector.bitcast(kind, part) for part in d.parts(value, own, op)]
+    tiles = WgTiles.of(shape_of(value), wg_map.sg_layout, wg_map.sg_data)
+    kind = build.with_shape(result.type, d.tiles_of(result).data)
+    return [vector.bitcast(kind, part) for part in d.parts(value, tiles, op)]
 
 
 @rule(*SHUFFLE_OPS)
@@ -297,55 +297,57 @@ def moved_across(d: Distribution, op: ir.Operation) -> Results:
     If parts exchange no elements, each is moved on its own. Otherwise rows go through shared local memory, or each
     subgroup gets the whole dimension.
     """
-    old = op.results[0]
-    known, dim = d.layouts.get(old), moved_dim(op)
-    if known is None or dim is None or any(d.layouts.get(v) is None for v in op.operands):
+    result = op.results[0]
+    result_map, dim = d.layouts.get(result), moved_dim(op)
+    if result_map is None or dim is None or any(d.layouts.get(v) is None for v in op.operands):
         return d.undivided(op)
-    own = d.own(old)
-    if not is_local(op, own.counts[dim]):
-        wg_map = shuffle_map(op, old, old, known)
+    tiles = d.tiles_of(result)
+    if not is_local(op, tiles.counts[dim]):
+        wg_map = shuffle_map(op, result, result, result_map)
         assert wg_map is not None
-        if wg_map.sg_data[dim] < own.shape[dim]:
+        if wg_map.sg_data[dim] < tiles.shape[dim]:
             rows = shuffled_rows(op) or ()
-            runs = runs_of(rows, own.counts[dim])
+            runs = runs_of(rows, tiles.counts[dim])
             if runs is None:
                 return d.undivided(op)
             sources = list(op.operands)[: 1 + (max(rows) >= shape_of(op.operands[0])[0])]
-            return d.subgroup.shuffle_rows([(d.get(v), d.own(v)) for v in sources], runs, own, op)
-        own = WgTiles.of(own.shape, wg_map.sg_layout, wg_map.sg_data)
-    wanted = WgMap(own.grid, own.data)
-    groups = [d.parts(v, d.own_across(op, v, wanted), op) for v in op.operands]
+            return d.subgroup.shuffle_rows([(d.get(v), d.tiles_of(v)) for v in sources], runs, tiles, op)
+        tiles = WgTiles.of(tiles.shape, wg_map.sg_layout, wg_map.sg_data)
+    part_map = WgMap(tiles.grid, tiles.data)
+    groups = [d.parts(v, d.tiles_across(op, v, part_map), op) for v in op.operands]
     attributes = {n: a for n, a in attributes_of(op).items() if n != MAP}
     if op.name == "vector.extract_strided_slice":
-        attributes["sizes"] = build.integer_array(own.data)
+        attributes["sizes"] = build.integer_array(tiles.data)
     elif op.name == "vector.shuffle":
-        attributes["mask"] = build.i64_array(local_rows(op, own.counts[dim]) or ())
-    kinds = [build.with_shape(old.type, own.data)] * len(op.results)
-    made = [build.create(op.name, kinds, operands, attributes).results for operands in zip(*groups, strict=True)]
-    found = [d.subgroup.exchange(list(new), own, d.own(v), op) for new, v in zip(zip(*made), op.results)]
-    return tuple(found)
+        attributes["mask"] = build.i64_array(local_rows(op, tiles.counts[dim]) or ())
+    kinds = [build.with_shape(result.type, tiles.data)] * len(op.results)
+    moved_parts = [build.create(op.name, kinds, operands, attributes).results for operands in zip(*groups, strict=True)]
+    exchanged = [
+        d.subgroup.exchange(list(new), tiles, d.tiles_of(v), op) for new, v in zip(zip(*moved_parts), op.results)
+    ]
+    return tuple(exchanged)
 
 
 @rule("xetile.init_tile")
 def init_tile(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     """A tile for each part that the subgroup owns."""
     view: InitTileOp = op.opview
-    tile, own = Tile.of(view.tile), d.own(view.tile)
-    kind = tile.part(own.data).to_ir()
+    tile, tiles = Tile.of(view.tile), d.tiles_of(view.tile)
+    kind = tile.part(tiles.data).to_ir()
     source = d.replacement(view.source)
     if view.indices is not None:
-        parts = d.parts(view.indices, own, op)
+        parts = d.parts(view.indices, tiles, op)
         return [InitTileOp(source, [], indices=p, tile=kind).tile for p in parts]
     offsets, shape, strides = (
         [v if isinstance(v, int) else d.replacement(v) for v in group]
         for group in (view.offsets, view.shape, view.strides)
     )
-    made = []
-    for start in d.subgroup.starts(own):
-        moved: list[build.Index] = [*offsets[:-2], *(build.add(a, b) for a, b in zip(offsets[-2:], start))]
-        known = {"in_bounds": view.in_bounds, "clipped": view.clipped}
-        made.append(InitTileOp(source, moved, shape or None, strides or None, tile=kind, **known).tile)
-    return made
+    new_tiles = []
+    for start in d.subgroup.starts(tiles):
+        part_offsets: list[build.Index] = [*offsets[:-2], *(build.add(a, b) for a, b in zip(offsets[-2:], start))]
+        bounds = {"in_bounds": view.in_bounds, "clipped": view.clipped}
+        new_tiles.append(InitTileOp(source, part_offsets, shape or None, strides or None, tile=kind, **bounds).tile)
+    return new_tiles
 
 
 @rule("xetile.update_tile_offset")
@@ -354,7 +356,7 @@ def update_tile_offset(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     view: Any = op.opview
     tiles = d.get(view.tile)
     if view.indices is not None:
-        parts = d.parts(view.indices, d.own(view.tile), op)
+        parts = d.parts(view.indices, d.tiles_of(view.tile), op)
         return [type(view)(t, [], indices=p, result=t.type).result for t, p in zip(tiles, parts, strict=True)]
     offsets = [v if isinstance(v, int) else d.replacement(v) for v in view.offsets]
     return [type(view)(t, offsets, result=t.type).result for t in tiles]
@@ -373,48 +375,48 @@ def prefetch_tile(d: Distribution, op: ir.Operation) -> None:
 def load(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     """A load of each part."""
     view: Any = op.opview
-    own = d.own(view.value)
-    masks: Sequence[ir.Value | None] = [None] * own.own_count
+    tiles = d.tiles_of(view.value)
+    masks: Sequence[ir.Value | None] = [None] * tiles.own_count
     scattered = isinstance(view, LoadOp)
     if scattered and view.mask is not None:
-        masks = d.parts(view.mask, own, op)
+        masks = d.parts(view.mask, tiles, op)
     hints = {"padding": view.padding, **hints_of(view)}
-    kind = build.with_shape(view.value.type, own.data)
-    held = zip(d.get(view.tile), masks, strict=True)
-    return [type(view)(t, *([m] if scattered else []), value=kind, **hints).value for t, m in held]
+    kind = build.with_shape(view.value.type, tiles.data)
+    tiles_and_masks = zip(d.get(view.tile), masks, strict=True)
+    return [type(view)(t, *([m] if scattered else []), value=kind, **hints).value for t, m in tiles_and_masks]
 
 
 @rule("xetile.store_tile", "xetile.store", "xetile.atomic_rmw")
 def store(d: Distribution, op: ir.Operation) -> Results:
     """Stores and atomic ops: the first of the subgroups that share a part executes the op."""
     view: Any = op.opview
-    own = d.own(view.tile)
-    first = d.subgroup.is_first(own)
-    values, updates = d.parts(view.value, own, op), isinstance(view, AtomicRmwOp)
+    tiles = d.tiles_of(view.tile)
+    first = d.subgroup.is_first(tiles)
+    values, updates = d.parts(view.value, tiles, op), isinstance(view, AtomicRmwOp)
 
     def optional(name: str) -> Sequence[ir.Value | None]:
         vector = getattr(view, name, None)
-        return [None] * len(values) if vector is None else d.parts(vector, own, op)
+        return [None] * len(values) if vector is None else d.parts(vector, tiles, op)
 
     masks, expected = optional("mask"), optional("expected")
 
     def act() -> list[ir.Value]:
-        found = []
-        for part, tile, mask, wanted in zip(values, d.get(view.tile), masks, expected, strict=True):
+        results = []
+        for part, tile, mask, expected_part in zip(values, d.get(view.tile), masks, expected, strict=True):
             if updates:
-                found.append(type(view)(view.kind, part, tile, mask, wanted, result=part.type).result)
+                results.append(type(view)(view.kind, part, tile, mask, expected_part, result=part.type).result)
                 continue
             type(view)(part, tile, *([mask] if isinstance(view, StoreOp) else []), **hints_of(view))
-        return found
+        return results
 
     if first is None:
-        made: Sequence[ir.Value] = act()
+        previous: Sequence[ir.Value] = act()
     elif updates and is_used(view.result):
-        made = d.subgroup.exchange_through_memory(act, element_of(view.value), own, own, op)
+        previous = d.subgroup.exchange_through_memory(act, element_of(view.value), tiles, tiles, op)
     else:
         build.if_(first, [], lambda: act()[:0])
-        made = values
-    return list(made) if updates else ()
+        previous = values
+    return list(previous) if updates else ()
 
 
 @rule("gpu.printf")
@@ -431,52 +433,52 @@ def printf(d: Distribution, op: ir.Operation) -> None:
 def tile_mma(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     """A product for each part of the result, from whole rows and columns of the factors."""
     view: TileMmaOp = op.opview
-    own = d.own(view.d)
-    rows, columns = own.data
+    tiles = d.tiles_of(view.d)
+    rows, columns = tiles.data
     depth = shape_of(view.b)[0]
-    a_own = WgTiles.of(shape_of(view.a), own.grid, (rows, depth))
-    b_own = WgTiles.of(shape_of(view.b), own.grid, (depth, columns))
+    a_own = WgTiles.of(shape_of(view.a), tiles.grid, (rows, depth))
+    b_own = WgTiles.of(shape_of(view.b), tiles.grid, (depth, columns))
     a, b = d.parts(view.a, a_own, op), d.parts(view.b, b_own, op)
-    count = own.own_count
-    c: Sequence[ir.Value | None] = [None] * count if view.c is None else d.parts(view.c, own, op)
-    kind = build.with_shape(view.d.type, own.data)
-    across = own.rounds[1]
+    count = tiles.own_count
+    c: Sequence[ir.Value | None] = [None] * count if view.c is None else d.parts(view.c, tiles, op)
+    kind = build.with_shape(view.d.type, tiles.data)
+    across = tiles.rounds[1]
 
     def scales(value: ir.Value | None, own_shape: tuple[int, int], repeats: int) -> Sequence[ir.Value | None]:
         """The scales of each row or column of parts."""
         if value is None:
             return [None] * repeats
-        return d.parts(value, WgTiles.of(shape_of(value), own.grid, own_shape), op)
+        return d.parts(value, WgTiles.of(shape_of(value), tiles.grid, own_shape), op)
 
     blocks = -(-depth // SCALE_BLOCK)
-    scale_a = scales(view.scale_a, (rows, blocks), own.rounds[0])
+    scale_a = scales(view.scale_a, (rows, blocks), tiles.rounds[0])
     scale_b = scales(view.scale_b, (blocks, columns), across)
-    found = []
+    products = []
     for i in range(count):
         row, column = i // across, i % across
-        found.append(TileMmaOp(a[row], b[column], c[i], scale_a[row], scale_b[column], d=kind).d)
-    return found
+        products.append(TileMmaOp(a[row], b[column], c[i], scale_a[row], scale_b[column], d=kind).d)
+    return products
 
 
 @rule("xetile.convert_layout")
 def convert_layout(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     """The subgroup's parts under the other map."""
     view: Any = op.opview
-    return d.parts(view.value, d.own(view.result), op)
+    return d.parts(view.value, d.tiles_of(view.result), op)
 
 
 @rule("xetile.transpose")
 def transpose(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     """Transpose each part. The operand is exchanged so that the subgroup has the parts that its results need."""
     view: TransposeOp = op.opview
-    own = d.own(view.result)
+    tiles = d.tiles_of(view.result)
     if view.permutation == (0, 1):
-        return d.parts(view.value, own, op)
-    parts = d.parts(view.value, own.transposed(), op)
-    kind = build.with_shape(view.result.type, own.data)
-    made = [TransposeOp(p, (1, 0), result=kind).result for p in parts]
-    down, across = own.rounds
-    return [made[c * down + r] for r in range(down) for c in range(across)]
+        return d.parts(view.value, tiles, op)
+    parts = d.parts(view.value, tiles.transposed(), op)
+    kind = build.with_shape(view.result.type, tiles.data)
+    transposed = [TransposeOp(p, (1, 0), result=kind).result for p in parts]
+    down, across = tiles.rounds
+    return [transposed[c * down + r] for r in range(down) for c in range(across)]
 
 
 @rule("xetile.broadcast")
@@ -485,29 +487,31 @@ def broadcast(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     view: BroadcastOp = op.opview
     (dim,) = view.dims
     times = view.broadcast_size
-    given = d.own(view.result)
-    if times and dim == 0 and times % given.data[0] == 0:
+    result_tiles = d.tiles_of(view.result)
+    if times and dim == 0 and times % result_tiles.data[0] == 0:
         # Each part repeats one row.
-        count = given.counts[0]
-        runs = runs_of(tuple(i * given.data[0] // times for i in range(count)), count)
-        rows = given.replaced(0, count, 1)
-        parts = d.subgroup.shuffle_rows([(d.get(view.value), d.own(view.value))], runs or (), rows, op)
-        kind = build.with_shape(view.result.type, given.data)
+        count = result_tiles.counts[0]
+        runs = runs_of(tuple(i * result_tiles.data[0] // times for i in range(count)), count)
+        rows = result_tiles.replaced(0, count, 1)
+        parts = d.subgroup.shuffle_rows([(d.get(view.value), d.tiles_of(view.value))], runs or (), rows, op)
+        kind = build.with_shape(view.result.type, result_tiles.data)
         return [BroadcastOp(part, view.dims, result=kind).result for part in parts]
-    own = _in_groups(given, dim, times or 1)
-    want = own.replaced(dim, own.shape[dim] // times, own.data[dim] // times) if times else own.replaced(dim, 1, 1)
+    tiles = _in_groups(result_tiles, dim, times or 1)
+    want = (
+        tiles.replaced(dim, tiles.shape[dim] // times, tiles.data[dim] // times) if times else tiles.replaced(dim, 1, 1)
+    )
     parts = d.parts(view.value, want, op)
-    kind = build.with_shape(view.result.type, own.data)
-    across = own.rounds[1]
+    kind = build.with_shape(view.result.type, tiles.data)
+    across = tiles.rounds[1]
     found = []
-    for i in range(own.own_count):
+    for i in range(tiles.own_count):
         row, column = divmod(i, across)
-        place = column if times is None and dim == 0 else row if times is None else i
+        index = column if times is None and dim == 0 else row if times is None else i
         if times is not None and want.data[dim] == 1:
-            found.append(BroadcastOp(parts[place], view.dims, result=kind).result)
+            found.append(BroadcastOp(parts[index], view.dims, result=kind).result)
         else:
-            found.append(BroadcastOp(parts[place], view.dims, result=kind, broadcast_size=times).result)
-    return d.subgroup.exchange(found, own, given, op)
+            found.append(BroadcastOp(parts[index], view.dims, result=kind, broadcast_size=times).result)
+    return d.subgroup.exchange(found, tiles, result_tiles, op)
 
 
 @rule("xetile.reduction")
@@ -515,25 +519,25 @@ def reduction(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     """Reduce each part, and combine the results of several subgroups through shared local memory."""
     view: ReductionOp = op.opview
     (dim,) = view.dims
-    given, want = d.own(view.value), d.own(view.result)
-    size = view.reduction_size or given.shape[dim]
-    have = _in_groups(given, dim, size) if size < given.shape[dim] else given
-    parts = d.subgroup.exchange(d.get(view.value), given, have, op)
+    value_tiles, result_tiles = d.tiles_of(view.value), d.tiles_of(view.result)
+    size = view.reduction_size or value_tiles.shape[dim]
+    have = _in_groups(value_tiles, dim, size) if size < value_tiles.shape[dim] else value_tiles
+    parts = d.subgroup.exchange(d.get(view.value), value_tiles, have, op)
     data, owners = have.data[dim], have.owners[dim]
     if data % size == 0:
         local = have.replaced(dim, have.shape[dim] // size, data // size)
         parts = [d.reduced(view, p, size) for p in parts]
-        return d.subgroup.exchange(parts, local, want, op)
+        return d.subgroup.exchange(parts, local, result_tiles, op)
     parts = d.combined(view, have)
     # The partial results of all subgroups, side by side.
     partial = have.replaced(dim, owners, 1)
-    whole = want.replaced(dim, owners, owners)
+    whole = result_tiles.replaced(dim, owners, owners)
     gathered = d.subgroup.exchange(parts, partial, whole, op)
     return [d.reduced(view, p, owners) for p in gathered]
 
 
-def _in_groups(own: WgTiles, dim: int, size: int) -> WgTiles:
+def _in_groups(tiles: WgTiles, dim: int, size: int) -> WgTiles:
     """A distribution like this one, but with whole groups of `size` elements along a dimension in each part."""
-    whole = own.shape[dim]
-    fitting = [n for n in range(size, whole + 1, size) if dealing_problem(whole, own.grid[dim], n) is None]
-    return own if own.data[dim] % size == 0 else own.replaced(dim, whole, fitting[0])
+    whole = tiles.shape[dim]
+    fitting = [n for n in range(size, whole + 1, size) if dealing_problem(whole, tiles.grid[dim], n) is None]
+    return tiles if tiles.data[dim] % size == 0 else tiles.replaced(dim, whole, fitting[0])

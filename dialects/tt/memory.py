@@ -52,7 +52,6 @@ def check_access(op: Any, ptr: Any, **values: Any) -> None:
 
 
 def _accessed(parsed: ParsedOp, *values: str) -> dict[str, str]:
-    """The types of values, and of a mask, that follow from the pointers'."""
     text = parsed.type_of("ptr")
     elements = {name: pointee_type(text) for name in values if parsed.operands.get(name, True)}
     return {**elements, **({"mask": shaped_like(text, "i1")} if parsed.operands.get("mask") else {})}

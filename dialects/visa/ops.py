@@ -494,7 +494,6 @@ class InstructionSyntax:
         return " ".join([write_instruction(self.spec, inst, SsaNotation()), *dictionary])
 
     def _outside(self, op: type[Operation]) -> AttrDict:
-        """The dictionary of discardable attributes."""
         return AttrDict(frozenset(op.spec.attributes))
 
     def __str__(self) -> str:

@@ -254,7 +254,6 @@ def _read(parsed: ParsedOp) -> tuple[list[Typed], Typed]:
 
 
 def _factors(op: Any) -> tuple[Typed | None, Typed, Typed, Typed]:
-    """The types of a product's accumulator, of its factors and of its result."""
     acc = None if op.acc is None else shape_and_element(op.acc)
     return acc, shape_and_element(op.lhs), shape_and_element(op.rhs), shape_and_element(op.result)
 

@@ -137,7 +137,6 @@ def _with_operands(current: Current, keeps: Keeps) -> None:
 
 
 def _without_layouts(current: Current, keeps: Keeps) -> None:
-    """Leave out layouts, each of them at all its places."""
     for layout in dict.fromkeys(_LAYOUT.findall(current().text)):
         text = re.sub(rf"\w+ = {re.escape(layout)}(, )?", "", current().text).replace(f", {layout}", "")
         keeps(structs.replace(current(), text=re.sub(r" ?<?\{\s*\}>?", "", text)))

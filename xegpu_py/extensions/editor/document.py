@@ -303,7 +303,6 @@ class MlirDocument(Document):
 
     @cached_property
     def _dialects(self) -> Named:
-        """The dialects of the text, in the spelling that it has."""
         return {d.namespace: d for d in dialects_of(self.source.text)}
 
     @cached_property
@@ -500,7 +499,6 @@ def _derived(layouts: list[str]) -> str:
 
 
 def _sigil(name: str) -> int:
-    """The length of a name's sigil."""
     return int(name[:1] in ("%", "@", "^"))
 
 
@@ -516,7 +514,6 @@ def _meaning(text: str) -> list[str]:
 
 @lru_cache
 def _upstream(name: str) -> str | None:
-    """The documentation of an op of upstream's dialects, from the bindings."""
     dialect, _, _ = name.partition(".")
     cls = _upstream_ops(dialect).get(name)
     return (cls.__doc__ or "").strip() or None if cls else None
@@ -685,7 +682,6 @@ def _variable(program: Program, name: str) -> Variable | None:
 
 
 def _place(var: Variable, allocation: Allocation, gpu: Target) -> str:
-    """The place of a variable in the register file."""
     size, at = gpu.grf_bytes, allocation.offset(var)
     end = at + var.bytes - 1
     return f"r{at // size}.{at % size}" + (f" to r{end // size}.{end % size}" if end > at else "")

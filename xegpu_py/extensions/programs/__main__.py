@@ -229,7 +229,6 @@ class _Held(ctypes.c_void_p):
 
 
 def _results(kinds: Sequence[ir.Type]) -> Any:
-    """A structure for results, in the layout of the C interface."""
     fields = [(f"r{i}", _field(kind)) for i, kind in enumerate(kinds)]
     return type("Results", (ctypes.Structure,), {"_fields_": fields})()
 

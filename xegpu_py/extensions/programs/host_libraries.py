@@ -132,7 +132,6 @@ def _fill(host: Host, memref: MemRef, value: float, *, element: str) -> None:
 
 
 def _fill_random(host: Host, memref: MemRef, lower: float, upper: float, whole: bool, *, element: str) -> None:
-    """Uniform random numbers, truncated to integers on request."""
     array = memref.array(element)
     numbers = host.random.uniform(lower, upper, array.shape)
     array[...] = (np.trunc(numbers) if whole else numbers).astype(np.float32)
@@ -322,7 +321,6 @@ for _name, _element in _FLOATS.items():
 
 @LIBRARY.define("printAllcloseI32", "memref<*xi32> memref<*xi32>")
 def _print_equal(host: Host, actual: MemRef, expected: MemRef) -> None:
-    """Integers must be equal."""
     is_equal = np.array_equal(actual.array("i32").ravel(), expected.array("i32").ravel())
     host.print(f"[ALLCLOSE: {'TRUE' if is_equal else 'FALSE'}]\n")
 

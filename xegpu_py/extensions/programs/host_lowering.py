@@ -321,7 +321,6 @@ def _index(value: ir.Value) -> ir.Value:
 
 
 def _data(op: ir.Operation, count: int) -> list[ir.Value]:
-    """The operands without the tokens."""
     return list(op.operands)[-count:]
 
 
