@@ -282,7 +282,7 @@ def _gathered(d: Distributor, gather: ir.Operation, mask: ir.Value) -> ir.Value:
     return build.create_like(gather, [operands[-1].type], operands).results[0]
 
 
-def _passed(d: Distributor, op: ir.Operation, inner: ir.Operation | None, made: ir.Value) -> ir.Value:
+def _passed(d: Distributor, op: ir.Operation, inner: ir.Operation | None, result: ir.Value) -> ir.Value:
     """Select the result where the mask is set, and the passthrough elsewhere."""
     if inner is None or inner.name != "vector.transfer_read":
         emit_error(op, "with a pass-through value cannot be distributed", "a masked vector.transfer_read can have one")
@@ -290,7 +290,7 @@ def _passed(d: Distributor, op: ir.Operation, inner: ir.Operation | None, made: 
     assert over is not None
     d.layout(op, op.operands[0])
     flags = spread(d.part(op.operands[0]), over, layout)
-    return build.select(flags, made, d.part(op.operands[1]))
+    return build.select(flags, result, d.part(op.operands[1]))
 
 
 # Reductions and contractions: first within a lane, then across lanes by shuffles, then across subgroups in memory.
@@ -464,14 +464,14 @@ def contracted(d: Distributor, op: ir.Operation, mask: ir.Value | None = None) -
     return partial if reduction.is_local else reduction.combine(reduction.finish(partial), acc)
 
 
-def _under(mask: ir.Value, made: ir.Value) -> ir.Value:
+def _under(mask: ir.Value, result: ir.Value) -> ir.Value:
     """Put the op that defines a value into a `vector.mask`."""
-    outer = build.create("vector.mask", [made.type], [mask], regions=1)
+    outer = build.create("vector.mask", [result.type], [mask], regions=1)
     block = outer.regions[0].blocks.append()
-    made.owner.move_before(outer)
-    block.append(made.owner)
+    result.owner.move_before(outer)
+    block.append(result.owner)
     with ir.InsertionPoint(block):
-        build.create("vector.yield", [], [made])
+        build.create("vector.yield", [], [result])
     return outer.results[0]
 
 
@@ -582,10 +582,10 @@ def to_layout(d: Distributor, op: ir.Operation) -> None:
 def cast_shape(d: Distributor, op: ir.Operation) -> None:
     """Convert to the result's layout. Elements keep their row-major number."""
     source, result = op.operands[0], op.results[0]
-    for known, other in ((source, result), (result, source)):
-        if known in d.layouts and other not in d.layouts:
+    for side, other in ((source, result), (result, source)):
+        if side in d.layouts and other not in d.layouts:
             try:
-                reshape(d.layouts[known], shape_of(other))
+                reshape(d.layouts[side], shape_of(other))
             except LayoutError as e:
                 message = f"cannot be distributed because the layout of its {other.type} is not known"
                 emit_error(op, message, str(e), "set the layout with iree_vector_ext.to_layout")

@@ -85,12 +85,12 @@ class VectorLowerContract(Pass):
             at = [int(p) for p in position]
             a, b = (side.at(at) for side in sides)
             if is_float and kind == CombiningKind.ADD and total is not None:
-                found = build.make("math.fma", result, a, b, total)
+                fused = build.make("math.fma", result, a, b, total)
             else:
                 product = build.make("arith.mulf" if is_float else "arith.muli", result, a, b)
-                found = build.make(combine, result, total, product) if total is not None else product
+                fused = build.make(combine, result, total, product) if total is not None else product
             # Without an accumulator, what a mask leaves out is undefined.
-            total = build.select(flags.at(at), found, total) if flags and total is not None else found
+            total = build.select(flags.at(at), fused, total) if flags and total is not None else fused
         assert total is not None
         return total
 
@@ -198,8 +198,8 @@ def _unmasked(op: ir.Operation) -> tuple[ir.Value, ...]:
         kinds = [r.type for r in inner.results]
         values = list(ir.Operation.create(inner.name, kinds, [*inner.operands, mask], attributes).results)
     elif inner.name == "vector.gather":
-        *operands, own, otherwise = inner.operands
-        both = build.make("arith.andi", mask.type, own, mask)
+        *operands, inner_mask, otherwise = inner.operands
+        both = build.make("arith.andi", mask.type, inner_mask, mask)
         values = list(build.create_like(inner, [inner.results[0].type], [*operands, both, otherwise]).results)
     else:
         # A reduction: contractions and outer products are lowered before, and no other op can be masked.

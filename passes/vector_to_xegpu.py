@@ -101,9 +101,9 @@ class _Memref(MemrefElements):
 
     def offsets(self, added: Sequence[ir.Value | Order], count: int) -> ir.Value:
         """The offsets of `count` elements: the indices, and for each dimension what is added to them."""
-        found = lane_offsets(count, added, self.strides)
+        lanes = lane_offsets(count, added, self.strides)
         base = build.add(*map(build.multiply, self.indices, self.strides))
-        return build.add(found, build.index_splat(base, count)) if self.indices else found
+        return build.add(lanes, build.index_splat(base, count)) if self.indices else lanes
 
 
 @rule("vector.load")
@@ -241,14 +241,14 @@ def _elements(memory: _Memref, transfer: Transfer) -> tuple[ir.Value, ir.Value, 
     return memory.offsets(added, count), active, count
 
 
-def _active(transfer: Transfer, mask: ir.Value, places: Order) -> ir.Value:
+def _active(transfer: Transfer, mask: ir.Value, positions: Order) -> ir.Value:
     """The elements that a mask leaves, in row-major order."""
     flat, order = build.shape_cast(mask, (math.prod(shape_of(mask)),)), transfer.mask_dims
     if not order:
         # It has one element, for all.
-        return build.permute(flat, np.zeros(places.shape[1], np.int64))
+        return build.permute(flat, np.zeros(positions.shape[1], np.int64))
     shape = shape_of(transfer.vector)
-    return build.permute(flat, np.ravel_multi_index(tuple(places[i] for i in order), tuple(shape[i] for i in order)))
+    return build.permute(flat, np.ravel_multi_index(tuple(positions[i] for i in order), tuple(shape[i] for i in order)))
 
 
 @rule("vector.transfer_read")

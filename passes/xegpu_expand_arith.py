@@ -162,8 +162,8 @@ def at_variable_position(low: Expansion, op: ir.Operation) -> ir.Value | None:
     tests = []
     for extent, at in zip(shape_of(whole), static):
         if at == DYNAMIC:
-            place = next(dynamic_positions)
-            tests.append([(n, [build.compare("eq", place, n)]) for n in range(extent)])
+            operand = next(dynamic_positions)
+            tests.append([(n, [build.compare("eq", operand, n)]) for n in range(extent)])
         else:
             tests.append([(at, [])])
     result: ir.Value | None = None
@@ -290,10 +290,10 @@ def from_scale(low: Expansion, op: ir.Operation) -> ir.Value | None:
     )
     placed = build.binary("shli", code, fmt.mantissa)
     least = build.binary("maxsi", placed, 1 << fmt.mantissa - 1)
-    found = build.select(
+    scaled = build.select(
         build.compare("eq", code, build.constant(bits, E8M0.nan)), build.constant(bits, fmt.nan), least
     )
-    return converted(build.make("arith.bitcast", number, found), _format(op.results[0]))
+    return converted(build.make("arith.bitcast", number, scaled), _format(op.results[0]))
 
 
 @rule(*build.SCALING)

@@ -84,7 +84,7 @@ class XeGPUJoinBlocks(Pass):
 
 def _join_once(ops: Sequence[ir.Operation], target: Target) -> bool:
     accesses: dict[Any, ir.Operation] = {}
-    taken: set[ir.Value] = set()
+    used_values: set[ir.Value] = set()
     joined = False
     stretches, forms = _stretches(ops), IndexForms()
     for op in [op for op in ops if op.name == "xegpu.create_nd_tdesc"]:
@@ -96,12 +96,12 @@ def _join_once(ops: Sequence[ir.Operation], target: Target) -> bool:
         key, at = _place(op, forms)
         accesses[key, at] = op
         left = accesses.get((key, at - desc.shape[-1] * desc.attr.array_length))
-        if left is None or left.results[0] in taken or len(desc.shape) != 2:
+        if left is None or left.results[0] in used_values or len(desc.shape) != 2:
             continue
         pair = _Pair(stretches)
         wide = replace(desc, attr=replace(desc.attr, array_length=2 * desc.attr.array_length))
         if _match(pair, left.results[0], op.results[0]) and pair.loads and _fits(pair, wide, target):
-            taken.add(left.results[0])
+            used_values.add(left.results[0])
             del accesses[key, at]
             _join(pair, wide)
             joined = True

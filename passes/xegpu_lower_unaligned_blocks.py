@@ -518,11 +518,11 @@ def _access(low: Fallback, op: ir.Operation, vector: tuple[int, ...]) -> _Access
     view: Any = op.opview
     form = low.places[low.surfaces.classes.find(view.tdesc)]
     desc = TensorDesc.of(view.tdesc)
-    held, rank = low.numbers(view.tdesc), form.rank
-    offsets = tuple(map(fold_index, held[-rank:]))
+    handles, rank = low.numbers(view.tdesc), form.rank
+    offsets = tuple(map(fold_index, handles[-rank:]))
     if form.address:
-        numbers = tuple(map(fold_index, held[1:-rank]))
-        tensor = _Tensor(held[0], 0, numbers[:rank], numbers[rank:] if form.stepped else (*numbers[rank:], 1))
+        numbers = tuple(map(fold_index, handles[1:-rank]))
+        tensor = _Tensor(handles[0], 0, numbers[:rank], numbers[rank:] if form.stepped else (*numbers[rank:], 1))
     else:
         tensor = _tensor(low.surfaces.creations_of(view.tdesc)[0])
     if rank == 1:
@@ -577,8 +577,10 @@ def store(low: Fallback, op: ir.Operation) -> None:
         mask = None if lines else access.mask(part)
         if not lines and mask is None:
             continue
-        own = access.own(box)
-        value = build.flatten(build.extract_slice(view.value, [first for first, _ in own], box_shape(own)))
+        block_shape = access.own(box)
+        value = build.flatten(
+            build.extract_slice(view.value, [first for first, _ in block_shape], box_shape(block_shape))
+        )
         if lines:
             xegpu.store_nd(value, _line_desc(access, part, lines), mode="vc", **hints)
         else:

@@ -75,9 +75,9 @@ class XeTileInferLayout(Pass):
     def run(self, op: ir.Operation) -> None:
         for func in tile_kernels(op):
             if has_maps(func):
-                given = chooses_maps(func)
+                maps_of_author = chooses_maps(func)
                 infer(func)
-                if given:
+                if maps_of_author:
                     _Order(func).run()
 
 
@@ -243,15 +243,18 @@ class _Order:
     def _next_iteration(self, loop: ir.Operation) -> None:
         """Forget which elements were accessed where that depends on values of the loop, which are others now."""
         self._since = {
-            buffer: {(mode, None if any(_is_within(v, loop) for v in place or ()) else place) for mode, place in known}
-            for buffer, known in self._since.items()
+            buffer: {
+                (mode, None if any(_is_within(v, loop) for v in offsets or ()) else offsets)
+                for mode, offsets in accesses
+            }
+            for buffer, accesses in self._since.items()
         }
 
     def _branches(self, op: ir.Operation) -> None:
         before = self._since
         ends = [before]
         for block in blocks_in(op):
-            self._since = {buffer: {*known} for buffer, known in before.items()}
+            self._since = {buffer: {*accesses} for buffer, accesses in before.items()}
             self._block(block)
             ends.append(self._since)
         self._since = {b: set().union(*(end.get(b, ()) for end in ends)) for b in set().union(*ends)}
@@ -260,10 +263,10 @@ class _Order:
         access = _mode(op), _place_of(op)
         buffers = {None} if self._alike else self._accessed(op)
         # An update may tell other workgroups that all is written.
-        written = (known for known in self._since.values()) if isinstance(op.opview, AtomicRmwOp) else ()
+        written = (accesses for accesses in self._since.values()) if isinstance(op.opview, AtomicRmwOp) else ()
         earlier = [
             *(other for buffer in buffers for other in self._since.get(buffer, ())),
-            *((mode, None) for known in written for mode, _ in known if mode != _READ),
+            *((mode, None) for accesses in written for mode, _ in accesses if mode != _READ),
         ]
         if any(_conflict(access, other) for other in earlier):
             with ir.InsertionPoint(op), op.location:
@@ -289,9 +292,9 @@ def _mode(op: ir.Operation) -> _Mode:
 
 def _conflict(one: tuple[_Mode, _Place], other: tuple[_Mode, _Place]) -> bool:
     """Whether the order of two accesses by different subgroups may change a result."""
-    (mode, place), (earlier, before) = one, other
+    (mode, offsets), (earlier, before) = one, other
     changes = earlier != _READ or mode != _READ
-    return changes and (place is None or place != before) and (isinstance(mode, str) or mode != earlier)
+    return changes and (offsets is None or offsets != before) and (isinstance(mode, str) or mode != earlier)
 
 
 def _place_of(op: ir.Operation) -> _Place:

@@ -78,15 +78,15 @@ class Prefetching:
         lower, _, step, *inits = loop.operands
         outs, end = yielded(body), terminator(body)
         moves = [move for argument, out in zip(arguments, outs) if (move := _move_of(argument, out)) is not None]
-        made = [o.operation for o in body.operations if isinstance(o.opview, InitTileOp)]
-        made = [op for op in made if _is_followed(op, counter)]
+        tile_inits = [o.operation for o in body.operations if isinstance(o.opview, InitTileOp)]
+        tile_inits = [op for op in tile_inits if _is_followed(op, counter)]
         with loop.location, ir.InsertionPoint(loop):
             begun = [self._begin(inits[arguments.index(move.operands[0])], move) for move in moves]
-            for op in made:
+            for op in tile_inits:
                 for iteration in range(self._distance):
                     self._make(op, {counter: index(add(lower, multiply(fold_index(step), iteration)))})
         with end.location, ir.InsertionPoint(end):
-            for op in made:
+            for op in tile_inits:
                 self._make(op, {counter: index(add(counter, multiply(fold_index(step), self._distance)))})
         if begun:
             carrier = loop_carrying(loop.opview, range(len(outs)), begun)

@@ -227,11 +227,11 @@ class _Blocks:
             return None
         if ir.MemRefType(init.source.type).get_strides_and_offset()[1] != 0:
             return None
-        found = self._forms.of(init.indices)
-        if found is None:
+        affine_form = self._forms.of(init.indices)
+        if affine_form is None:
             return None
         fits: set[int] = set()
-        form = self._forms.without_overflow(found, fits)
+        form = self._forms.without_overflow(affine_form, fits)
         bounds, maps = self._bounds(mask, form.shape, fits), _maps_of(init.indices)
         if bounds is None or len(maps) > 1 or (maps and len(form.shape) > 1):
             return None
@@ -259,7 +259,7 @@ class _Blocks:
 
     def _bounds(self, mask: ir.Value | None, shape: Sequence[int], fits: set[int]) -> list[_Bounds] | None:
         """The bounds that a mask gives for rows and columns; None if it has another form."""
-        found = [_Bounds(), _Bounds()]
+        limits = [_Bounds(), _Bounds()]
         for condition in conditions(self._forms, mask) if mask is not None else ():
             if condition is None:
                 return None
@@ -269,14 +269,14 @@ class _Blocks:
             if len(moving) != 1:
                 return None
             dim = moving[0]
-            bounds = found[dim + 2 - len(shape)]
+            bounds = limits[dim + 2 - len(shape)]
             if steps[dim] == -1:
                 bounds.above.append(form.start)
             elif steps[dim] == 1:
                 bounds.below.append(plus(form.start, constant(-1)))
             else:
                 return None
-        return found
+        return limits
 
     def _of_rows(
         self, shape: Sequence[int], step: Polynomial, start: Polynomial, bounds: Sequence[_Bounds], tile: Tile

@@ -71,9 +71,9 @@ class _Stacks:
                 if rows and shape_of(view.value)[0] % rows == 0:
                     self._store(view, rows)
             elif op.name == "vector.extract_strided_slice" and _is_stack(op.operands[0]):
-                taken = _taken(op)
-                if taken is not None and self._is_split(op.operands[0]):
-                    replace_op(op, self._rows(op.operands[0], *taken))
+                slice_rows = _taken(op)
+                if slice_rows is not None and self._is_split(op.operands[0]):
+                    replace_op(op, self._rows(op.operands[0], *slice_rows))
 
     def _is_split(self, value: ir.Value) -> bool:
         """Whether a slice of a value is one of what it is computed of."""
@@ -131,8 +131,8 @@ class _Stacks:
     def _access(self, view: Any, first: int, rows: int) -> tuple[ir.Value, ir.Value | None]:
         """The tile and the mask of some rows."""
         init: Any = view.tile.owner.opview
-        old = Tile.of(view.tile)
-        kind = Tile((rows, old.shape[1]), old.element, old.attr).to_ir()
+        stack = Tile.of(view.tile)
+        kind = Tile((rows, stack.shape[1]), stack.element, stack.attr).to_ir()
         tile = InitTileOp(init.source, [], indices=self._rows(init.indices, first, rows), tile=kind).tile
         return tile, None if view.mask is None else self._rows(view.mask, first, rows)
 

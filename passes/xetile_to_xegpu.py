@@ -126,13 +126,13 @@ class TileForm(Struct):
             lanes = scattered_lanes(math.prod(self.tile.shape))
             return [scattered_desc(self.tile, n).to_ir() for _, n in lanes]
         index = ir.IndexType.get()
-        found = [self.desc().to_ir()] if self.is_block else []
+        value_types = [self.desc().to_ir()] if self.is_block else []
         if self.has_place:
-            found += [index] * 2
+            value_types += [index] * 2
             if self.merged:
-                found += [self.address] if self.atomics else []
-                found += [index] * (4 if self.atomics else 2)
-        return found
+                value_types += [self.address] if self.atomics else []
+                value_types += [index] * (4 if self.atomics else 2)
+        return value_types
 
     def desc(self) -> TensorDesc:
         """The type of the descriptor."""
@@ -332,12 +332,12 @@ class Lowering(TileConversion):
         kind = build.vector_type(form.tile.shape, build.integer_type(1))
         remaining = [arith.subi(build.index(extent), build.index(at)) for extent, at in zip(matrix.extents, start)]
         padding = build.constant(loaded.type, number_of(view.padding))
-        found = build.select(vector.create_mask(kind, remaining), loaded, padding)
+        selected = build.select(vector.create_mask(kind, remaining), loaded, padding)
         for dim, at in enumerate(start) if self.forms.may_begin_before(form) else ():
             bounds = [build.index(n) for n in form.tile.shape]
             bounds[dim] = arith.subi(build.index(0), build.index(at))
-            found = build.select(vector.create_mask(kind, bounds), padding, found)
-        return found
+            selected = build.select(vector.create_mask(kind, bounds), padding, selected)
+        return selected
 
     def place(self, form: TileForm, numbers: Sequence[ir.Value]) -> tuple[Matrix, tuple[build.Index, build.Index]]:
         """The matrix of a tile, and the tile's first row and column, from the values that replace the tile."""
@@ -418,12 +418,12 @@ def update_tile_offset(low: Lowering, op: ir.Operation) -> list[ir.Value]:
         pairs = zip(values, moves, strict=True)
         return [xegpu.update_offset(desc, by, result=desc.type, **VC) for desc, (by, _) in pairs]
     offsets = low.numbers(view.offsets)
-    moved: list[ir.Value] = []
+    offsets_after: list[ir.Value] = []
     if form.is_block:
         by = offsets[::-1] if form.tile.column_major else offsets
-        moved.append(xegpu.update_nd_offset(values[0], by, result=values[0].type, **VC))
+        offsets_after.append(xegpu.update_nd_offset(values[0], by, result=values[0].type, **VC))
         values = values[1:]
-    return [*moved, *(build.index(build.add(a, b)) for a, b in zip(values, offsets)), *values[2:]]
+    return [*offsets_after, *(build.index(build.add(a, b)) for a, b in zip(values, offsets)), *values[2:]]
 
 
 @rule("xetile.prefetch_tile")

@@ -178,20 +178,20 @@ class Distribution(TileConversion):
     def undivided(self, op: ir.Operation) -> list[ir.Value]:
         """Convert an op that works on whole vectors: each subgroup computes the whole result."""
         operands = []
-        for old in op.operands:
-            if is_vector(old) and self.layouts.get(old) is not None:
-                operands += self.parts(old, self.everywhere(old), op)
+        for value in op.operands:
+            if is_vector(value) and self.layouts.get(value) is not None:
+                operands += self.parts(value, self.everywhere(value), op)
             else:
-                operands.append(self.replacement(old))
+                operands.append(self.replacement(value))
         clone = op.clone()
         for i, operand in enumerate(operands):
             clone.operands[i] = operand
         if MAP in clone.attributes:
             del clone.attributes[MAP]
-        (old,) = op.results
-        if not is_vector(old) or self.layouts.get(old) is None:
+        (value,) = op.results
+        if not is_vector(value) or self.layouts.get(value) is None:
             return [clone.results[0]]
-        return self.subgroup.exchange([clone.results[0]], self.everywhere(old), self.tiles_of(old), op)
+        return self.subgroup.exchange([clone.results[0]], self.everywhere(value), self.tiles_of(value), op)
 
     def everywhere(self, value: ir.Value) -> WgTiles:
         """The distribution that gives each subgroup the whole of an old vector."""
@@ -503,15 +503,15 @@ def broadcast(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     parts = d.parts(view.value, want, op)
     kind = build.with_shape(view.result.type, tiles.data)
     across = tiles.rounds[1]
-    found = []
+    results = []
     for i in range(tiles.own_count):
         row, column = divmod(i, across)
         index = column if times is None and dim == 0 else row if times is None else i
         if times is not None and want.data[dim] == 1:
-            found.append(BroadcastOp(parts[index], view.dims, result=kind).result)
+            results.append(BroadcastOp(parts[index], view.dims, result=kind).result)
         else:
-            found.append(BroadcastOp(parts[index], view.dims, result=kind, broadcast_size=times).result)
-    return d.subgroup.exchange(found, tiles, result_tiles, op)
+            results.append(BroadcastOp(parts[index], view.dims, result=kind, broadcast_size=times).result)
+    return d.subgroup.exchange(results, tiles, result_tiles, op)
 
 
 @rule("xetile.reduction")
