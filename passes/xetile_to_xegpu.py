@@ -318,7 +318,7 @@ class Lowering(TileConversion):
             extents, strides, positions = extents[::-1], strides[::-1], positions[::-1]
         keywords: dict[str, Any] = {}
         source = matrix.source
-        if matrix.memref is None or (matrix.memref.rank == 2 and matrix.given and not form.tile.column_major):
+        if matrix.memref is None or (matrix.memref.rank == 2 and matrix.is_stated and not form.tile.column_major):
             keywords = {"shape": list(extents), "strides": list(strides)}
         elif matrix.memref.rank != 2 or form.tile.column_major:
             source = Matrix(source, extents, strides, matrix.lead).as_2d()
@@ -671,14 +671,14 @@ class Matrix(Struct):
         extents: rows and columns.
         strides: elements from row to row and from column to column.
         lead: the offset of the matrix's first element from the source's first element, in elements.
-        given: whether the op that makes the tile has shape and strides.
+        is_stated: whether the op that makes the tile has shape and strides.
     """
 
     source: ir.Value
     extents: tuple[build.Index, build.Index]
     strides: tuple[build.Index, build.Index]
     lead: build.Index = 0
-    given: bool = False
+    is_stated: bool = False
 
     @property
     def memref(self) -> ir.MemRefType | None:
