@@ -118,7 +118,7 @@ class _Bounds(Struct):
     below: list[Polynomial] = field(default_factory=list)
 
 
-class _Block(Struct):
+class _MatrixBlock(Struct):
     """A block of a matrix in a buffer. Along a row, the elements are consecutive.
 
     Attributes:
@@ -182,7 +182,7 @@ class _Blocks:
             sums = [ir.DenseI64ArrayAttr.get(list(one)) for one in sorted(self._narrow)]
             self._func.attributes[ASSUMED_32_BIT] = ir.ArrayAttr.get(sums)
 
-    def _assume(self, source: ir.Value, block: _Block) -> bool:
+    def _assume(self, source: ir.Value, block: _MatrixBlock) -> bool:
         """Note what a block assumes of the arguments of calls; whether a call can say that it does not hold."""
         numbers = [block.lead, block.row, block.column, *block.rows, *block.columns]
         scalars = {s for p in numbers for m in p for s in m if s in self._forms.assumed}
@@ -221,7 +221,7 @@ class _Blocks:
 
     # The block and the matrix of an access.
 
-    def _block(self, init: Any, mask: ir.Value | None) -> _Block | None:
+    def _block(self, init: Any, mask: ir.Value | None) -> _MatrixBlock | None:
         tile = Tile.of(init.tile)
         if tile.attr != TileAttr(scattered=True) or tile.bits < 8 or not isinstance(init.source.type, ir.MemRefType):
             return None
@@ -240,7 +240,7 @@ class _Blocks:
             block.fits = fits
         return block
 
-    def _of_form(self, form: IndexForm, bounds: Sequence[_Bounds], tile: Tile, maps: set[WgMap]) -> _Block | None:
+    def _of_form(self, form: IndexForm, bounds: Sequence[_Bounds], tile: Tile, maps: set[WgMap]) -> _MatrixBlock | None:
         shape, steps = form.shape, [constant_part(s) for s in form.steps]
         if len(shape) == 1:
             block = self._of_rows((1, *shape), ZERO, form.start, bounds, tile) if steps == [1] else None
@@ -280,7 +280,7 @@ class _Blocks:
 
     def _of_rows(
         self, shape: Sequence[int], step: Polynomial, start: Polynomial, bounds: Sequence[_Bounds], tile: Tile
-    ) -> _Block | None:
+    ) -> _MatrixBlock | None:
         """The block whose columns are consecutive, and whose rows are a step apart."""
         if shape[0] > 1:
             return self._split(shape, step, start, bounds, tile) if len(step) == 1 else None
@@ -290,7 +290,7 @@ class _Blocks:
 
     def _split(
         self, shape: Sequence[int], pitch: Polynomial, start: Polynomial, bounds: Sequence[_Bounds], tile: Tile
-    ) -> _Block | None:
+    ) -> _MatrixBlock | None:
         """The block for a pitch: the terms of the first index become a row, a column, and the begin of a matrix.
 
         Positions that are compared with 0 say which row and column these are.
@@ -327,7 +327,7 @@ class _Blocks:
             if positive is None:
                 return None
             multiples = {**positive, **multiples}
-        return _Block((shape[0], shape[1]), lead, pitch, row, column, heights, widths, False, multiples)
+        return _MatrixBlock((shape[0], shape[1]), lead, pitch, row, column, heights, widths, False, multiples)
 
     def _positive(self, p: Polynomial) -> dict[int, int] | None:
         """The arguments that must be positive for a polynomial not to be negative; None if it may be all the same."""
@@ -363,7 +363,7 @@ class _Blocks:
 
     # The access of a tile.
 
-    def _replace(self, op: ir.Operation, init: Any, block: _Block) -> None:
+    def _replace(self, op: ir.Operation, init: Any, block: _MatrixBlock) -> None:
         view: Any = op.opview
         scattered = Tile.of(init.tile)
         source = self._matrix(op, init.source, block)
@@ -380,7 +380,7 @@ class _Blocks:
         value = LoadTileOp(tile, padding=view.padding, **hints_of(view)).value
         replace_op(op, shape_cast(value, shape_of(view.value)))
 
-    def _matrix(self, op: ir.Operation, source: ir.Value, block: _Block) -> ir.Value:
+    def _matrix(self, op: ir.Operation, source: ir.Value, block: _MatrixBlock) -> ir.Value:
         """The matrix, made outside of the loops in which it is the same."""
         forms = self._forms
         symbols = {s for p in (block.lead, block.pitch, *block.rows, *block.columns) for m in p for s in m}

@@ -261,7 +261,7 @@ class MakeTensorDescOp(Operation, dialect=Tt, name="make_tensor_descriptor"):
             self.fail(f"the elements of the descriptor must be of the pointee's type {base}, but got {element}")
 
 
-class _Block(Operation):
+class _DescriptorAccess(Operation):
     """Ops on a block of a descriptor: `desc[indices]`."""
 
     def check_block(self, desc: Any, indices: Sequence[Any], value: Any) -> None:
@@ -285,7 +285,7 @@ def _without_ones(shape: Sequence[int]) -> list[int]:
     return [n for n in shape if n != 1]
 
 
-class DescriptorLoadOp(_Block, dialect=Tt, name="descriptor_load"):
+class DescriptorLoadOp(_DescriptorAccess, dialect=Tt, name="descriptor_load"):
     """Loads a block of a tensor, whose first element the indices name. Dimensions of size 1 may be left out."""
 
     desc: Operand[TensorDesc]
@@ -300,7 +300,7 @@ class DescriptorLoadOp(_Block, dialect=Tt, name="descriptor_load"):
         self.check_block(self.desc, self.indices, self.result)
 
 
-class DescriptorStoreOp(_Block, dialect=Tt, name="descriptor_store"):
+class DescriptorStoreOp(_DescriptorAccess, dialect=Tt, name="descriptor_store"):
     """Stores a block of a tensor, whose first element the indices name."""
 
     desc: Operand[TensorDesc]
@@ -314,7 +314,7 @@ class DescriptorStoreOp(_Block, dialect=Tt, name="descriptor_store"):
         self.check_block(self.desc, self.indices, self.src)
 
 
-class DescriptorReduceOp(_Block, dialect=Tt, name="descriptor_reduce"):
+class DescriptorReduceOp(_DescriptorAccess, dialect=Tt, name="descriptor_reduce"):
     """Updates each element of a block of a tensor atomically."""
 
     kind: Attribute[DescriptorReduceKind]

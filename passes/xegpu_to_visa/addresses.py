@@ -21,7 +21,7 @@ from xegpu_py.passes.analysis.ir_queries import (
 from xegpu_py.passes.analysis.target_messages import line_messages
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     Const,
-    Memory,
+    MemRefValue,
     Numbers,
     Reg,
     Value,
@@ -34,7 +34,7 @@ from xegpu_py.visa.spec import DataShape
 # `memref`: addresses, and single elements.
 
 
-def linear_offset(low: Lowering, mem: Memory, indices: Sequence[Numbers]) -> Numbers:
+def linear_offset(low: Lowering, mem: MemRefValue, indices: Sequence[Numbers]) -> Numbers:
     """The offset of an element from the start of the buffer, in elements."""
     total = mem.offset
     for index, stride in zip(indices, mem.strides):
@@ -42,7 +42,7 @@ def linear_offset(low: Lowering, mem: Memory, indices: Sequence[Numbers]) -> Num
     return total
 
 
-def address_of(low: Lowering, mem: Memory, indices: Iterable[ir.Value]) -> tuple[Reg, int]:
+def address_of(low: Lowering, mem: MemRefValue, indices: Iterable[ir.Value]) -> tuple[Reg, int]:
     """The address of an element: a register, and the bytes that messages add to it."""
     terms, strides = map(low.affine_term, (mem.offset, *indices)), (low.index(1), *mem.strides)
     return low.element_address(mem.base, terms, strides, element_bytes(mem.element), mem.slm)
@@ -56,7 +56,7 @@ def _element_shape(size: int) -> DataShape:
 @vc_lowering_rule("memref.load")
 def load(low: Lowering, op: ir.Operation) -> Value:
     """One element."""
-    mem = low.handle(op.operands[0], Memory)
+    mem = low.handle(op.operands[0], MemRefValue)
     address, offset = address_of(low, mem, list(op.operands)[1:])
     size, name = element_bytes(mem.element), register_type(mem.element)
     data = low.emit.grf_reg({8: "uq"}.get(size, "ud"), 1)
@@ -68,7 +68,7 @@ def load(low: Lowering, op: ir.Operation) -> Value:
 def store(low: Lowering, op: ir.Operation) -> None:
     """One element."""
     value, target, *indices = op.operands
-    mem = low.handle(target, Memory)
+    mem = low.handle(target, MemRefValue)
     address, offset = address_of(low, mem, indices)
     size, name = element_bytes(mem.element), register_type(mem.element)
     data = low.emit.grf_reg({8: "uq"}.get(size, "ud"), 1)
@@ -85,16 +85,16 @@ def _static_and_dynamic(low: Lowering, static: Iterable[int], operands: Sequence
 @vc_lowering_rule("memref.subview", "memref.reinterpret_cast")
 def subview(low: Lowering, op: ir.Operation) -> Value:
     """A part of a memref: another offset, shape and strides."""
-    mem = low.handle(op.operands[0], Memory)
+    mem = low.handle(op.operands[0], MemRefValue)
     offsets, sizes, strides = map(low.index_list, view_numbers(op))
     result = ir.MemRefType(op.results[0].type)
     if op.name == "memref.reinterpret_cast":
-        return Memory(mem.base, offsets[0], tuple(sizes), tuple(strides), mem.element, mem.slm)
+        return MemRefValue(mem.base, offsets[0], tuple(sizes), tuple(strides), mem.element, mem.slm)
     offset = linear_offset(low, mem, offsets)
     combined = [low.multiply(a, b) for a, b in zip(strides, mem.strides)]
     dims = _kept_dimensions(low, sizes, result)
     shape, steps = (tuple(group[i] for i in dims) for group in (sizes, combined))
-    return Memory(mem.base, offset, shape, steps, mem.element, mem.slm)
+    return MemRefValue(mem.base, offset, shape, steps, mem.element, mem.slm)
 
 
 def _kept_dimensions(low: Lowering, sizes: Sequence[Numbers], result: ir.MemRefType) -> list[int]:
@@ -112,7 +112,7 @@ def _kept_dimensions(low: Lowering, sizes: Sequence[Numbers], result: ir.MemRefT
 @vc_lowering_rule("memref.collapse_shape", "memref.expand_shape")
 def reshape(low: Lowering, op: ir.Operation) -> Value:
     """Collapse contiguous dimensions, or expand one."""
-    mem = low.handle(op.operands[0], Memory)
+    mem = low.handle(op.operands[0], MemRefValue)
     result = ir.MemRefType(op.results[0].type)
     groups = [[ir.IntegerAttr(i).value for i in ir.ArrayAttr(g)] for g in ir.ArrayAttr(op.attributes["reassociation"])]
     if op.name == "memref.collapse_shape":
@@ -130,16 +130,16 @@ def reshape(low: Lowering, op: ir.Operation) -> Value:
             for i in reversed(group):
                 strides[i] = stride
                 stride = low.multiply(stride, shape[i])
-    return Memory(mem.base, mem.offset, tuple(shape), tuple(strides), str(result.element_type), mem.slm)
+    return MemRefValue(mem.base, mem.offset, tuple(shape), tuple(strides), str(result.element_type), mem.slm)
 
 
 @vc_lowering_rule("memref.transpose")
 def transpose(low: Lowering, op: ir.Operation) -> Value:
     """Permute the dimensions; no element moves."""
-    mem = low.handle(op.operands[0], Memory)
+    mem = low.handle(op.operands[0], MemRefValue)
     order = [ir.AffineDimExpr(e).position for e in ir.AffineMapAttr(op.attributes["permutation"]).value.results]
     shape, strides = (tuple(group[i] for i in order) for group in (mem.shape, mem.strides))
-    return Memory(mem.base, mem.offset, shape, strides, mem.element, mem.slm)
+    return MemRefValue(mem.base, mem.offset, shape, strides, mem.element, mem.slm)
 
 
 @vc_lowering_rule("memref.cast", "memref.memory_space_cast", "memref.assume_alignment")
@@ -161,12 +161,12 @@ def unrealized_cast(low: Lowering, op: ir.Operation) -> Value:
     if len(op.operands) == 1 and [str(element_of(v)) for v in (op.operands[0], result)] == ["f32", "tf32"]:
         return low.value(op.operands[0])
     if len(op.operands) == 1 and memref_bits(op.operands[0].type):
-        return low.handle(op.operands[0], Memory)
+        return low.handle(op.operands[0], MemRefValue)
     if len(op.operands) == 1 and keeps_bits(op.operands[0].type, result.type):
         if isinstance(result.type, ir.MemRefType):
-            mem = low.handle(op.operands[0], Memory)
+            mem = low.handle(op.operands[0], MemRefValue)
             element = str(result.type.element_type)
-            return Memory(mem.base, mem.offset, mem.shape, mem.strides, element, mem.slm)
+            return MemRefValue(mem.base, mem.offset, mem.shape, mem.strides, element, mem.slm)
         return low.emit.as_type(low.numbers(op.operands[0]), register_type(str(element_of(result))))
     if len(op.operands) != 1 or not isinstance(result.type, ir.MemRefType):
         low.fail("is supported only to convert an address to a memref, or f32 to tf32", "use one operand of type i64")
@@ -180,7 +180,7 @@ def unrealized_cast(low: Lowering, op: ir.Operation) -> Value:
     base = low.emit.as_type(low.emit.in_registers(low.numbers(op.operands[0])), "q")
     base = low.emit.apply("mov", "ud", 1, base) if slm else low.emit.as_type(base, "uq")
     stride_numbers = tuple(low.index(s) for s in strides)
-    return Memory(base, low.index(offset), shape, stride_numbers, str(kind.element_type), slm)
+    return MemRefValue(base, low.index(offset), shape, stride_numbers, str(kind.element_type), slm)
 
 
 @vc_lowering_rule("memref.dim")
@@ -189,7 +189,7 @@ def dim(low: Lowering, op: ir.Operation) -> Value:
     index = low.numbers(op.operands[1])
     if not isinstance(index, Const):
         low.fail("requires a constant dimension")
-    shape = low.handle(op.operands[0], Memory).shape
+    shape = low.handle(op.operands[0], MemRefValue).shape
     if not 0 <= index.value < len(shape):
         low.fail(f"dimension {index.value} is out of range for a memref of rank {len(shape)}")
     return shape[index.value]
@@ -198,14 +198,14 @@ def dim(low: Lowering, op: ir.Operation) -> Value:
 @vc_lowering_rule("memref.extract_aligned_pointer_as_index")
 def pointer(low: Lowering, op: ir.Operation) -> Value:
     """The buffer's address."""
-    return low.handle(op.operands[0], Memory).base
+    return low.handle(op.operands[0], MemRefValue).base
 
 
 @vc_lowering_rule("memref.extract_strided_metadata")
 def extract_strided_metadata(low: Lowering, op: ir.Operation) -> tuple[Value, ...]:
     """The base, offset, extents and strides of the memref."""
-    mem = low.handle(op.operands[0], Memory)
-    base = Memory(mem.base, low.index(0), (), (), mem.element, mem.slm)
+    mem = low.handle(op.operands[0], MemRefValue)
+    base = MemRefValue(mem.base, low.index(0), (), (), mem.element, mem.slm)
     return base, mem.offset, *mem.shape, *mem.strides
 
 
@@ -218,7 +218,7 @@ def allocate(low: Lowering, op: ir.Operation) -> Value:
     return allocate_slm(low, memref)
 
 
-def allocate_slm(low: Lowering, memref: ir.MemRefType) -> Memory:
+def allocate_slm(low: Lowering, memref: ir.MemRefType) -> MemRefValue:
     """Allocate shared local memory; elements of 2 or 4 bits become bytes."""
     memref = byte_memref(memref) if memref_bits(memref) else memref
     element = str(memref.element_type)
@@ -226,7 +226,7 @@ def allocate_slm(low: Lowering, memref: ir.MemRefType) -> Memory:
     start = -(-low.slm_bytes // 64) * 64
     low.slm_bytes = start + size
     strides, _ = memref.get_strides_and_offset()
-    return Memory(
+    return MemRefValue(
         const(start, "ud"),
         low.index(0),
         tuple(low.index(n) for n in memref.shape),
@@ -245,7 +245,7 @@ def dealloc(low: Lowering, op: ir.Operation) -> None:
 def view(low: Lowering, op: ir.Operation) -> Value:
     """Bytes of a buffer as elements of another type."""
     source, shift, *sizes = op.operands
-    mem = low.handle(source, Memory)
+    mem = low.handle(source, MemRefValue)
     memref = ir.MemRefType(op.results[0].type)
     shape = _static_and_dynamic(low, memref.shape, sizes)
     strides: list[Numbers] = [low.index(1)]
@@ -253,7 +253,7 @@ def view(low: Lowering, op: ir.Operation) -> Value:
         strides.insert(0, low.multiply(strides[0], n))
     start = low.numbers(shift)
     base = low.address(mem.base, start, 1, mem.slm)
-    return Memory(base, low.index(0), tuple(shape), tuple(strides), str(memref.element_type), mem.slm)
+    return MemRefValue(base, low.index(0), tuple(shape), tuple(strides), str(memref.element_type), mem.slm)
 
 
 # Accesses to consecutive bytes by messages of one lane. An address is in a register, plus a constant in bytes.

@@ -21,7 +21,7 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     MASK_LANES,
     NARROW,
     THREAD_WORD,
-    Block,
+    BlockDescriptor,
     Const,
     Emitter,
     KnownMask,
@@ -73,7 +73,7 @@ def _unchanged_parts(argument: ir.Value, out: ir.Value, value: Value) -> list[bo
         return [False] * len(parts)
     if not moved:
         return [True] * len(parts)
-    if isinstance(value, Block):
+    if isinstance(value, BlockDescriptor):
         return [True] * (len(parts) - len(value.offsets)) + [False] * len(value.offsets)
     return [False] * len(parts)
 

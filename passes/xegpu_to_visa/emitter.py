@@ -43,7 +43,7 @@ ALIGNMENTS = {1: "byte", 2: "word", 4: "dword", 8: "qword"}
 """The alignment of variables of this size in bytes."""
 
 
-class _Scope(Struct):
+class _SkippedInstructions(Struct):
     """Instructions that may be skipped or repeated.
 
     Attributes:
@@ -74,7 +74,7 @@ class Emitter(Struct):
     where: Position = NOWHERE
     _labels: int = 0
     _aliases: dict[tuple[Variable, int, str], Variable] = field(default_factory=dict)
-    _scopes: list[_Scope] = field(default_factory=lambda: [_Scope()])
+    _scopes: list[_SkippedInstructions] = field(default_factory=lambda: [_SkippedInstructions()])
     _levels: dict[Variable, int] = field(default_factory=dict)
 
     def variable(self, type_name: str, count: int, name: str = "") -> Variable:
@@ -196,7 +196,7 @@ class Emitter(Struct):
     def scope(self, is_branch: bool = False) -> Iterator[None]:
         """Emit instructions that may be skipped or repeated: their results are not available afterwards."""
         outer, self.instructions = self.instructions, []
-        self._scopes.append(_Scope(is_branch=is_branch))
+        self._scopes.append(_SkippedInstructions(is_branch=is_branch))
         yield
         outer += [*self._scopes.pop().front, *self.instructions]
         self.instructions = outer
@@ -648,7 +648,7 @@ class KnownMask(Struct, frozen=True, gc=False):
     count: int = 1
 
 
-class Block(Struct, frozen=True, gc=False):
+class BlockDescriptor(Struct, frozen=True, gc=False):
     """A descriptor of an n-dimensional block (`xegpu.create_nd_tdesc`).
 
     Attributes:
@@ -681,7 +681,7 @@ class Lanes(Struct, frozen=True, gc=False):
     plus: int = 0
 
 
-class Memory(Struct, frozen=True, gc=False):
+class MemRefValue(Struct, frozen=True, gc=False):
     """A memref.
 
     Attributes:
@@ -730,7 +730,7 @@ class Undefined(Struct, frozen=True, gc=False):
     """An undefined descriptor, memref or barrier: `ub.poison`."""
 
 
-Value = Numbers | Mask | KnownMask | Block | Lanes | Memory | NamedBarrier | Splat | Dense | Undefined
+Value = Numbers | Mask | KnownMask | BlockDescriptor | Lanes | MemRefValue | NamedBarrier | Splat | Dense | Undefined
 """The representation of an SSA value."""
 
 MOST_OFFSET = 1 << 18

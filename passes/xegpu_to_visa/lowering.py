@@ -41,14 +41,14 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     MOST_OFFSET,
     NARROW,
     AnyNumbers,
-    Block,
+    BlockDescriptor,
     Const,
     Dense,
     Emitter,
     KnownMask,
     Lanes,
     Mask,
-    Memory,
+    MemRefValue,
     NamedBarrier,
     Numbers,
     Reg,
@@ -71,7 +71,7 @@ FIRST_INPUT = 64
 _LAUNCH_IDS = {"LOCAL_ID": "thread_id", "LOCAL_SIZE": "block_dim", "GROUP_COUNT": "grid_dim"}
 """The names of the dwords of implicit inputs."""
 
-_Handle = TypeVar("_Handle", Block, Lanes, Memory, NamedBarrier)
+_Handle = TypeVar("_Handle", BlockDescriptor, Lanes, MemRefValue, NamedBarrier)
 
 Term = tuple[Numbers, int, int]
 """An index as the product of an index and a constant, plus a constant."""
@@ -234,12 +234,12 @@ class Lowering(Rewriter):
         Args:
             fixed: the parts that are the same in all merged values; by default none.
         """
-        if isinstance(value, (Block, Memory)):
+        if isinstance(value, (BlockDescriptor, MemRefValue)):
             parts = value_parts(value)
             # The parts before these are addresses, or always have 32 bits.
-            first = 1 + len(value.surface) if isinstance(value, Block) else 1
+            first = 1 + len(value.surface) if isinstance(value, BlockDescriptor) else 1
             types = [INDEX] * len(parts)
-            if isinstance(value, Block):
+            if isinstance(value, BlockDescriptor):
                 bounds = self._offsets_of(value, merged)
                 types[len(parts) - len(bounds) :] = map(index_type, bounds)
             unchanged = [i < first or bool(fixed and fixed[i]) for i in range(len(parts))]
@@ -254,14 +254,14 @@ class Lowering(Rewriter):
 
     def with_range(self, value: Value, merged: ir.Value) -> Value:
         """Set the bounds of a merged value to the range of its SSA value."""
-        if isinstance(value, Block):
+        if isinstance(value, BlockDescriptor):
             pairs = zip(value.offsets, self._offsets_of(value, merged))
             return replace(value, offsets=tuple(replace(o, bounds=b) if isinstance(o, Reg) else o for o, b in pairs))
         if isinstance(value, Reg) and shape_and_element(merged)[1] == "index":
             return replace(value, bounds=self.ranges.of(merged))
         return value
 
-    def _offsets_of(self, block: Block, value: ir.Value) -> list[Bounds]:
+    def _offsets_of(self, block: BlockDescriptor, value: ir.Value) -> list[Bounds]:
         """The bounds of a block's offsets; offsets within a surface have 32 bits."""
         bounds = list(self.ranges.offsets(value, len(block.offsets)))
         if block.surface:
@@ -335,7 +335,7 @@ class Lowering(Rewriter):
             return Reg(self.input(name, index_type(bounds), count), 0, count, bounds)
         return Reg(self.input(name, register_type(element), count), 0, count)
 
-    def _memref_argument(self, name: str, memref: ir.MemRefType) -> Memory:
+    def _memref_argument(self, name: str, memref: ir.MemRefType) -> MemRefValue:
         if memref_bits(memref):
             memref = byte_memref(memref)
         base = Reg(self.input(name, "uq"), 0, 1)
@@ -361,7 +361,9 @@ class Lowering(Rewriter):
                 known_strides.insert(0, self.multiply(known_strides[0], shape[i + 1], bounds))
             else:
                 known_strides.insert(0, number(f"stride{i}", strides[i], unknown))
-        return Memory(base, number("offset", offset, unknown), shape, tuple(known_strides), str(memref.element_type))
+        return MemRefValue(
+            base, number("offset", offset, unknown), shape, tuple(known_strides), str(memref.element_type)
+        )
 
     def add(self, a: Numbers, b: Numbers, within: Bounds | None = None) -> Numbers:
         """The sum of two indices, optionally with known bounds."""

@@ -38,13 +38,13 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     MASK_LANES,
     MOST_OFFSET,
     NARROW,
-    Block,
+    BlockDescriptor,
     Const,
     Emitter,
     KnownMask,
     Lanes,
     Mask,
-    Memory,
+    MemRefValue,
     Numbers,
     Reg,
     Value,
@@ -66,7 +66,7 @@ def create_nd_tdesc(low: Lowering, op: ir.Operation) -> Value:
     view = low.require_vc(op)
     source, desc = low.value(view.source), TensorDesc.of(op.results[0])
     offsets = tuple(low.index_list(view.offsets))
-    if isinstance(source, Memory):
+    if isinstance(source, MemRefValue):
         base = low.address(source.base, source.offset, element_bytes(source.element), source.slm)
         shape, strides = source.shape, source.strides
     else:
@@ -84,18 +84,18 @@ def create_nd_tdesc(low: Lowering, op: ir.Operation) -> Value:
         across = _bytes_less_one(low, width, size)
         surface = (across, rows, across if strides[-2] == width else _bytes_less_one(low, strides[-2], size))
         offsets = (*offsets[:-2], *map(low.clamp_to_32_bits, offsets[-2:]))
-    return Block(low.emit.in_registers(base), surface, lead, strides, offsets)
+    return BlockDescriptor(low.emit.in_registers(base), surface, lead, strides, offsets)
 
 
 @vc_lowering_rule("xegpu.update_nd_offset")
 def update_nd_offset(low: Lowering, op: ir.Operation) -> Value:
     """Add to the offsets."""
     view = op.opview
-    block = low.handle(view.tdesc, Block)
+    block = low.handle(view.tdesc, BlockDescriptor)
     pairs = list(zip(block.offsets, low.index_list(view.offsets)))
     inner = len(pairs) - 2 if block.surface else len(pairs)
     moved = tuple(low.add(a, b) if i < inner else low.add_clamped(a, b) for i, (a, b) in enumerate(pairs))
-    return low.with_range(Block(block.base, block.surface, block.lead, block.strides, moved), op.results[0])
+    return low.with_range(BlockDescriptor(block.base, block.surface, block.lead, block.strides, moved), op.results[0])
 
 
 def _scalar_operand(low: Lowering, numbers: Numbers) -> Region | Immediate:
@@ -110,7 +110,7 @@ def _bytes_less_one(low: Lowering, numbers: Numbers, size: int) -> Numbers:
     return low.add_clamped(low.multiply(numbers, low.index(size)), low.index(-1))
 
 
-def _surface_operands(low: Lowering, block: Block, desc: TensorDesc, scale: int = 1) -> dict[str, Any]:
+def _surface_operands(low: Lowering, block: BlockDescriptor, desc: TensorDesc, scale: int = 1) -> dict[str, Any]:
     """The operands that describe the surface and the block's position in it.
 
     Args:
@@ -138,7 +138,7 @@ def _surface_operands(low: Lowering, block: Block, desc: TensorDesc, scale: int 
     }
 
 
-def _matrix_address(low: Lowering, block: Block, size: int) -> tuple[Numbers, Numbers]:
+def _matrix_address(low: Lowering, block: BlockDescriptor, size: int) -> tuple[Numbers, Numbers]:
     """The address of the 2D matrix that contains a block of more dimensions, and the block's first row in it.
 
     Messages check only the innermost two dimensions. For a block that is out of bounds along another dimension, the
@@ -186,7 +186,7 @@ def load_nd(low: Lowering, op: ir.Operation) -> Value:
     """A 2D block message, or for one dimension a transposed load."""
     view = low.require_vc(op)
     tdesc = view.tdesc
-    desc, block = TensorDesc.of(tdesc), low.handle(tdesc, Block)
+    desc, block = TensorDesc.of(tdesc), low.handle(tdesc, BlockDescriptor)
     shape, element = shape_and_element(view.value)
     name = register_type(element)
     if len(desc.shape) == 1:
@@ -235,7 +235,7 @@ def _to_vector_layout(
 
 def _line_address(low: Lowering, tdesc: ir.Value) -> tuple[Reg, int]:
     """The address of a one-dimensional block: a register, and the bytes that messages add to it."""
-    desc, block, op = TensorDesc.of(tdesc), low.handle(tdesc, Block), defining_op(tdesc)
+    desc, block, op = TensorDesc.of(tdesc), low.handle(tdesc, BlockDescriptor), defining_op(tdesc)
     maker = op.opview if op is not None else None
     index = low.affine_term(maker.offsets[0] if isinstance(maker, CreateNdTdescOp) else block.offsets[0])
     strides = block.strides or (low.index(1),)
@@ -247,7 +247,7 @@ def store_nd(low: Lowering, op: ir.Operation) -> None:
     """A 2D block message, or for one dimension transposed stores."""
     view = low.require_vc(op)
     tdesc = view.tdesc
-    desc, block = TensorDesc.of(tdesc), low.handle(tdesc, Block)
+    desc, block = TensorDesc.of(tdesc), low.handle(tdesc, BlockDescriptor)
     name = register_type(desc.element)
     value = low.reg(view.value, name)
     if len(desc.shape) == 1:
@@ -285,7 +285,7 @@ def prefetch_nd(low: Lowering, op: ir.Operation) -> None:
     """A load without a destination."""
     view = low.require_vc(op)
     tdesc = view.tdesc
-    desc, block = TensorDesc.of(tdesc), low.handle(tdesc, Block)
+    desc, block = TensorDesc.of(tdesc), low.handle(tdesc, BlockDescriptor)
     if desc.in_slm:
         return
     if len(desc.shape) == 1:
@@ -329,7 +329,7 @@ def create_tdesc(low: Lowering, op: ir.Operation) -> Value:
     desc = TensorDesc.of(view.tdesc)
     source = low.value(view.source)
     base = source
-    if isinstance(source, Memory):
+    if isinstance(source, MemRefValue):
         base = low.address(source.base, source.offset, element_bytes(source.element), source.slm)
     size = bit_width(desc.element) // 8
     varying, constant = _split_constant(low, view.tdesc, desc, size)
@@ -569,7 +569,7 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> Value:
 def generic_atomic_rmw(low: Lowering, op: ir.Operation) -> Value:
     """Update one element by the ops of a region; the result is its old value."""
     target, *indices = op.operands
-    mem = low.handle(target, Memory)
+    mem = low.handle(target, MemRefValue)
     name, block = register_type(mem.element), op.regions[0].blocks[0]
     size = TYPES[name].bytes
     address, offset = address_of(low, mem, indices)

@@ -46,7 +46,7 @@ class AccessFault(Exception):
         self.index, self.reason, self.notes = index, reason, notes
 
 
-class Memory(Protocol):
+class GlobalMemory(Protocol):
     """Global memory: a flat array of bytes in which only allocations can be accessed."""
 
     data: Array

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct, field
 
-from xegpu_py.engines.faults import LocalMemory, Memory
+from xegpu_py.engines.faults import GlobalMemory, LocalMemory
 from xegpu_py.numerics.formats import IEEE, TYPES, Array
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import Allocation
@@ -409,7 +409,7 @@ class Batch(Struct):
     groups: Array
     numbers: Array
     group_size: int
-    memory: Memory
+    memory: GlobalMemory
     slm: LocalMemory
     barriers: Barriers
     pc: Array
@@ -441,7 +441,7 @@ def new_batch(
     predicates: int,
     named_barriers: int,
     slm_bytes: int,
-    memory: Memory,
+    memory: GlobalMemory,
     *,
     divergent: bool,
     watch: bool,

@@ -24,7 +24,7 @@ from xegpu_py.language.scopes import Loop, dynamic, promoted
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.reference.evaluate import bind, is_of_workgroup
 from xegpu_py.reference.machine import Barrier, Function, Launch, Stepper, Subgroup, Workgroup
-from xegpu_py.reference.storage import BASE, Memory
+from xegpu_py.reference.storage import BASE, AddressSpace
 from xegpu_py.target import DEFAULT
 from xegpu_py.tiles import element_types
 from xegpu_py.tiles.tile_values import Product, Value, constant, value_of
@@ -71,7 +71,7 @@ def run(
         Exception: any exception that the function raises.
     """
     size, block_extent = extent(grid, "grid"), extent(1 if block is None else block, "block")
-    memory = Memory("global memory", BASE)
+    memory = AddressSpace("global memory", BASE)
     python_semantics = PythonSemantics()
     rewritten = python_semantics.function(function)
 

@@ -21,7 +21,7 @@ from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.numerics.systolic import Systolic
 from xegpu_py.reference import arith_math, gpu_control, memref, triton, vector, xegpu_xetile  # noqa: F401  (the rules)
 from xegpu_py.reference.machine import Function, Launch, Workgroup
-from xegpu_py.reference.storage import BASE, Element, Memory, MemRef, attach, element_of, kind_of
+from xegpu_py.reference.storage import BASE, AddressSpace, Element, MemRef, attach, element_of, kind_of
 from xegpu_py.runtime.host_arrays import PackedArrays, PointerTable, check_numbers, packed_shape
 from xegpu_py.runtime.launch import block_of
 from xegpu_py.visa.program import extent, kernel_index, place_in
@@ -73,7 +73,7 @@ def run(
         raise ValueError("the reference evaluator keeps subnormal numbers, but the model of dpas takes some for zeros")
     # An op of a copy does not keep the copy.
     func, _whole = _without_affine(kernel_of(module, kernel))
-    memory = Memory("global memory", BASE)
+    memory = AddressSpace("global memory", BASE)
     size = {"grid": extent(grid, "grid"), "block": extent(block, "block")}
     for extent_name, given in size.items():
         declared_size = func.attributes.get(f"known_{extent_name}_size")
@@ -176,7 +176,7 @@ def lanes_of(func: ir.Operation) -> int:
 def bind(
     types: Sequence[ir.Type],
     arguments: Sequence[Any],
-    memory: Memory,
+    memory: AddressSpace,
     packed_arrays: PackedArrays | None = None,
     names: Sequence[str] = (),
 ) -> list[Any]:

@@ -16,11 +16,11 @@ from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, position_of
 from xegpu_py.ir.operation import STATIC, group_sizes
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.reference.storage import (
+    AddressSpace,
     Element,
     FailedAssertion,
     Fault,
     Kind,
-    Memory,
     MemRef,
     Unknown,
     allocated,
@@ -66,7 +66,7 @@ class Launch:
     whole: bool
     model: Model
     arguments: Sequence[Any]
-    memory: Memory
+    memory: AddressSpace
     functions: dict[str, Function | None] = field(default_factory=dict)
     writers: list[tuple[ir.Operation, str]] = field(default_factory=list)
     built_apart: bool = False
@@ -134,7 +134,7 @@ class Workgroup:
 
     def __init__(self, launch: Launch, position: Dim) -> None:
         self.launch, self.position = launch, position
-        self.shared = Memory("shared local memory")
+        self.shared = AddressSpace("shared local memory")
         self.barriers: dict[int, Barrier] = {}
         self.allocated: dict[Any, MemRef] = {}
         self.told: dict[Any, dict[int, Any]] = {}

@@ -33,7 +33,7 @@ from xegpu_py.reference.machine import (
     mixed,
     symbol,
 )
-from xegpu_py.reference.storage import Element, Fault, Memory, MemRef, allocated, element_of, row_major
+from xegpu_py.reference.storage import AddressSpace, Element, Fault, MemRef, allocated, element_of, row_major
 from xegpu_py.reference.vector import combine
 
 
@@ -57,7 +57,7 @@ def update(kind_name: str, element: Element, old_element: Array, value: Array) -
 
 
 def atomic(
-    memory: Memory,
+    memory: AddressSpace,
     addresses: Array,
     kind_name: str,
     element: Element,
@@ -287,7 +287,7 @@ def get_global(lane: Lane, node: Node) -> MemRef:
     table = symbol(node.op, ir.FlatSymbolRefAttr(node.op.attributes["name"]).value).attributes
     if "constant" not in table or not isinstance(table["initial_value"], ir.DenseElementsAttr):
         raise Fault("refers to memory that is no constant with a value", "pass the memref as an argument")
-    table_memref = allocated(Memory("constants"), memref_type, "constants")
+    table_memref = allocated(AddressSpace("constants"), memref_type, "constants")
     for index, number in zip(
         np.ndindex(*memref_type.shape), dense_numbers(table["initial_value"], table_memref.element)
     ):
@@ -301,4 +301,4 @@ def allocate(lane: Lane, node: Node) -> MemRef:
     memref_type = ir.MemRefType(node.op.results[0].type)
     if is_slm(memref_type.memory_space):
         return lane.workgroup.shared_memref(str(node.op.location) if lane.launch.built_apart else node, memref_type)
-    return allocated(Memory("private memory"), memref_type, "private memory")
+    return allocated(AddressSpace("private memory"), memref_type, "private memory")

@@ -70,7 +70,7 @@ class Allocation:
     writable: bool = True
 
 
-class Memory:
+class AddressSpace:
     """One address space.
 
     Attributes:
@@ -206,7 +206,7 @@ def _as(data: Array, dtype: np.dtype[Any]) -> Array:
     return data[: len(data) // dtype.itemsize * dtype.itemsize].view(dtype)
 
 
-def attach(memory: Memory, arrays: Sequence[tuple[str, np.ndarray[Any, Any]]]) -> list[int]:
+def attach(memory: AddressSpace, arrays: Sequence[tuple[str, np.ndarray[Any, Any]]]) -> list[int]:
     """Add arrays of the host as allocations in place; arrays that share memory share an allocation.
 
     Args:
@@ -239,7 +239,7 @@ class MemRef:
         element: the element type.
     """
 
-    memory: Memory
+    memory: AddressSpace
     base: int
     offset: int
     shape: tuple[int, ...]
@@ -286,7 +286,7 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
 
 
-def allocated(memory: Memory, memref_type: ir.MemRefType, name: str) -> MemRef:
+def allocated(memory: AddressSpace, memref_type: ir.MemRefType, name: str) -> MemRef:
     """A memref of a static shape in a new allocation.
 
     Raises:

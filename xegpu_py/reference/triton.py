@@ -37,7 +37,7 @@ from xegpu_py.reference.machine import (
     evaluates_in,
 )
 from xegpu_py.reference.memref import atomic
-from xegpu_py.reference.storage import Element, FailedAssertion, Fault, Memory, Unknown, element_of, to_float
+from xegpu_py.reference.storage import AddressSpace, Element, FailedAssertion, Fault, Unknown, element_of, to_float
 from xegpu_py.reference.xegpu_xetile import multiplied, reduced_along
 
 # Conversions and arithmetic. Integers wrap around; addresses have 64 bits.
@@ -293,7 +293,7 @@ def nothing(node: Node) -> None:
 class Descriptor:
     """A descriptor of a tensor in memory: its first address, shape, strides in elements, and what is outside of it."""
 
-    memory: Memory
+    memory: AddressSpace
     address: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]

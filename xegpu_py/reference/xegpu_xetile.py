@@ -34,7 +34,7 @@ from xegpu_py.reference.machine import (
     together,
 )
 from xegpu_py.reference.memref import atomic
-from xegpu_py.reference.storage import Element, Fault, Memory, MemRef, element_of, to_float
+from xegpu_py.reference.storage import AddressSpace, Element, Fault, MemRef, element_of, to_float
 from xegpu_py.reference.vector import combine, is_sequential, reduced
 
 # `xegpu`: blocks, scattered elements, dpas and barriers, in VC mode and in SIMT mode.
@@ -43,7 +43,7 @@ from xegpu_py.reference.vector import combine, is_sequential, reduced
 
 
 @dataclass(frozen=True)
-class Block:
+class EvaluatedBlock:
     """A descriptor of a block.
 
     Attributes:
@@ -55,7 +55,7 @@ class Block:
         element: the element type.
     """
 
-    memory: Memory
+    memory: AddressSpace
     base: int
     extents: tuple[int, ...] | None
     strides: tuple[int, ...]
@@ -97,7 +97,7 @@ class Scattered:
     Those of a descriptor with an address for each lane have the shape of its value: chunk, if there is one, and lanes.
     """
 
-    memory: Memory
+    memory: AddressSpace
     addresses: Array
     element: Element
 
@@ -106,7 +106,7 @@ def _desc(node: Node) -> TensorDesc:
     return node.memo("desc", lambda: TensorDesc.of(node.op.opview.tdesc))
 
 
-def _source(lane: Lane, source: Any, desc: TensorDesc) -> tuple[Memory, int]:
+def _source(lane: Lane, source: Any, desc: TensorDesc) -> tuple[AddressSpace, int]:
     """The memory and the address of a descriptor's source."""
     if isinstance(source, MemRef):
         return source.memory, source.address
@@ -115,7 +115,7 @@ def _source(lane: Lane, source: Any, desc: TensorDesc) -> tuple[Memory, int]:
 
 
 @evaluates_in("xegpu.create_nd_tdesc")
-def create_nd_tdesc(lane: Lane, node: Node, *operands: Any) -> Block:
+def create_nd_tdesc(lane: Lane, node: Node, *operands: Any) -> EvaluatedBlock:
     """RFC: "creates a tensor descriptor for an n-dimensional tensor, which describes a subview of an n-dimensional base
     tensor"; "also accepts a memref as input instead of a memory address, shapes, and sizes"."""
     operand_values, desc = node.named(operands), _desc(node)
@@ -133,11 +133,13 @@ def create_nd_tdesc(lane: Lane, node: Node, *operands: Any) -> Block:
     # false".
     bounded = len(desc.shape) > 1
     element = source.element if isinstance(source, MemRef) else element_of(desc.element)
-    return Block(memory, address, tuple(shape) if bounded else None, tuple(strides or [1]), tuple(offsets), element)
+    return EvaluatedBlock(
+        memory, address, tuple(shape) if bounded else None, tuple(strides or [1]), tuple(offsets), element
+    )
 
 
 @evaluates("xegpu.update_nd_offset", "xegpu.update_offset", "xetile.update_tile_offset")
-def update_offset(node: Node, descriptor: Block | Scattered, *operands: Any) -> Block | Scattered:
+def update_offset(node: Node, descriptor: EvaluatedBlock | Scattered, *operands: Any) -> EvaluatedBlock | Scattered:
     """RFC: "updates the subtensor's offsets for the tensor descriptor. These offsets are relative offset to the current
     position in the number of elements"; scattered elements have an offset each, in elements too."""
     if isinstance(descriptor, Scattered):
@@ -158,7 +160,7 @@ def nothing(node: Node, *operands: Any) -> None:
     """Prefetches and hints change no value. Accesses are in order, so fences have no effect."""
 
 
-def _blocks(block: Block, desc: TensorDesc) -> Array:
+def _blocks(block: EvaluatedBlock, desc: TensorDesc) -> Array:
     """The blocks of a descriptor, [array_length, *shape]."""
     return np.stack([block.load(desc.shape, i) for i in range(desc.attr.array_length)])
 
@@ -460,7 +462,7 @@ def nbarrier_wait(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) ->
 
 
 @evaluates_in("xetile.init_tile")
-def init_tile(lane: Lane, node: Node, *operands: Any) -> Block | Scattered:
+def init_tile(lane: Lane, node: Node, *operands: Any) -> EvaluatedBlock | Scattered:
     """A tile of the innermost two dimensions of a memref or of a matrix at an address, or scattered elements."""
     operand_values = node.named(operands)
     tile: Tile = node.memo("tile", lambda: Tile.of(node.op.opview.tile))
@@ -475,7 +477,7 @@ def init_tile(lane: Lane, node: Node, *operands: Any) -> Block | Scattered:
     if isinstance(source, MemRef):
         shape, strides = shape or list(source.shape), strides or list(source.strides)
     base = address + sum(o * s for o, s in zip(offsets[:-2], strides[:-2])) * element.bytes
-    return Block(memory, base, tuple(shape[-2:]), tuple(strides[-2:]), tuple(offsets[-2:]), element)
+    return EvaluatedBlock(memory, base, tuple(shape[-2:]), tuple(strides[-2:]), tuple(offsets[-2:]), element)
 
 
 def _padding(node: Node) -> Array:
@@ -493,19 +495,19 @@ def _padding(node: Node) -> Array:
     return to_float(np.asarray(float(number)), element_of("f64"), element)
 
 
-def _accessed(tile: Block | Scattered, shape: tuple[int, ...], mask: Sequence[Array]) -> tuple[Array, Array]:
+def _accessed(tile: EvaluatedBlock | Scattered, shape: tuple[int, ...], mask: Sequence[Array]) -> tuple[Array, Array]:
     """The addresses of a tile's elements, and which of them are accessed: those in bounds, or where a mask is set.
 
     RFC: "the mask applies to the first dimension in memory and not the second dimension (Chunk Size)".
     """
-    if isinstance(tile, Block):
+    if isinstance(tile, EvaluatedBlock):
         offsets, inside = tile.element_offsets(shape)
         return tile.base + offsets * tile.element.bytes, inside
     return tile.addresses, np.broadcast_to(mask[0] if mask else True, shape)
 
 
 @evaluates("xetile.load_tile", "xetile.load", "xegpu.load_gather")
-def load(node: Node, tile: Block | Scattered, *mask: Array) -> Array:
+def load(node: Node, tile: EvaluatedBlock | Scattered, *mask: Array) -> Array:
     """Load a tile; out-of-bounds and masked elements are padding. RFC: "load data per each work item"; "the mask
     operand masks out memory access"."""
     addresses, active = _accessed(tile, node.shape, mask)
@@ -515,14 +517,14 @@ def load(node: Node, tile: Block | Scattered, *mask: Array) -> Array:
 
 
 @evaluates("xetile.store_tile", "xetile.store", "xegpu.store_scatter")
-def store(node: Node, value: Array, tile: Block | Scattered, *mask: Array) -> None:
+def store(node: Node, value: Array, tile: EvaluatedBlock | Scattered, *mask: Array) -> None:
     """Store a tile; out-of-bounds and masked elements are not written."""
     addresses, active = _accessed(tile, np.shape(value), mask)
     tile.memory.write(addresses[active], tile.element.to_memory(np.asarray(value)[active]))
 
 
 @evaluates("xetile.atomic_rmw", "xegpu.atomic_rmw")
-def atomic_rmw(node: Node, value: Array, tile: Block | Scattered, *operands_and_mask: Array) -> Array:
+def atomic_rmw(node: Node, value: Array, tile: EvaluatedBlock | Scattered, *operands_and_mask: Array) -> Array:
     """RFC: "atomically reads, modifies, and writes back data to the memory specified by the tensor_desc". Elements are
     updated in row-major order; those that are not accessed are zero in the result."""
     masked = node.op.opview.mask is not None

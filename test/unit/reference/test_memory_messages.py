@@ -5,11 +5,11 @@ import re
 import numpy as np
 import pytest
 
-from xegpu_py.reference.storage import Fault, Memory
+from xegpu_py.reference.storage import AddressSpace, Fault
 
 
 def memory():
-    found = Memory("memory")
+    found = AddressSpace("memory")
     return found, [found.add(name, np.zeros(size, np.uint8)) for name, size in (("%a", 16), ("%b", 64), ("%c", 32))]
 
 

@@ -7,14 +7,14 @@ import pytest
 
 import xegpu_py
 from xegpu_py.reference import evaluate
-from xegpu_py.reference.storage import BASE, PAGE, Fault, Memory
+from xegpu_py.reference.storage import BASE, PAGE, AddressSpace, Fault
 
 DTYPES = [np.dtype(t) for t in (np.uint8, np.int16, np.float32, np.int64)]
 
 
 def memory_of(*sizes):
     """A memory with an allocation of random bytes for each size."""
-    memory, rng = Memory("global memory", BASE), np.random.default_rng(sum(sizes))
+    memory, rng = AddressSpace("global memory", BASE), np.random.default_rng(sum(sizes))
     for number, size in enumerate(sizes):
         memory.add(f"array {number}", rng.integers(0, 256, size, np.uint8))
     return memory
@@ -65,8 +65,8 @@ def test_faults_name_the_nearest_allocation(offset, text):
 
 def test_memory_without_allocations_and_read_only_memory():
     with pytest.raises(Fault, match="0x0 of shared local memory, which has no allocations"):
-        Memory("shared local memory").read(np.array([0]), np.dtype(np.uint8))
-    memory = Memory("global memory", BASE)
+        AddressSpace("shared local memory").read(np.array([0]), np.dtype(np.uint8))
+    memory = AddressSpace("global memory", BASE)
     memory.add("x", np.zeros(4, np.uint8), writable=False)
     with pytest.raises(Fault, match="writes to 'x', which is read-only"):
         memory.write(np.array([BASE]), np.ones(1, np.uint8))

@@ -11,7 +11,7 @@ from threading import Lock
 import numpy as np
 from msgspec import Struct
 
-from xegpu_py.engines.faults import Memory, RuntimeFault, aligned, granule_bytes
+from xegpu_py.engines.faults import GlobalMemory, RuntimeFault, aligned, granule_bytes
 from xegpu_py.engines.interpreter import OperandBytes, operand_bytes, watched_reads
 from xegpu_py.engines.jit.ir_text import PTR, Code, Value, vector
 from xegpu_py.engines.jit.native_launch_struct import COPY_CALL, Context
@@ -168,7 +168,7 @@ class Shadow:
     def __init__(
         self,
         program: Program,
-        memory: Memory,
+        memory: GlobalMemory,
         threads: int,
         workers: int,
         recorded: Collection[int] = (),

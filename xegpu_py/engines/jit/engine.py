@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from xegpu_py.cache import NO_CACHE, Cache
-from xegpu_py.engines.faults import AccessFault, LocalMemory, Memory, RuntimeFault, aligned
+from xegpu_py.engines.faults import AccessFault, GlobalMemory, LocalMemory, RuntimeFault, aligned
 from xegpu_py.engines.interpreter import Interpreter, UnwrittenFault
 from xegpu_py.engines.jit.checks import LocalShadow, RaceSuspected
 from xegpu_py.engines.jit.host import Host, chosen_host, take
@@ -104,7 +104,7 @@ class NativeLaunch(Struct, dict=True):
     group_size: int
     items: int
     registers: Array
-    memory: Memory
+    memory: GlobalMemory
     name_thread: Callable[[int], str]
     written: Array | None = None
     shadow: Shadow | None = None
@@ -115,7 +115,7 @@ class NativeLaunch(Struct, dict=True):
 
     @cached_property
     def table(self) -> Array:
-        """The allocations of global memory, i64[buffers, 3]: see `Memory.ranges`."""
+        """The allocations of global memory, i64[buffers, 3]: see `GlobalMemory.ranges`."""
         return np.array(self.memory.ranges(), np.int64).reshape(-1, 3)
 
     @property

@@ -118,7 +118,7 @@ class Context(ctypes.Structure):
 
     _fields_ = [
         ("buffers", ctypes.c_int64),  # number of allocations
-        ("table", ctypes.c_void_p),  # i64[buffers, 3]: the result of `Memory.ranges`
+        ("table", ctypes.c_void_p),  # i64[buffers, 3]: the result of `GlobalMemory.ranges`
         ("semantics", ctypes.c_void_p),  # a SEMANTICS_CALL
         ("worker", ctypes.c_int64),
         ("stop", ctypes.c_void_p),  # i32: not zero if all workers are to stop

@@ -85,7 +85,7 @@ def _locate(
 
     Args:
         values: uint8[lanes, size], what a store writes.
-        required_bytes: see `Memory.locate`.
+        required_bytes: see `GlobalMemory.locate`.
 
     Raises:
         AccessFault: with the index, among all threads' lanes, of the lane at fault.

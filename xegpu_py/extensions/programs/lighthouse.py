@@ -17,7 +17,7 @@ BENCHMARK = "__benchmark"
 """The function that Lighthouse's `wrap_in_benching_func` makes of a payload."""
 
 
-class Memory:
+class MemoryManager:
     """The memory manager that callbacks get."""
 
     @staticmethod
@@ -99,7 +99,7 @@ class Runner:
         inputs = list(buffers) if self.mem_manager_cls is None else [np.array(b) for b in buffers]
         getattr(self._program, name)(*inputs, *more)
         if callback is not None:
-            memory = None if self.mem_manager_cls is None else Memory()
+            memory = None if self.mem_manager_cls is None else MemoryManager()
             callback(inputs, execution_engine=self, memory_manager=memory)
 
     @staticmethod

@@ -86,7 +86,7 @@ def lsc_load_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
         if emitter.frame.logs:
             return
         name = f"prefetch2d_{inst['block']}".replace(".", "_")
-        emitter.helper(name, lambda: _Block(emitter, name, inst["block"]).prefetch())
+        emitter.helper(name, lambda: _BlockFunction(emitter, name, inst["block"]).prefetch())
         with _acting(emitter, inst):
             _note_column(emitter, inst, at)
             operands = emitter.ctx, emitter.thread, *surface(emitter, inst), emitter.thread
@@ -99,7 +99,7 @@ def lsc_load_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
         emitter.note_panel(inst["dst"], size, emitter.code.op(f"inttoptr {panel} to ptr", PTR))
         return
     name, strict = _named(emitter, inst, f"load2d_{inst['block']}")
-    emitter.helper(name, lambda: _Block(emitter, name, inst["block"], strict=strict).load())
+    emitter.helper(name, lambda: _BlockFunction(emitter, name, inst["block"], strict=strict).load())
     _call(emitter, inst, at, name, emitter.code.at(emitter.thread, emitter.register_offset(inst["dst"])))
 
 
@@ -148,7 +148,7 @@ def _panel(emitter: Emitter, inst: Instruction, at: int, shape: BlockShape, matr
     name, strict = _named(emitter, inst, f"load2d_{shape}_as_{matrix.name}")
     make = f"make_{name}"
     entered = ["i64", PTR, "i64", "i64", "i64"]
-    emitter.helper(make, lambda: _Block(emitter, make, shape, matrix, entered, strict).make_panel())
+    emitter.helper(make, lambda: _BlockFunction(emitter, make, shape, matrix, entered, strict).make_panel())
     emitter.template("packed_operand_cache.ll", "$find", find=name, make=make, tag=zlib.crc32(name.encode()), **WORDS)
     _note_column(emitter, inst, at)
     extents = surface(emitter, inst)
@@ -192,7 +192,7 @@ def _changes(program: Program, target: Target, loop: range) -> dict[Variable, In
 def lsc_store_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Store a block to a surface."""
     name, strict = _named(emitter, inst, f"store2d_{inst['block']}")
-    emitter.helper(name, lambda: _Block(emitter, name, inst["block"], strict=strict).store())
+    emitter.helper(name, lambda: _BlockFunction(emitter, name, inst["block"], strict=strict).store())
     _call(emitter, inst, at, name, emitter.code.at(emitter.thread, emitter.register_offset(inst["src0"])))
 
 
@@ -205,7 +205,7 @@ class _Inside(Struct, frozen=True):
     bottom: Value
 
 
-class _Block:
+class _BlockFunction:
     """The function that moves blocks of one shape: to registers, or to a panel."""
 
     def __init__(
