@@ -302,7 +302,7 @@ def _checked_scale(scale: Value, shape: tuple[int, ...], name: str) -> Value:
         raise TypeError(f"'{name}' must be uint8 or float8_e4m3fn, but got {scale.dtype}")
     shapes = [(rows, depth // group) for group in (GROUP, GROUP // 2) if depth % group == 0]
     if scale.shape not in shapes:
-        known = " or ".join(map(str, shapes or [(rows, f"{depth}/{GROUP}")]))
+        known = " or ".join(map(str, shapes)) or str((rows, f"{depth}/{GROUP}"))
         raise ValueError(f"'{name}' must have the shape {known}, but got {scale.describe()}")
     return scale
 
