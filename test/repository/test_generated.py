@@ -1,27 +1,13 @@
-"""The pictures and reference pages of the documentation are committed as `make docs` makes them."""
+"""The reference pages of the documentation are committed as `make docs` makes them."""
 
 import re
 import runpy
-import subprocess
-import sys
 
 import pytest
 from markdown import ROOT
-from pictures import pictures
 
 from xegpu_py.ir.module import DIALECTS, dialects
 from xegpu_py.ir.reference_pages import page
-
-
-def test_committed_pictures_are_up_to_date(tmp_path):
-    subprocess.run([sys.executable, ROOT / "docs" / "site" / "pictures.py", tmp_path], check=True)
-    made = {str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.rglob("*.svg")}
-    assert made.keys() == pictures().keys()
-    for folder in ("visa", "layout", "xetile"):
-        committed = {f"{folder}/{path.name}": path.read_text() for path in (ROOT / "docs" / folder).iterdir()}
-        assert committed == {name: svg for name, svg in made.items() if name.startswith(f"{folder}/")}, (
-            "run `make docs`"
-        )
 
 
 @pytest.mark.parametrize(("name", "dialect"), zip(DIALECTS, dialects()), ids=DIALECTS)

@@ -56,6 +56,23 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // Arithmetic that reads rows of a copy reads the same rows of the original.
+  // CHECK-LABEL: gpu.func @same_rows
+  // CHECK: visa.add (M1_NM, 16) %s(0,0)<1> %x(0,0)<8;4,1> 0x1:d
+  gpu.func @same_rows() kernel {
+    %a = visa.decl "a", uq x 1, align = qword
+    %s = visa.decl "s", d x 16, align = GRF
+    %t = visa.decl "t", d x 32, align = GRF
+    %x = visa.decl "x", d x 32, align = GRF
+    visa.input %a, offset = 64, size = 8
+    visa.lsc_load.ugm (M1_NM, 1) %x[0]:d32x32t flat[%a[0]]:a64
+    visa.mov (M1_NM, 32) %t(0,0)<1> %x(0,0)<1;1,0>
+    visa.add (M1_NM, 16) %s(0,0)<1> %t(0,0)<8;4,1> 0x1:d
+    visa.lsc_store.ugm (M1_NM, 1) flat[%a[0]]:a64 %s[0]:d32x16t
+    visa.ret (M1, 1)
+    gpu.return
+  }
+
   // A message sends the original of a copy, of any type.
   // CHECK-LABEL: gpu.func @messages
   // CHECK-NOT: visa.mov

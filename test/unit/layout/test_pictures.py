@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from markdown import ROOT
 from pictures import LAYOUTS, pictures
 
-from xegpu_py.layout import LayoutError, NestedLayout, from_sg_map
+from xegpu_py.layout import LayoutError, NestedLayout, from_sg_map, nested
 from xegpu_py.layout.nested import layout_picture
 
 from .strategies import layouts
@@ -63,9 +63,13 @@ def test_colours_are_of_subgroups_or_of_rounds():
     assert [len(fills) for fills in rounds.values()] == [1] * 4 and len(set.union(*rounds.values())) == 4
 
 
-def test_too_large_a_picture_is_refused():
+def test_too_large_a_picture_is_refused(monkeypatch):
     with pytest.raises(LayoutError, match="a picture of 65536 cells is too large; at most 20000"):
         layout_picture(from_sg_map([1, 16], [1, 1], [256, 256]))
+    monkeypatch.setattr(nested, "MOST_CELLS", 32)
+    assert layout_picture(from_sg_map([1, 16], [1, 1], [2, 16]))
+    with pytest.raises(LayoutError, match="a picture of 48 cells is too large; at most 32"):
+        layout_picture(from_sg_map([1, 16], [1, 1], [3, 16]))
     with pytest.raises(LayoutError, match="cannot be spread evenly over 5"):
         layout_picture(NestedLayout((2,), (1,), (1,), (4,), (1,), (1,), (1,)), subgroups=5)
 
@@ -77,3 +81,12 @@ def test_layouts_of_the_page():
     assert str(NestedLayout.parse(str(LAYOUTS["nested-64x64"][1]))) == str(LAYOUTS["nested-64x64"][1])
     text = re.search(r"#example = (#.*?>)\n", page, re.DOTALL)[1]
     assert NestedLayout.parse(" ".join(text.split())) == LAYOUTS["nested-64x64"][1]
+
+
+def test_the_pictures_of_the_documents_are_up_to_date():
+    """Every position, size and word of them."""
+    made = pictures()
+    for folder in ("visa", "layout", "xetile"):
+        committed = {f"{folder}/{path.name}": path.read_text() for path in (ROOT / "docs" / folder).iterdir()}
+        expected = {name: svg for name, svg in made.items() if name.startswith(f"{folder}/")}
+        assert committed == expected, "run `make docs`"
