@@ -567,25 +567,27 @@ class Writer:
     def written(self) -> None:
         """Store a block of a matrix by a descriptor, each program its own, some of it outside."""
         rows, columns, shape = self.r.choice([5, 8]), self.r.choice([8, 12]), (8, 8)
-        x = self.loaded("f32", shape)
-        word = f"zeros:f32:{self.programs * rows * columns}"
-        array = self.argument("!tt.ptr<f32>", word, np.zeros(self.programs))
+        element = self.r.choice(["f32", "i32"])
+        x = self.loaded(element, shape)
+        word = f"zeros:{element}:{self.programs * rows * columns}"
+        array = self.argument(f"!tt.ptr<{element}>", word, np.zeros(self.programs))
         size = self.constant("i32", rows * columns)
         first = self.binary("muli", self.pid, size)
-        base, desc = self.fresh(), self.fresh()
-        self.lines.append(f"{base} = tt.addptr {array.name}, {first.name} : !tt.ptr<f32>, i32")
+        # The integers of descriptors have signs.
+        base, desc, signed = self.fresh(), self.fresh(), element.replace("i", "si")
+        self.lines.append(f"{base} = tt.addptr {array.name}, {first.name} : !tt.ptr<{element}>, i32")
         sizes = [self.constant("i32", n).name for n in (rows, columns)]
         strides = [self.constant("i64", n).name for n in (columns, 1)]
         self.lines.append(
             f"{desc} = tt.make_tensor_descriptor {base}, [{sizes[0]}, {sizes[1]}], [{strides[0]}, {strides[1]}]"
-            " : <f32>, <8x8xf32>"
+            f" : <{element}>, <8x8x{signed}>"
         )
         places = [self.r.choice([0, 2, -3]), self.r.choice([0, 4])]
         names = [self.constant("i32", place).name for place in places]
         self.lines.append(
-            f"tt.descriptor_store {desc}[{names[0]}, {names[1]}], {x.name} : !tt.tensordesc<8x8xf32>, {x.type}"
+            f"tt.descriptor_store {desc}[{names[0]}, {names[1]}], {x.name} : !tt.tensordesc<8x8x{signed}>, {x.type}"
         )
-        held = np.zeros((self.programs, rows, columns), np.float32)
+        held = np.zeros((self.programs, rows, columns), TYPES[element])
         row, column = (np.arange(8) + place for place in places)
         y, z = (row >= 0) & (row < rows), column < columns
         held[:, row[y][:, None], column[z]] = x.data[:, y][:, :, z]

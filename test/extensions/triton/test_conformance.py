@@ -17,7 +17,9 @@ def test_every_failure_has_a_reason() -> None:
     known = {reason for reason, _ in run.REASONS}
     failures = {name: reason.partition(":")[0] for name, outcome, reason in ROWS if outcome == "failed"}
     assert set(failures.values()) <= known - {"gives other numbers"}
-    assert len(failures) * 10 < len(ROWS)
+    passed = sum(outcome == "passed" for _, outcome, _ in ROWS)
+    for_any_device = [reason for reason in failures.values() if reason not in run.BY_CONSTRUCTION]
+    assert passed > 1000 and len(for_any_device) <= 0.03 * (passed + len(for_any_device))
 
 
 def test_reasons_of_reports() -> None:

@@ -171,16 +171,19 @@ def test_descriptors_of_kernels():
     np.testing.assert_array_equal(y, x * 2)
 
 
-@pytest.mark.parametrize("padding", ["zero", "nan"])
-def test_descriptors_of_the_host(padding):
-    x, y = integers(10, 32, dtype=np.float32), np.zeros((16, 32), np.float32)
+@pytest.mark.parametrize(
+    ("dtype", "padding"),
+    [(np.float32, "zero"), (np.float32, "nan"), (np.int8, "zero"), (np.int32, "zero"), (np.uint16, "zero")],
+)
+def test_descriptors_of_the_host(dtype, padding):
+    x, y = integers(10, 32, low=0, dtype=dtype), np.zeros((16, 32), dtype)
     # Triton asks the tensor's type for the bytes of an element.
     base = wrap(x)
     descriptor = TensorDescriptor.__new__(TensorDescriptor)
     descriptor.base, descriptor.shape, descriptor.strides = base, [10, 32], [32, 1]
     descriptor.block_shape, descriptor.padding, descriptor.round_f32_to_tf32 = [16, 32], padding, False
     kernels.host_descriptor[(1,)](descriptor, wrap(y), BM=16, BN=32)
-    want = np.full((16, 32), math.nan if padding == "nan" else 0, np.float32)
+    want = np.full((16, 32), math.nan if padding == "nan" else 0, dtype)
     want[:6, :16] = x[4:, 16:]
     np.testing.assert_array_equal(y, want)
 

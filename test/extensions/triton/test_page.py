@@ -1,5 +1,9 @@
 """The code of the pages about Triton has the shown output."""
 
+import re
+import subprocess
+import sys
+
 import pytest
 from markdown import ROOT, runs
 
@@ -12,3 +16,12 @@ def test_outputs_are_true(tmp_path, page, count):
     assert len(found) == count
     for run in found:
         assert run.agrees(), f"{run.command}\nshown:\n{run.shown}\nactual:\n{run.actual}"
+
+
+@pytest.mark.parametrize("name", ["triton-int-annotation"])
+def test_bugs_of_programs_of_others_are_found(name):
+    """The first command and its output in the text of a program are true."""
+    path = ROOT / "docs" / "upstream-bugs" / f"{name}.py"
+    shown = re.search(rf"^\$ python {path.name}\n(.*?)\"\"\"", path.read_text(), re.DOTALL | re.MULTILINE)[1]
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, shown), done.stderr

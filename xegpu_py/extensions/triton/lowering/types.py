@@ -55,7 +55,9 @@ def _kind(mlir_type: mlir.Type) -> Kind:
         return Kind(shape, Ptr.of(mlir_type).pointee, is_pointer=True)
     if TensorDesc.matches(mlir_type):
         desc = TensorDesc.of(mlir_type)
-        return Kind(desc.shape, desc.element, is_descriptor=True)
+        # Descriptors alone have signed integers, which are those of tensors without a sign.
+        element = desc.element.removeprefix("s") if desc.element.startswith("si") else desc.element
+        return Kind(desc.shape, element, is_descriptor=True)
     return Kind(shape, str(mlir_type))
 
 
