@@ -151,6 +151,33 @@ def test_assertions_hold_by_default_and_prints_are_shown(capfd):
     assert line_of(kernels.asserting, "device_assert") in str(e.value) and "n is small" in str(e.value)
 
 
+def test_overflows_are_found_where_programs_ask_for_it():
+    x, y = np.arange(16, dtype=np.int32), np.zeros(16, np.int32)
+    run = lambda n, **more: kernels.scaled[(1,)](xe.wrap(x), xe.wrap(y), n, BLOCK=16, **more)  # noqa: E731
+    run(3, sanitize_overflow=True)
+    np.testing.assert_array_equal(y, 3 * x)
+    run(1 << 29)
+    np.testing.assert_array_equal(y, (x.astype(np.int64) << 29).astype(np.int32))
+    with pytest.raises(xegpu_py.DiagnosticError, match="int32 overflow detected for operation mul") as e:
+        run(1 << 29, sanitize_overflow=True)
+    assert line_of(kernels.scaled, "* n") in str(e.value) and "in program (0, 0, 0)" in str(e.value)
+
+
+def test_programs_read_no_register_that_was_not_written():
+    product(72, 80, 40, check="uninit")
+    x, y, z = vectors(300)
+    with xe.options(check="uninit,races"):
+        kernels.add[(2,)](*map(xe.wrap, (x, y, z)), 300, BLOCK=256)
+    np.testing.assert_array_equal(z, x + y)
+
+
+def test_lowered_modules_have_the_names_of_arguments():
+    x, y, z = vectors()
+    compiled = kernels.add[(4,)](*map(xe.wrap, (x, y, z)), 1000, BLOCK=256)
+    for level in ("xetile", "xegpu"):
+        assert "@add(%X: memref<?xf32>, %Y: memref<?xf32>, %Z: memref<?xf32>, %n: i32)" in compiled.asm[level]
+
+
 def test_compiled_kernels_have_the_levels_below_ttir():
     x, y, z = vectors()
     compiled = kernels.add[(4,)](*map(xe.wrap, (x, y, z)), 1000, BLOCK=256)

@@ -72,6 +72,12 @@ def bounded(X, Y, M, BM: tl.constexpr, N: tl.constexpr):
 
 
 @triton.jit
+def scaled(X, Y, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(Y + i, tl.load(X + i) * n)
+
+
+@triton.jit
 def wrapped_position(X, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     tl.store(X + i, (i * n > 0).to(tl.int32))

@@ -143,11 +143,14 @@ def _kernel(
 ) -> Assumptions:
     entry = func.regions[0].blocks[0]
     types: list[str] = []
+    locations: list[mlir.Location] = []
     numbers: dict[mlir.Value, int] = {}
     for argument in entry.arguments:
         if integer_bits(argument.type) >= 32:
             numbers[argument] = len(types)
         types += _argument_types(kind_of(argument), func)
+        # The location has the user's name of it, by which text names the kernel's arguments, too.
+        locations += [argument.location] * (len(types) - len(locations))
     positions = Positions(func, numbers, exact)
     with place_of(func.location), mlir.InsertionPoint.at_block_begin(body):
         BUILDING.enter(target=target, shares=True)
@@ -158,6 +161,8 @@ def _kernel(
             ):
                 low = Lowering(RULES, functions, positions)
                 remaining, pads = iter(arguments), iter(padding)
+                for made, location in zip(arguments, locations):
+                    mlir.BlockArgument(made).set_location(location)
                 for argument in entry.arguments:
                     low.values[argument] = _argument(kind_of(argument), remaining, pads)
                     if argument in positions:
