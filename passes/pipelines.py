@@ -1,7 +1,6 @@
 """The pipelines: from XeTile to XeGPU, from XeGPU to vISA, and both."""
 
 import dataclasses
-from dataclasses import dataclass
 
 from xegpu_py.ir.passes import Pipeline, register_pass, step
 from xegpu_py.passes.analysis.ir_queries import CLEANUP
@@ -9,7 +8,6 @@ from xegpu_py.target import GRID_LIMIT
 
 
 @register_pass("xetile-to-xegpu-pipeline")
-@dataclass
 class XeTileToXeGPUPipeline(Pipeline):
     """All passes from XeTile to XeGPU.
 
@@ -55,7 +53,6 @@ class XeTileToXeGPUPipeline(Pipeline):
 
 
 @register_pass("xegpu-legalize", "xetile-blocking")
-@dataclass
 class XeGPULegalize(Pipeline):
     """Fit arithmetic and blocks to the target.
 
@@ -102,7 +99,6 @@ _ABOVE = (
 
 
 @register_pass("xegpu-to-visa-pipeline")
-@dataclass
 class XeGPUToVisaPipeline(Pipeline):
     """All passes from XeGPU to vISA with registers.
 
@@ -151,7 +147,6 @@ class XeGPUToVisaPipeline(Pipeline):
 
 
 @register_pass("xetile-to-visa-pipeline")
-@dataclass
 class XeTileToVisaPipeline(Pipeline):
     """All passes from XeTile to vISA with registers.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from mlir import ir
@@ -33,7 +32,6 @@ from xegpu_py.passes.rewriting.memory_access import Transfer
 
 
 @register_pass("vector-distribute")
-@dataclass
 class VectorDistribute(Pass):
     """Distribute functions on vectors among lanes.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mlir import ir
 
 from xegpu_py.ir.passes import Pass, register_pass
@@ -11,7 +9,6 @@ from xegpu_py.passes.analysis.vector_layouts import functions, infer_layouts, wr
 
 
 @register_pass("vector-layout-analysis")
-@dataclass
 class VectorLayoutAnalysis(Pass):
     """Infer the layouts of vectors.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from mlir import ir
@@ -21,7 +20,6 @@ _PRODUCTS = ("vector.contract", "vector.outerproduct")
 
 
 @register_pass("vector-lower-contract")
-@dataclass
 class VectorLowerContract(Pass):
     """Lower contractions, outer products and scans.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +36,6 @@ class Accesses(Rewriter):
 
 
 @register_pass("vector-to-xegpu")
-@dataclass
 class VectorToXeGPU(Pass):
     """Lower memory accesses of vectors to XeGPU.
 

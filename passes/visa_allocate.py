@@ -1,7 +1,5 @@
 """`visa-allocate`: where a kernel's variables lie, and how many registers that takes."""
 
-from dataclasses import dataclass
-
 from mlir import ir
 
 from xegpu_py.dialects import visa
@@ -12,7 +10,6 @@ from xegpu_py.visa.allocate import allocate
 
 
 @register_pass("visa-allocate")
-@dataclass
 class VisaAllocate(BodyPass):
     """Allocate the variables of kernels to registers.
 

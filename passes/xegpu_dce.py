@@ -1,7 +1,5 @@
 """`xegpu-dce`: dead-code elimination that knows the effects of our ops."""
 
-from dataclasses import dataclass
-
 from mlir import ir
 
 from xegpu_py.ir.module import walk
@@ -12,7 +10,6 @@ from xegpu_py.passes.rewriting import builders as build
 
 
 @register_pass("xegpu-dce")
-@dataclass
 class XeGPUDce(Pass):
     """Remove unused ops of our dialects.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any
 
@@ -525,7 +524,6 @@ def integral(low: Expansion, op: ir.Operation) -> ir.Value | None:
 
 
 @register_pass("xegpu-expand-arith")
-@dataclass
 class XeGPUExpandArith(Pass):
     """Expand arithmetic that has no instruction.
 

@@ -1,7 +1,6 @@
 """`xegpu-inline`: kernels have what they call in them, and the constants of tables that they read."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 
@@ -13,7 +12,6 @@ from xegpu_py.passes.rewriting import builders as build
 
 
 @register_pass("xegpu-inline")
-@dataclass
 class XeGPUInline(Pass):
     """Inline the functions that kernels call.
 

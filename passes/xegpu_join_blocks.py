@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cmp_to_key
 from typing import Any
 
@@ -47,7 +47,6 @@ class _Pair(Struct):
 
 
 @register_pass("xegpu-join-blocks")
-@dataclass
 class XeGPUJoinBlocks(Pass):
     """Join adjacent blocks that one message loads.
 

@@ -1,7 +1,5 @@
 """`xegpu-lift-cf`: branches between blocks become scf ops."""
 
-from dataclasses import dataclass
-
 from mlir import ir
 
 from xegpu_py.ir.diagnostics import emit_error
@@ -14,7 +12,6 @@ _RETURNS = {"gpu.func": "gpu.return", _FUNCTION: "func.return"}
 
 
 @register_pass("xegpu-lift-cf")
-@dataclass
 class XeGPULiftCf(Pass):
     """Raise branches between blocks to `scf` ops.
 

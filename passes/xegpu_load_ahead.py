@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from mlir import ir
 from mlir.dialects import arith, scf
@@ -37,7 +36,6 @@ from xegpu_py.target import Target
 
 
 @register_pass("xegpu-load-ahead")
-@dataclass
 class XeGPULoadAhead(Pass):
     """Load the next iteration's blocks early.
 

@@ -1,7 +1,5 @@
 """`xegpu-lower-loops`: loops of affine, linalg and parallel `scf` ops become `scf.for`."""
 
-from dataclasses import dataclass
-
 from mlir import ir
 from mlir.dialects import scf
 
@@ -23,7 +21,6 @@ _UPSTREAM = (
 
 
 @register_pass("xegpu-lower-loops")
-@dataclass
 class XeGPULowerLoops(Pass):
     """Lower parallel, affine and linalg ops to loops.
 

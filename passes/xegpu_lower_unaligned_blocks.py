@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -44,7 +44,6 @@ _T = TypeVar("_T")
 
 
 @register_pass("xegpu-lower-unaligned-blocks")
-@dataclass
 class XeGPULowerUnalignedBlocks(Pass):
     """Replace block accesses without 2D messages.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from mlir import ir
@@ -30,7 +29,6 @@ from xegpu_py.target import GRID_LIMIT, Target
 
 
 @register_pass("xegpu-strength-reduce")
-@dataclass
 class XeGPUStrengthReduce(Pass):
     """Expand carried descriptors, merge equal indices.
 

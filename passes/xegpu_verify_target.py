@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mlir import ir
 
 from xegpu_py.ir.passes import Pass, register_pass
@@ -12,7 +10,6 @@ from xegpu_py.passes.analysis.target_rules import verify
 
 
 @register_pass("xegpu-verify-target")
-@dataclass
 class XeGPUVerifyTarget(Pass):
     """Report ops that the target does not support.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -47,7 +46,6 @@ from xegpu_py.passes.rewriting.tile_conversion import is_tile
 
 
 @register_pass("xetile-infer-layout")
-@dataclass
 class XeTileInferLayout(Pass):
     """Infer the maps of tiles and vectors.
 

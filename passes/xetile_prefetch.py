@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from mlir import ir
 from mlir.dialects import scf
@@ -20,7 +19,6 @@ from xegpu_py.target.message_rules import Block2DLimits
 
 
 @register_pass("xetile-prefetch")
-@dataclass
 class XeTilePrefetch(Pass):
     """Prefetch the tiles that loops load.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -61,7 +60,6 @@ from xegpu_py.target.message_rules import Block2DLimits
 
 
 @register_pass("xetile-scattered-to-tiles")
-@dataclass
 class XeTileScatteredToTiles(Pass):
     """Replace scattered accesses of blocks by tiles.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -24,7 +23,6 @@ SHORTEST = 512
 
 
 @register_pass("xetile-split-stacks")
-@dataclass
 class XeTileSplitStacks(Pass):
     """Split scattered stacks into matrices.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -44,7 +43,6 @@ from xegpu_py.passes.rewriting.tile_conversion import TileConversion, is_tile
 
 
 @register_pass("xetile-to-xegpu")
-@dataclass
 class XeTileToXeGPU(Pass):
     """Lower XeTile of subgroups to XeGPU in VC mode.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -65,7 +64,6 @@ from xegpu_py.target import Target
 
 
 @register_pass("xetile-wg-to-sg")
-@dataclass
 class XeTileWgToSg(Pass):
     """Distribute tiles of workgroups to subgroups.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mlir import ir
 
@@ -21,7 +21,6 @@ from xegpu_py.visa.program import Instruction, Program, analysis
 
 
 @register_pass("visa-optimize")
-@dataclass
 class VisaOptimize(BodyPass):
     """Optimize vISA: fewer and cheaper instructions.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,6 @@ from xegpu_py.passes.xegpu_emulate_narrow_types.packed_elements import (
 
 
 @register_pass("xegpu-emulate-narrow-types")
-@dataclass
 class XeGPUEmulateNarrowTypes(Pass):
     """Store elements of 2 and 4 bits in bytes.
 

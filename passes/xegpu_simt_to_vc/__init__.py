@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +36,6 @@ from xegpu_py.target import GRID_LIMIT
 
 
 @register_pass("xegpu-simt-to-vc")
-@dataclass
 class XeGPUSimtToVc(Pass):
     """Lower kernels of work items to subgroups.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
@@ -35,7 +34,6 @@ from xegpu_py.visa.program import PRINT_BUFFER, Instruction, Program, Variable
 
 
 @register_pass("xegpu-to-visa")
-@dataclass
 class XeGPUToVisa(BodyPass):
     """Lower kernels in VC mode to vISA.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mlir import ir
 
 from xegpu_py.dialects.xegpu.op_interfaces import BlockLoad
@@ -17,7 +15,6 @@ from xegpu_py.passes.xegpu_unroll.unroll_plan import make_plan
 
 
 @register_pass("xegpu-unroll")
-@dataclass
 class XeGPUUnroll(Pass):
     """Divide blocks, vectors and products.
 

@@ -13,7 +13,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
-from typing import Any, ClassVar, NoReturn, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, get_type_hints
 
 from mlir import ir
 from mlir.passmanager import PassManager
@@ -37,6 +37,15 @@ from xegpu_py.ir.upstream_pass_guards import prepare, show
 from xegpu_py.ir.upstream_pass_names import UPSTREAM_PASSES
 from xegpu_py.plugins import plugin_passes
 
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**_):
+        """Only type checkers need it, and Python 3.10 has none."""
+        return lambda cls: cls
+
+
 ROOT = "builtin.module"
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
@@ -50,14 +59,21 @@ _DOES_NOT_CONVERGE = "int-range-optimizations"
 _IMPLICIT_NESTS = ("{}", "func.func({})", "gpu.module({})", "gpu.module(gpu.func({}))")
 
 
+@dataclass_transform(kw_only_default=True)
 class Registered(ABC):
-    """The passes, by their names in pipelines. Subclasses are dataclasses whose fields are the options, registered with
-    `register_pass`.
+    """The passes, by their names in pipelines. The fields of a class are the options; `register_pass` registers it.
 
     The docstring is what `--help` shows: its first line says what the pass does, and it shows IR before and after.
     """
 
     name: ClassVar[str]
+
+    def __init__(self, **options: Any) -> None:
+        """Make a pass of some of its options; the others have their defaults."""
+        for f in dataclasses.fields(self):  # type: ignore[arg-type]
+            setattr(self, f.name, options.pop(f.name, f.default))
+        if options:
+            raise TypeError(f"pass '{self.name}' has no option '{next(iter(options))}'")
 
     @classmethod
     def summary(cls) -> str:
@@ -70,7 +86,6 @@ class Registered(ABC):
         return {f.name.replace("_", "-"): f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
 
 
-@dataclass
 class BodyPass(Registered):
     """A pass that knows functions which are lowered below the IR; see `Registered`."""
 
@@ -87,7 +102,6 @@ class BodyPass(Registered):
         emit_error(op, message, *notes)
 
 
-@dataclass
 class Pass(BodyPass):
     """A pass on the IR; see `Registered`. Functions that are lowered below it get their ops first."""
 
@@ -104,7 +118,6 @@ class Pass(BodyPass):
         self.run(op)
 
 
-@dataclass
 class Pipeline(Registered):
     """A name for several passes; see `Registered`."""
 
@@ -128,8 +141,9 @@ P = TypeVar("P", bound=type[Registered])
 def register_pass(name: str, *aliases: str) -> Callable[[P], P]:
     """Register a pass class under the name that pipelines and command lines give it; docs/python.md has an example.
 
-    The class is a dataclass derived from `Pass`, whose method `run` transforms an op. Its fields of type bool, int,
-    float or str are the options; a pipeline writes `_` as `-`. The docstring is what `--help-pass` prints.
+    The class is derived from `Pass`, and its method `run` transforms an op. Its fields of type bool, int, float or str,
+    which have defaults, are the options; a pipeline writes `_` as `-`. The docstring is what `--help-pass` prints. The
+    class may be a dataclass.
 
     Args:
         name: the pass's name.
@@ -138,6 +152,9 @@ def register_pass(name: str, *aliases: str) -> Callable[[P], P]:
 
     def register(cls: P) -> P:
         cls.name = name
+        if "__dataclass_fields__" not in vars(cls):
+            # `Registered.__init__` serves all: methods of each class would take most of the time of its import.
+            dataclass(init=False, repr=False, eq=False, match_args=False)(cls)
         _REGISTRY.update(dict.fromkeys((name, *aliases), cls))
         parse_pipeline.cache_clear()
         return cls

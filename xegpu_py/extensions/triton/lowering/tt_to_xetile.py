@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir as mlir
@@ -39,7 +38,6 @@ PRIVATE = "private"
 
 
 @register_pass("tt-to-xetile")
-@dataclass
 class TtToXeTile(Pass):
     """Lower kernels of TTIR to XeTile.
 
