@@ -17,7 +17,7 @@ from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.numerics.expansions import EXPANSIONS, Number
-from xegpu_py.numerics.formats import E8M0, FLOATS, Format
+from xegpu_py.numerics.formats import BYTE_FLOATS, E8M0, FLOATS, Format
 from xegpu_py.passes.analysis.ir_queries import (
     FLOAT_ARITHMETIC,
     FLOAT_FUNCTIONS,
@@ -39,15 +39,10 @@ from xegpu_py.target import Target
 
 # Exact expansions of arithmetic that no instruction does: in wider formats, or in several steps.
 
-_WIDE = {"bf16": "f32", "tf32": "f32", "f8E5M2": "f16", "f8E4M3FN": "f16"}
+_WIDE = {"bf16": "f32", "tf32": "f32", **dict.fromkeys(BYTE_FLOATS, "f16")}
 """Formats without arithmetic, and the wider format in which it is computed."""
 
-_STEPS = {
-    "bf16": ("f64", "f32", "bf16"),
-    "tf32": ("f64", "f32", "tf32"),
-    "f8E5M2": ("f64", "f32", "f16", "f8E5M2"),
-    "f8E4M3FN": ("f64", "f32", "f16", "f8E4M3FN"),
-}
+_STEPS = {name: ("f64", "f32", *(["f16"] if wide == "f16" else []), name) for name, wide in _WIDE.items()}
 """The chains of hardware conversions from a wide to a narrow format."""
 
 

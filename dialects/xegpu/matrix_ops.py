@@ -12,7 +12,7 @@ from xegpu_py.ir.definition import Attribute, Operand, Result, default
 from xegpu_py.ir.operation import Operation, ParsedOp, VerifyError
 from xegpu_py.numerics.block_scaled import BLOCK, SCALED_FLOAT_TYPES, SCALED_PRECISIONS
 from xegpu_py.numerics.dpas import FLOAT_TYPES
-from xegpu_py.numerics.formats import BF8, E2M1, E8M0, HF8, PRECISIONS, TYPES
+from xegpu_py.numerics.formats import BYTE_FLOATS, E2M1, E8M0, PRECISIONS, TYPES
 
 if TYPE_CHECKING:
     from xegpu_py.dialects.xegpu import upstream_types as upstream
@@ -232,11 +232,9 @@ _INT_ACCUMULATORS = ("i32", "si32", "ui32")
 
 _ACCUMULATORS = _in_mlir(FLOAT_TYPES, (p for p in FLOAT_TYPES if p != E2M1.name))
 
-_FP8 = (BF8.mlir, HF8.mlir)
-
 FACTORS = (
-    "both factors must be integers of up to 8 bits, bf16, f16, tf32, f64, or 8-bit floats (f8E5M2, f8E4M3FN)",
-    "both factors must be bf16, f16, f4E2M1FN, or 8-bit floats (f8E5M2, f8E4M3FN)",
+    f"both factors must be integers of up to 8 bits, bf16, f16, tf32, f64, or 8-bit floats ({', '.join(BYTE_FLOATS)})",
+    f"both factors must be bf16, f16, {E2M1.mlir}, or 8-bit floats ({', '.join(BYTE_FLOATS)})",
 )
 """Element types that are multiplied, without scales and with them."""
 
@@ -287,14 +285,14 @@ def accumulators(a: str, b: str) -> tuple[str, ...]:
     """The elements that a product of these elements may be accumulated in; none if they cannot be multiplied."""
     if is_integer(a) and is_integer(b):
         return _INT_ACCUMULATORS if {bit_width(a), bit_width(b)} <= set(_INT_BITS) else ()
-    if a != b and not (a in _FP8 and b in _FP8):
+    if a != b and not (a in BYTE_FLOATS and b in BYTE_FLOATS):
         return ()
     return _ACCUMULATORS.get(a, ())
 
 
 def scaled_accumulators(a: str, b: str) -> tuple[str, ...]:
     """The elements that a product of block-scaled matrices may be accumulated in; none if there is no such product."""
-    return _SCALED_ACCUMULATORS.get(a, ()) if a == b or {a, b} <= set(_FP8) else ()
+    return _SCALED_ACCUMULATORS.get(a, ()) if a == b or {a, b} <= set(BYTE_FLOATS) else ()
 
 
 def _matrices_problem(lhs: Typed, rhs: Typed, d_shape: tuple[int, ...]) -> tuple[str, ...] | None:
@@ -368,7 +366,7 @@ def _check_product(op: Any) -> None:
 
 # Ops on vectors in registers.
 
-NARROW_FLOATS = ("f8E5M2", "f8E4M3FN", "f4E2M1FN")
+NARROW_FLOATS = (*BYTE_FLOATS, E2M1.mlir)
 """The formats that `xegpu.truncf` rounds to."""
 
 WIDE_FLOATS = ("f32", "f16", "bf16")

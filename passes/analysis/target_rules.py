@@ -19,7 +19,7 @@ from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import implements
 from xegpu_py.numerics.block_scaled import COLUMNS, ROWS, scaled_depth
 from xegpu_py.numerics.dpas import types_problem
-from xegpu_py.numerics.formats import BF8, HF8, TYPES
+from xegpu_py.numerics.formats import BYTE_FLOATS, TYPES
 from xegpu_py.passes.analysis.block_surfaces import SurfaceChecks, stride_problem, tensor_of
 from xegpu_py.passes.analysis.divisibility import transposes_in_message
 from xegpu_py.passes.analysis.ir_queries import (
@@ -57,9 +57,6 @@ from xegpu_py.visa.spec import BlockShape, Caches, Problem
 SPLIT_REMEDY = "xegpu-legalize splits it"
 
 REWRITE_REMEDY = "xegpu-legalize rewrites it"
-
-BYTE_FLOATS = (BF8.mlir, HF8.mlir)
-"""Floats of 8 bits that are converted to f16 and back, and so have arithmetic."""
 
 _ROUNDED_THROUGH_F32 = ("bf16", "tf32")
 """Formats to which f64 is rounded through f32."""

@@ -116,6 +116,9 @@ E8M0 = _float("e8m0", "f8E8M0FNU", 8, (8, 0), "float8_e8m0fnu", 0xFF, "ub")
 
 E2M1 = Format("e2m1", 4, "f", "float4_e2m1fn", 0, 2, 1, "f4E2M1FN", "ub")
 
+BYTE_FLOATS = (BF8.mlir, HF8.mlir)
+"""The numbers of 8 bits that products and conversions take, by MLIR's names."""
+
 IEEE = {f.bits: f for f in (HF, F, DF)}
 """The formats of IEEE 754 by their widths."""
 
