@@ -190,7 +190,7 @@ def _extern(low: Lowering, op: mlir.Operation) -> Value:
     for one in (name, name.removesuffix("f"), name.removesuffix("d")):
         function = function or getattr(libdevice, one, None)
     if function is None:
-        emit_error(op, f"calls '{symbol}', which is not known", "docs/triton.md lists the functions of libraries")
+        emit_error(op, f"calls '{symbol}', which is not known", "those of xegpu_py.language.libdevice are known")
     result = signed(function(*(low.value(v) for v in op.operands)))
     dtype = kind_of(op.results[0]).dtype
     return result if result.dtype == dtype else result.to(dtype)
