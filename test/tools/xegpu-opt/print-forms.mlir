@@ -5,8 +5,8 @@
 // RUN: xegpu-opt --show-dialects | FileCheck %s --check-prefix=DIALECTS
 // RUN: xegpu-opt --dump-irdl=xegpu | FileCheck %s --check-prefix=IRDL
 
-// GENERIC: "xegpu.load_nd"(%{{.*}}) {mode = #xegpu.mode<"vc">} : (!xegpu.tensor_desc<array<i64: 8, 16>, f16, #xegpu.tdesc_attr<#xegpu.memory_scope<"global">, 1 : i64, true, false, unit, false>>) -> vector<8x16xf16>
-// DEFAULTS: func.func @f(%{{.*}}: !xegpu.tensor_desc<8x16xf16, #xegpu.tdesc_attr<memory_scope = global, array_length = 1, boundary_check = true, message = false>>)
+// GENERIC: "xegpu.load_nd"(%{{.*}}) {mode = #xegpu.mode<"vc">} : (!xegpu.tensor_desc<array<i64: 8, 16>, f16, #xegpu.tdesc_attr<#xegpu.memory_scope<"global">, 1 : i64, true, false, unit, false, false>>) -> vector<8x16xf16>
+// DEFAULTS: func.func @f(%{{.*}}: !xegpu.tensor_desc<8x16xf16, #xegpu.tdesc_attr<memory_scope = global, array_length = 1, boundary_check = true, message = false, clipped = false>>)
 // DEFAULTS: xegpu.prefetch_nd %{{.*}} {mode = simt} :
 // DEFAULTS: xegpu.compile_hint {hint = schedule_barrier}
 // CHECK: xegpu.prefetch_nd %{{.*}} : !xegpu.tensor_desc<8x16xf16>

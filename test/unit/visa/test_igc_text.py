@@ -105,7 +105,7 @@ def whole() -> dict[str, tuple[str, str]]:
     made = RECORDED["calls.cl"]
     text_of = {re.search(r'"(\w+)"', text)[1]: text for text in made["texts"]}  # type: ignore[index]
     together = {f"{kernel} with {name}": text_of[kernel] + text_of[name] for kernel, name in CALLERS}
-    return {name: (made["target"], text) for name, text in together.items() | {("subroutine", text_of["subroutine"])}}
+    return {name: (made["target"], text) for name, text in {**together, "subroutine": text_of["subroutine"]}.items()}
 
 
 @pytest.mark.parametrize(("gpu", "text"), (recorded() | whole()).values(), ids=list(recorded() | whole()))
