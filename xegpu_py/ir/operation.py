@@ -131,12 +131,12 @@ class Operation(ir.OpView):  # type: ignore[misc]
         for interface in cls.interfaces:
             interface.register(cls)
         register_operation(dialect.view, cls)
-        for spelled in (cls.base_name, *also_named):
-            dialect.operations[spelled] = cls
         if dialect.declares_late:
             dialect.undeclared.append(cls._declare)
         else:
             cls._declare()
+        for spelled in (cls.base_name, *also_named):
+            dialect.operations[spelled] = cls
 
     @classmethod
     def _declare(cls) -> None:

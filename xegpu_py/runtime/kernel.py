@@ -80,7 +80,8 @@ _PACKAGE = str(Path(__file__).parents[1])
 def _callers_level() -> int:
     """The `stacklevel` of a warning of the function that asks, by which it is at a line outside of this package."""
     frames = (frame.filename for frame in reversed(traceback.extract_stack()[:-1]))
-    return 1 + sum(1 for _ in itertools.takewhile(lambda name: name.startswith(_PACKAGE), frames))
+    inner = (_PACKAGE, functools.__file__)  # cached properties call by functools
+    return 1 + sum(1 for _ in itertools.takewhile(lambda name: name.startswith(inner), frames))
 
 
 def _warn(text: str | None) -> None:
