@@ -73,7 +73,7 @@ MISTAKES = (
     Mistake("parts distributed round robin lie side by side", "xetile", "passes/rewriting/subgroup_layout_conversion.py",
             "add(first, r * grid * data)", "add(first, r * data)"),
     Mistake("padding is left out where blocks are loaded", "xetile", "passes/xetile_to_xegpu.py",
-            "kind, left), loaded, padding)", "kind, left), loaded, loaded)"),
+            "kind, remaining), loaded, padding)", "kind, remaining), loaded, loaded)"),
     Mistake("the other branch of a divergent scf.if is taken by the lanes of the first", "xegpu_simt", "passes/xegpu_simt_to_vc/simt_vectorization.py",
             'return build.binary("xori", condition, True)', "return condition"),
     Mistake("gpu.shuffle up goes down", "xegpu_simt", "passes/xegpu_simt_to_vc/__init__.py",

@@ -365,7 +365,10 @@ class Writer:
             return self.put(
                 f"tt.{how} {x.name}, {y.name} : {x.type} -> {text(wanted, x.element)}", x.element, wanted, made
             )
-        if how == "split" and shape[-1] == 2 and rank > 1:
+        if how == "split" and size >= 4:
+            if rank == 1 or shape[-1] != 2:
+                x = self.reshaped(x, (size // 2, 2))
+                shape, data = (size // 2, 2), x.data
             first, second = self.fresh(), self.fresh()
             self.lines.append(f"{first}, {second} = tt.split {x.name} : {x.type} -> {text(shape[:-1], x.element)}")
             self.values.append(Value(second, x.element, shape[:-1], data[..., 1]))

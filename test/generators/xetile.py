@@ -128,7 +128,9 @@ class Kernel(Body):
         """init_tile."""
         name, memref, given, more = source
         places = ", ".join([*(str(self.r.randrange(2)) for _ in range(more)), *offsets])
-        entries = attributes(["in_bounds = true"] if in_bounds else [])
+        # A mark for the check of bounds: results do not depend on it.
+        clipped = ["clipped = true"] * (self.r.random() < 0.1)
+        entries = attributes(["in_bounds = true"] * in_bounds + clipped)
         return self.op(f"xetile.init_tile {name}[{places}]{given}{entries} : {memref} -> {kind}", (), "tile").name
 
     def shape(self) -> tuple[int, int]:
