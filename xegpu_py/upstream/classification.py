@@ -53,7 +53,7 @@ def classify(module: Module) -> Classification:
     """Find the dialect and the level of each kernel of a module, in one walk."""
     kernels: list[Kernel] = []
     others: list[Kernel] = []
-    for func, inside in _functions(module.outline):
+    for func, inside in functions_in(module.outline):
         ops = parts(func)
         origin = _origin(func, ops)
         if inside and (func.name == "gpu.func" or (func.name == "llvm.func" and is_entry(func))):
@@ -63,14 +63,14 @@ def classify(module: Module) -> Classification:
     return Classification([*kernels, *others])
 
 
-def _functions(root: ir.Operation, inside: bool = False) -> list[tuple[ir.Operation, bool]]:
+def functions_in(root: ir.Operation, inside: bool = False) -> list[tuple[ir.Operation, bool]]:
     """The functions of a module, and whether they are in a `gpu.module`."""
     found: list[tuple[ir.Operation, bool]] = []
     for op in within(root):
         if op.name.endswith(".func"):
             found.append((op, inside))
         elif op.name in ("gpu.module", "builtin.module"):
-            found += _functions(op, inside or op.name == "gpu.module")
+            found += functions_in(op, inside or op.name == "gpu.module")
     return found
 
 

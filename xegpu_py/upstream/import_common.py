@@ -6,7 +6,6 @@ import functools
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -15,7 +14,7 @@ from mlir import ir
 from mlir.dialects import arith, memref, vector
 
 from xegpu_py.dialects import xegpu as ours
-from xegpu_py.dialects.xegpu.op_interfaces import BlockLoad, MatrixProduct
+from xegpu_py.dialects.xegpu.op_interfaces import MatrixProduct
 from xegpu_py.dialects.xegpu.spelling import UPSTREAM_NAME
 from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS, UpstreamXeGPU, is_slm
 from xegpu_py.dialects.xegpu.upstream_types import BlockTdescAttr, MemDesc, UpstreamNBarrier, UpstreamTensorDesc
@@ -23,7 +22,6 @@ from xegpu_py.ir.builtin import bit_width, element_type, enum_attribute
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import Source, error_at, position_of, remark
 from xegpu_py.ir.module import Context, Module, parse_source, walk
-from xegpu_py.ir.operation import implements
 from xegpu_py.passes.analysis.divisibility import divisor
 from xegpu_py.passes.analysis.ir_queries import constant_of, defining_op, integer_op, shape_of
 from xegpu_py.passes.analysis.ir_queries import element_of as element_type_of
@@ -108,11 +106,6 @@ def is_desc(kind: ir.Type) -> bool:
 def parts(op: ir.Operation) -> list[ir.Operation]:
     """All ops within an op, outer ones before inner ones."""
     return walk(op)[1:]
-
-
-def functions_of(root: ir.Operation) -> list[ir.Operation]:
-    """The ops in the bodies of a program's `gpu.module`s: kernels, other functions, and what they share."""
-    return [op for module in within(root, "gpu.module") for op in within(module)]
 
 
 def within(op: ir.Operation, *names: str) -> list[ir.Operation]:
@@ -509,36 +502,6 @@ def tensor_of(source: ir.Value, shape: list[Any], strides: list[Any]) -> tuple[i
     start, extents, found = strided_layout(source)
     bits = bit_width(str(ir.MemRefType(source.type).element_type))
     return element_address(source, start, bits), extents, found
-
-
-def bytes_of_truth_values(func: ir.Operation) -> None:
-    """Let descriptors of truth values be of the bytes that hold these in memory, 0 or 1, and so their memrefs, unless
-    these are used otherwise.
-    """
-    memory = [v for v in func.regions[0].blocks[0].arguments if isinstance(v.type, ir.MemRefType)]
-    memory = [v for v in memory if str(ir.MemRefType(v.type).element_type) == "i1"]
-    program = func.parent.operation.parent or func.parent
-    passed = [v.type for op in walk(program) if op.name == "gpu.launch_func" for v in op.operands] if memory else []
-    users = {use.owner.operation.name for value in memory for use in value.uses}
-    if users - {PREFIX + "create_nd_tdesc"} or any(v.type in passed for v in memory):
-        return
-    for value in memory:
-        kind = ir.MemRefType(value.type)
-        value.set_type(ir.MemRefType.get(kind.shape, integer_type(8), kind.layout, kind.memory_space))
-    for op in parts(func):
-        for value in values_of(op):
-            desc = UpstreamTensorDesc.of(value) if UpstreamTensorDesc.accepts(str(value.type)) else None
-            if desc is not None and desc.element == "i1" and not desc.scatter:
-                value.set_type(replace(desc, element="i8").to_ir())
-        if implements(op, BlockLoad) and element_of(loaded := op.results[0]) == "i1":
-            kind = loaded.type
-            loaded.set_type(vector_type(shape_of(loaded), "i8"))
-            with ir.InsertionPoint.after(op), op.location:
-                made = arith.trunci(kind, loaded)
-            loaded.replace_all_uses_except(made, made.owner.operation)
-        elif op.name == PREFIX + "store_nd" and element_of(op.operands[0]) == "i1":
-            with ir.InsertionPoint(op), op.location:
-                op.operands[0] = arith.extui(vector_type(shape_of(op.operands[0]), "i8"), op.operands[0])
 
 
 def as_row(source: ir.Value) -> ir.Value:

@@ -6,33 +6,35 @@ import math
 import re
 import signal
 import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from mlir import ir
-from mlir.dialects import vector
+from mlir.dialects import arith, vector
 from mlir.passmanager import PassManager
 
 from xegpu_py import external_tools
 from xegpu_py.collector import collector_paused
 from xegpu_py.dialects.xegpu.spelling import Spelling, has_rfc_syntax, spelling_of
 from xegpu_py.dialects.xegpu.upstream_ops import CreateMemDescOp
-from xegpu_py.dialects.xegpu.upstream_types import MemDesc
+from xegpu_py.dialects.xegpu.upstream_types import MemDesc, UpstreamTensorDesc
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.builtin import element_type
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, error_at, position_of
 from xegpu_py.ir.module import Context, Module, from_mlir, parse_source, print_op, walk
 from xegpu_py.ir.passes import Pass, pass_named, run_pipeline
-from xegpu_py.passes.analysis.ir_queries import defining_op, shape_of, symbol_of
-from xegpu_py.passes.rewriting.builders import make, reinterpret_cast, replace_op
-from xegpu_py.upstream.classification import classify
+from xegpu_py.passes.analysis.ir_queries import defining_op, is_used, shape_of, symbol_of
+from xegpu_py.passes.rewriting.builders import integer_type, make, reinterpret_cast, replace_op
+from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
+from xegpu_py.upstream.classification import classify, functions_in
 from xegpu_py.upstream.export import export_upstream
 from xegpu_py.upstream.import_common import (
     COUNTS_SUBGROUPS,
     KNOWN,
     PREFIX,
-    bytes_of_truth_values,
     drop_layouts,
-    functions_of,
+    element_of,
     parts,
     read_upstream,
     values_of,
@@ -69,21 +71,17 @@ def convert(module: Module, level: Level | None = None, verify: bool = True) -> 
     """
     try:
         with collector_paused(), module.context, ir.Location.unknown():
-            _simplify(module.outline)
             _inline(module.outline)
+            for func, is_inside in functions_in(module.outline):
+                Normalization(func).run(is_inside)
             kernels = classify(module)
-            lowered = [
-                import_kernel(kernel.func, buffers=pass_buffers(module.outline, kernel.func))
-                for kernel in kernels.of("xevm")
-            ]
-            for func in lowered:
+            lowered = kernels.of("xevm")
+            launches = [op for op in walk(module.outline) if op.name == "gpu.launch_func"] if lowered else []
+            for func in [import_kernel(k.func, buffers=pass_buffers(launches, k.func)) for k in lowered]:
                 import_functions(func.parent)
             if lowered:
                 drop_lowered(module.outline)
             for kernel in kernels.of("upstream", None):
-                _take_buffers(kernel.func)
-                bytes_of_truth_values(kernel.func)
-                _repeat_offsets(kernel.func)
                 LEVELS[level or kernel.level](kernel.func).run()
             drop_layouts(module.outline)
             if verify:
@@ -93,34 +91,13 @@ def convert(module: Module, level: Level | None = None, verify: bool = True) -> 
     return module
 
 
-_ANY = ("llvm.mlir.poison", "llvm.mlir.undef")
-"""Ops of the dialect `llvm` that give any value, which kernels of XeGPU have for `ub.poison`."""
-
-
-def _simplify(root: ir.Operation) -> None:
-    """Lower ops of the affine dialect in kernels, and reshapes of memrefs to static shapes."""
-    try:
-        for module in within(root, "gpu.module"):
-            names = {op.name for op in walk(module)}
-            if any(name.startswith("affine.") for name in names):
-                PassManager.parse("gpu.module(lower-affine)").run(module)
-            for op in walk(module) if names & {"memref.reshape", *_ANY} else ():
-                if op.name == "memref.reshape":
-                    _reshape(op)
-                elif op.name in _ANY and not str(op.results[0].type).startswith("!"):
-                    with ir.InsertionPoint(op), op.location:
-                        replace_op(op, make("ub.poison", op.results[0].type, value=ir.Attribute.parse("#ub.poison")))
-    except ir.MLIRError as e:
-        raise DiagnosticError(from_mlir(e, root.context)) from None
-
-
 def _inline(root: ir.Operation) -> None:
     """Inline functions if one of them is of upstream's XeGPU: a kernel's level decides what its ops mean."""
-    called = {str(op.attributes["callee"]) for op in walk(root) if op.name == "func.call"}
-    helpers = [f for f in functions_of(root) if f.name == "func.func" and f"@{symbol_of(f)}" in called]
-    if any(PREFIX in str(value.type) for func in helpers for op in walk(func) for value in values_of(op)) or any(
-        op.name.startswith(PREFIX) for func in helpers for op in parts(func)
-    ):
+    helpers = [f for f, is_inside in functions_in(root) if is_inside and f.name == "func.func"]
+    called = {str(op.attributes["callee"]) for op in walk(root) if op.name == "func.call"} if helpers else set()
+    helpers = [f for f in helpers if f"@{symbol_of(f)}" in called]
+    inner = [op for func in helpers for op in walk(func)]
+    if any(op.name.startswith(PREFIX) or any(PREFIX in str(v.type) for v in values_of(op)) for op in inner):
         inline = pass_named("xegpu-inline")
         assert inline and issubclass(inline, Pass)
         inline().run(root)
@@ -128,47 +105,111 @@ def _inline(root: ir.Operation) -> None:
             func.erase()
 
 
-def _take_buffers(func: ir.Operation) -> None:
-    """Let a function take the buffers of matrices in shared local memory, instead of the matrices' descriptors."""
-    for argument in func.regions[0].blocks[0].arguments:
-        if not MemDesc.accepts(str(argument.type)):
-            continue
-        kind, desc = argument.type, MemDesc.of(argument)
-        space = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 3)
-        argument.set_type(ir.MemRefType.get(desc.shape, element_type(desc.element), memory_space=space))
-        uses = [*argument.uses]
-        with ir.InsertionPoint.at_block_begin(argument.owner), func.location:
-            made = CreateMemDescOp(argument, mem_desc=kind).mem_desc
-        for use in uses:
-            use.owner.operands[use.operand_number] = made
+class Normalization(Rewriter):
+    """Rewrites a function of any level to the ops and types that the importers of all levels expect, in one walk."""
 
+    rules = rule = Rules[Rule[Any]]()
 
-def _repeat_offsets(func: ir.Operation) -> None:
-    """Give each lane of a mask its offset, where a scattered access has one for all of them."""
-    for op in parts(func):
-        if op.name not in (PREFIX + "load", PREFIX + "store"):
-            continue
+    def __init__(self, func: ir.Operation) -> None:
+        self.func = func
+
+    def run(self, is_inside: bool) -> None:
+        """Rewrite the function, unless it is host code: outside of `gpu.module`s, and without ops of upstream's XeGPU.
+
+        Raises:
+            DiagnosticError: if MLIR cannot lower its ops of the affine dialect.
+        """
+        ops = parts(self.func)
+        if not is_inside and not any(op.name.startswith(PREFIX) for op in ops):
+            return
+        self._take_buffers()
+        self._take_bytes()
+        has_affine = any(op.name.startswith("affine.") for op in ops)
+        for op in ops:
+            for value in values_of(op):
+                desc = UpstreamTensorDesc.of(value) if UpstreamTensorDesc.accepts(str(value.type)) else None
+                if desc is not None and desc.element == "i1" and not desc.scatter:
+                    value.set_type(replace(desc, element="i8").to_ir())
+            self.op(op)
+        if has_affine:
+            try:
+                PassManager.parse(f"{self.func.name}(lower-affine)").run(self.func)
+            except ir.MLIRError as e:
+                raise DiagnosticError(from_mlir(e, self.func.context)) from None
+
+    def _take_buffers(self) -> None:
+        """Let the function take the buffers of matrices in shared local memory, instead of their descriptors."""
+        for argument in _arguments(self.func):
+            if not MemDesc.accepts(str(argument.type)):
+                continue
+            kind, desc = argument.type, MemDesc.of(argument)
+            space = ir.IntegerAttr.get(integer_type(64), 3)
+            argument.set_type(ir.MemRefType.get(desc.shape, element_type(desc.element), memory_space=space))
+            uses = [*argument.uses]
+            with ir.InsertionPoint.at_block_begin(argument.owner), self.func.location:
+                made = CreateMemDescOp(argument, mem_desc=kind).mem_desc
+            for use in uses:
+                use.owner.operands[use.operand_number] = made
+
+    def _take_bytes(self) -> None:
+        """Let memrefs of truth values be of the bytes that hold these, 0 or 1, if only descriptors use them."""
+        memory = [v for v in _arguments(self.func) if isinstance(v.type, ir.MemRefType)]
+        memory = [v for v in memory if str(ir.MemRefType(v.type).element_type) == "i1"]
+        if {use.owner.operation.name for value in memory for use in value.uses} != {PREFIX + "create_nd_tdesc"}:
+            return
+        program = self.func.parent.operation.parent or self.func.parent
+        passed = [v.type for op in walk(program) if op.name == "gpu.launch_func" for v in op.operands]
+        for value in memory if all(v.type not in passed for v in memory) else ():
+            kind = ir.MemRefType(value.type)
+            value.set_type(ir.MemRefType.get(kind.shape, integer_type(8), kind.layout, kind.memory_space))
+
+    @rule(PREFIX + "load_nd")
+    def _load_bytes(self, op: ir.Operation) -> None:
+        """Load truth values as bytes."""
+        loaded = op.results[0]
+        if element_of(loaded) == "i1":
+            kind = loaded.type
+            loaded.set_type(vector_type(shape_of(loaded), "i8"))
+            with ir.InsertionPoint.after(op):
+                made = arith.trunci(kind, loaded)
+            loaded.replace_all_uses_except(made, made.owner.operation)
+
+    @rule(PREFIX + "store_nd")
+    def _store_bytes(self, op: ir.Operation) -> None:
+        if element_of(op.operands[0]) == "i1":
+            op.operands[0] = arith.extui(vector_type(shape_of(op.operands[0]), "i8"), op.operands[0])
+
+    @rule(PREFIX + "load", PREFIX + "store")
+    def _repeat_offset(self, op: ir.Operation) -> None:
+        """Give each lane of a mask its offset, where a scattered access has one for all of them."""
         view: Any = op.opview
         if view.offsets is not None and not shape_of(view.offsets) and (lanes := shape_of(view.mask)):
-            with ir.InsertionPoint(op), op.location:
-                repeated = vector.broadcast(vector_type(lanes, view.offsets.type), view.offsets)
+            repeated = vector.broadcast(vector_type(lanes, view.offsets.type), view.offsets)
             op.operands[list(op.operands).index(view.offsets)] = repeated
 
+    @rule("llvm.mlir.poison", "llvm.mlir.undef")
+    def _poison(self, op: ir.Operation) -> ir.Value | None:
+        kind = op.results[0].type
+        if str(kind).startswith("!"):
+            return None
+        return make("ub.poison", kind, value=ir.Attribute.parse("#ub.poison"))
 
-def _reshape(op: ir.Operation) -> None:
-    """Make a reshape of a memref, which is contiguous, a view of known sizes, which reads no shape from memory."""
-    memory, shape = op.operands
-    kind = ir.MemRefType(op.results[0].type)
-    if not kind.has_static_shape:
-        return
-    with ir.InsertionPoint(op), op.location:
+    @rule("memref.reshape")
+    def _reshape(self, op: ir.Operation) -> None:
+        """Make a reshape of a memref, which is contiguous, a view of known sizes, which reads no shape from memory."""
+        memory, shape = op.operands
+        kind = ir.MemRefType(op.results[0].type)
+        if not kind.has_static_shape:
+            return
         strides = [math.prod(kind.shape[i + 1 :]) for i in range(kind.rank)]
-        made = reinterpret_cast(memory, 0, kind.shape, strides, kind)
-    op.results[0].replace_all_uses_with(made)
-    op.erase()
-    source = defining_op(shape)
-    if source is not None and source.name == "arith.constant" and next(iter(shape.uses), None) is None:
-        source.erase()
+        replace_op(op, reinterpret_cast(memory, 0, kind.shape, strides, kind))
+        source = defining_op(shape)
+        if source is not None and source.name == "arith.constant" and not is_used(source.results[0]):
+            source.erase()
+
+
+def _arguments(func: ir.Operation) -> Sequence[ir.BlockArgument]:
+    return func.regions[0].blocks[0].arguments if len(func.regions[0].blocks) else ()
 
 
 # Upstream's own lowering of XeGPU kernels, by stock `mlir-opt` in a child process, and its result in our dialects.

@@ -32,7 +32,7 @@ from xegpu_py.ir.diagnostics import remark
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import Operation, implements
 from xegpu_py.passes.analysis.affine_analysis import IndexForm, IndexForms, constant_part
-from xegpu_py.passes.analysis.ir_queries import defining_op, shape_of
+from xegpu_py.passes.analysis.ir_queries import defining_op, is_used, shape_of
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import Index, add, broadcast, compare, constant, index
 from xegpu_py.passes.rewriting.rewriter import Rule, Rules
@@ -139,21 +139,29 @@ class WorkgroupImport(VectorImport):
             value.set_type(vector_type(matrix(shape, self.splits[value]), element_of(value)))
 
     def finish(self) -> None:
-        for op in parts(self.func):
-            if op.name == "vector.shape_cast" and op.operands[0].type == op.results[0].type:
-                op.results[0].replace_all_uses_with(op.operands[0])
-        for op in reversed([op for op in parts(self.func) if _is_pure(op)]):
-            if all(next(iter(r.uses), None) is None for r in op.results):
-                op.erase()
+        ops = self._clean(parts(self.func))
         if import_common.KNOWN in self.func.attributes:
             del self.func.attributes[import_common.KNOWN]
         import_common.mark_workgroup(self.func)
-        self._have_map()
-        self._convert()
+        self._have_map(ops)
+        self._convert(ops)
 
-    def _convert(self) -> None:
+    @staticmethod
+    def _clean(ops: Sequence[ir.Operation]) -> list[ir.Operation]:
+        """Erase casts of values to their own type, and pure ops without uses. Returns the other ops in order."""
+        remaining = []
+        for op in reversed(ops):
+            if op.name == "vector.shape_cast" and op.operands[0].type == op.results[0].type:
+                op.results[0].replace_all_uses_with(op.operands[0])
+            if _is_pure(op) and not any(map(is_used, op.results)):
+                op.erase()
+            else:
+                remaining.append(op)
+        return remaining[::-1]
+
+    def _convert(self, ops: Sequence[ir.Operation]) -> None:
         """Convert values to the maps that their users have, where these are others than those that they are made in."""
-        for op in parts(self.func):
+        for op in ops:
             if not isinstance(op.opview, Operation):
                 continue
             for _, value, wanted in list(wanted_maps(op.opview)):
@@ -166,11 +174,11 @@ class WorkgroupImport(VectorImport):
                     if operand == value:
                         op.operands[number] = made
 
-    def _have_map(self) -> None:
+    def _have_map(self, ops: Sequence[ir.Operation]) -> None:
         """Make sure that at least one map defines the number of subgroups."""
         if subgroups_of_maps(self.func) is not None:
             return
-        for op in parts(self.func):
+        for op in ops:
             for value in op.results:
                 if isinstance(value.type, ir.VectorType) and len(shape_of(value)) == 2 and is_elementwise(op):
                     whole = WgMap((1, self.subgroups), shape_of(value))

@@ -16,7 +16,6 @@ from xegpu_py.dialects.xegpu.types import EXACT_ADDRESSES
 from xegpu_py.ir.builtin import CombiningKind, enum_attribute, integer_elements, number_attribute
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.ir.module import walk
 from xegpu_py.passes.analysis.ir_queries import (
     SUBGROUP_SIZE,
     attributes_of,
@@ -181,7 +180,7 @@ def _as_gpu_func(
     return made
 
 
-def pass_buffers(root: ir.Operation, func: ir.Operation) -> list[ir.Type | None]:
+def pass_buffers(launches: Sequence[ir.Operation], func: ir.Operation) -> list[ir.Type | None]:
     """Let launches of a kernel pass memrefs in place of pointers. Returns their types; None for other arguments.
 
     Raises:
@@ -189,8 +188,8 @@ def pass_buffers(root: ir.Operation, func: ir.Operation) -> list[ir.Type | None]
     """
     found: list[ir.Type | None] = [None] * len(func.regions[0].blocks[0].arguments)
     wanted = [symbol_of(f) for f in (func.parent, func)]
-    for op in walk(root):
-        if op.name != "gpu.launch_func" or ir.SymbolRefAttr(op.attributes["kernel"]).value != wanted:
+    for op in launches:
+        if ir.SymbolRefAttr(op.attributes["kernel"]).value != wanted:
             continue
         # An async object comes last.
         start = len(op.operands) - len(found) - list(ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"]))[-1]
