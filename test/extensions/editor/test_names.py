@@ -11,8 +11,10 @@ from xegpu_py.extensions.editor.document import in_child
 from xegpu_py.extensions.editor.names import mlir_names, visa_names
 from xegpu_py.ir.diagnostics import Source
 
+DUMPED = sorted((ROOT / "test" / "dialects" / "tt" / "dumped").glob("*.ttir"))
 
-@pytest.mark.parametrize("path", VALID, ids=lambda p: str(p.relative_to(ROOT)))
+
+@pytest.mark.parametrize("path", [*VALID, *DUMPED], ids=lambda p: str(p.relative_to(ROOT)))
 def test_every_value_of_a_valid_file_has_a_definition(path):
     text = path.read_text()
     names = mlir_names(text)

@@ -367,3 +367,44 @@ async def test_upstreams_spelling_is_recognized(client):
     bad = bad.replace("create_nd_tdesc %b : memref<64x64xf32, 3>", "create_nd_tdesc %b : memref<64x64xf32>")
     (error,) = await diagnostics(client, opened(client, bad))
     assert error.message.startswith("'xegpu.create_nd_tdesc' op the descriptor's memory is global")
+
+
+TTIR = (ROOT / "test" / "dialects" / "tt" / "dumped" / "softmax.ttir").read_text()
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_dumped_ir_of_triton(client):
+    """Its locations name the Python program, and its regions stand in parentheses."""
+    document = opened(client, TTIR, "ttir")
+    assert not await diagnostics(client, document)
+    value = await client.text_document_hover_async(lsp.HoverParams(document, place(TTIR, "%x_4 =", 1)))
+    assert "%x_4 : tensor<256x!tt.ptr<f32>>" in value.contents.value
+    op = await client.text_document_hover_async(lsp.HoverParams(document, place(TTIR, "tt.addptr", 4)))
+    assert shown(TTIR, op.range) == "tt.addptr" and "AddPtrOp" in op.contents.value
+    for use, definition in (("%e_9, %e_10 : f32", "%e_9: f32"), ("#loc31)", "#loc31 = ")):
+        found = await client.text_document_definition_async(lsp.DefinitionParams(document, place(TTIR, use, 1)))
+        assert found.range.start == place(TTIR, definition)
+    new = await client.text_document_rename_async(lsp.RenameParams(document, place(TTIR, "#loc31)", 1), "load"))
+    edits = new.changes[document.uri]
+    assert {edit.new_text for edit in edits} == {"#load"} and len(edits) == TTIR.count("#loc31)") + 1
+
+    typed = TTIR.replace("tt.return", "tt.descriptor_", 1)
+    document = opened(client, typed, "ttir")
+    at = place(typed, "tt.descriptor_", len("tt.descriptor_"))
+    found = await client.text_document_completion_async(lsp.CompletionParams(document, at))
+    assert "tt.descriptor_load" in [item.label for item in found]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "word"),
+    [
+        ("tt.make_range {end = 256", "tt.make_range {end = 128", "tt.make_range"),
+        ("tt.load", "tt.lod", "tt.lod"),
+        ("loc(#loc31)", "loc(#nowhere)", "#nowhere"),
+    ],
+)
+@pytest.mark.asyncio(loop_scope="module")
+async def test_mistakes_in_dumped_ir_are_shown_at_their_lines(client, old, new, word):
+    bad = TTIR.replace(old, new, 1)
+    (found,) = await diagnostics(client, opened(client, bad, "ttir"))
+    assert shown(bad, found.range) == word

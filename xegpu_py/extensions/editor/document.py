@@ -18,11 +18,12 @@ from typing import Any, ClassVar, TypeVar
 
 from mlir import ir
 from msgspec import Struct
+from msgspec.structs import replace
 from pygments.lexer import RegexLexer
 from pygments.token import Comment, Keyword, Name, Number, String, _TokenType
 
 from xegpu_py.dialects import visa
-from xegpu_py.extensions.editor.names import Definition, Names, mlir_names, visa_names
+from xegpu_py.extensions.editor.names import Definition, Names, mlir_names, visa_names, without_locations
 from xegpu_py.highlighting import MlirLexer, VisaLexer
 from xegpu_py.ir.definition import Attr, Dialect, EnumCodec, Type
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, position_of
@@ -244,7 +245,7 @@ class Document(ABC):
         if definition is None:
             raise ValueError("there is no name of a value, symbol, block, variable or label")
         name = definition.name[: _sigil(definition.name)] + name[_sigil(name) :]
-        if not re.fullmatch(r"[%@^]?[A-Za-z_$.-][\w$.-]*|[%^]\d+", name):
+        if not re.fullmatch(r"[%@^#!]?[A-Za-z_$.-][\w$.-]*|[%^]\d+", name):
             raise ValueError(f"'{name}' is not a name")
         text = self.source.text
         for start in sorted((definition.start, *definition.uses), reverse=True):
@@ -280,15 +281,23 @@ class MlirDocument(Document):
     lexer = MlirLexer()
 
     @cached_property
+    def _stated(self) -> Source:
+        """The text without its locations, so that ops are at their places in this file."""
+        return replace(self.source, text=without_locations(self.source.text))
+
+    @cached_property
     def _read(self) -> tuple[Module | None, list[Diagnostic]]:
         diagnostics: list[Diagnostic] = []
         module: Module | None = None
         # A file for --split-input-file contains several modules.
-        for piece in self.source.split():
+        for whole, piece in zip(self.source.split(), self._stated.split()):
             try:
                 in_child(partial(_survives, piece), piece)
                 module = parse_source(piece, context=Context(), verify=False)
                 module.verify()
+                if whole.text != piece.text:
+                    # Its locations may have mistakes, too.
+                    parse_source(whole, context=Context(), verify=False)
             except DiagnosticError as e:
                 diagnostics += e.diagnostics
         return module, diagnostics
@@ -372,7 +381,7 @@ class MlirDocument(Document):
         if not passes or self.diagnostics:
             return {}
         pipeline = f"builtin.module({','.join(passes)})"
-        module = parse_source(self.source, context=Context())
+        module = parse_source(self._stated, context=Context())
         try:
             in_child(lambda: run_pipeline(module, pipeline), self.source)
             run_pipeline(module, pipeline)
@@ -405,10 +414,10 @@ class MlirDocument(Document):
             return {}
 
     def _register_reports(self) -> dict[str, str]:
-        module = read_kernels(self.source, Context())
+        module = read_kernels(self._stated, Context())
         reports = {}
         for name in [visa.name_of(func) for func in visa.kernels(module.operation)]:
-            module = read_kernels(self.source, Context())
+            module = read_kernels(self._stated, Context())
             with suppress(DiagnosticError):
                 func = self._lowered_kernel(module, name)
                 reports[name] = allocate(visa.program_of(func), visa.target_of(func), visa.registers_of(func)).report()
@@ -473,7 +482,7 @@ class MlirDocument(Document):
 
     def _lowered(self, offset: int) -> str:
         at = self.source.position(offset).line
-        module = read_kernels(self.source, Context())
+        module = read_kernels(self._stated, Context())
         kernels = [(position_of(func.location).line, visa.name_of(func)) for func in visa.kernels(module.operation)]
         above = [name for line, name in kernels if line <= at]
         if not kernels:
@@ -499,7 +508,7 @@ def _derived(layouts: list[str]) -> str:
 
 
 def _sigil(name: str) -> int:
-    return int(name[:1] in ("%", "@", "^"))
+    return int(name[:1] in ("%", "@", "^", "#", "!"))
 
 
 def _survives(source: Source) -> None:

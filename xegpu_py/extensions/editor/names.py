@@ -15,7 +15,7 @@ _ID = r"[\w$.-]+"
 
 _TOKEN = re.compile(
     rf"(?P<skip>//[^\n]*)|(?P<symbol>@(?:{_ID}|\"[^\"\n]*\"))|(?P<string>\"(?:[^\"\\\n]|\\.)*\")"
-    rf"|(?P<value>%{_ID})(?:#\d+)?|(?P<block>\^{_ID})|(?P<bracket>[(){{}}])|(?P<word>[A-Za-z_][\w$]*(?:\.[\w$]+)*)|(?P<end>\n)"
+    rf"|(?P<value>%{_ID})(?:#\d+)?|(?P<alias>[#!]{_ID})|(?P<block>\^{_ID})|(?P<bracket>[(){{}}])|(?P<word>[A-Za-z_][\w$]*(?:\.[\w$]+)*)|(?P<end>\n)"
 )
 
 _RESULTS = re.compile(rf"(?:%{_ID}(?::\d+)?\s*,\s*)*%{_ID}(?::\d+)?\s*=(?!=)")
@@ -23,7 +23,21 @@ _RESULTS = re.compile(rf"(?:%{_ID}(?::\d+)?\s*,\s*)*%{_ID}(?::\d+)?\s*=(?!=)")
 # Ops and blocks may share a line: these begin one also there. A loop's `%i =` is followed by a bound instead.
 _OP_OF_RESULTS = re.compile(r"\s*(?:\"|[A-Za-z_][\w$]*\.|call\b)")
 
-_LABEL = re.compile(rf"\^{_ID}\s*(?:\((?:[^()]|\([^()]*\))*\)\s*)?:")
+_ALIAS = re.compile(rf"^[#!]{_ID}(?=\s*=(?!=))", re.MULTILINE)
+
+_STRING = r"\"(?:[^\"\\\n]|\\.)*\""
+
+
+def _parentheses(depth: int) -> str:
+    inner = f"|{_parentheses(depth - 1)}" if depth else ""
+    return rf"\((?:[^()\"]|{_STRING}{inner})*\)"
+
+
+_LABEL = re.compile(rf"\^{_ID}\s*(?:{_parentheses(4)}\s*)?:")
+
+_LOCATION = re.compile(
+    rf"//[^\n]*|{_STRING}|(?P<location>(?:^#{_ID}\s*=\s*)?(?<![\w$.%@^!#-])loc{_parentheses(4)})", re.MULTILINE
+)
 
 _BOUND_LIST = re.compile(rf"\(\s*%{_ID}(?:\s*,\s*%{_ID})*\s*\)\s*(?:=|in\b)")
 
@@ -45,7 +59,7 @@ class Definition:
     Attributes:
         name: the name, with its sigil.
         start: offset of the name.
-        kind: "value", "symbol", "module", "block", "variable", "label" or "kernel".
+        kind: "value", "symbol", "module", "alias", "block", "variable", "label" or "kernel".
         owner: offset of the op that defines it, where diagnostics point; for an argument, the offset of the argument.
         result: the number of the result group among the op's results; None for arguments and for other kinds.
         uses: offsets of its uses.
@@ -112,7 +126,9 @@ class _Indexer:
         self.text = text
         self.names = Names()
         self.scope = _Scope(None)
-        self.open: list[int] = []  # The offset of each open brace; -1 if it does not begin a region.
+        # The offset of each open brace, or -1 if it does not begin a region, and the open parentheses around it.
+        self.open: list[tuple[int, int]] = []
+        self.aliases = {m[0]: m.start() for m in _ALIAS.finditer(text)}
         self.uses: list[tuple[str, int, _Scope]] = []
         self.pending: list[Definition] = []  # The values that a header defines, for the regions that follow it.
         self.parens = 0
@@ -127,6 +143,13 @@ class _Indexer:
                 continue
             if kind == "end":
                 first = first or self.parens == 0
+                continue
+            if kind == "alias":
+                first, previous = False, word
+                if self.aliases.get(word) == at:
+                    self._define(self.scope, Definition(word, at, "alias", at))
+                elif word in self.aliases:
+                    self.uses.append((word, at, self.scope))
                 continue
             lhs = self._results(at, first) if kind == "value" and at >= results[1] else None
             # Other lines continue the previous statement.
@@ -152,13 +175,15 @@ class _Indexer:
                     self.parens = max(0, self.parens - 1)
                 elif word == "{":
                     region = self._opens_region(at, previous)
-                    self.open.append(at if region else -1)
+                    self.open.append((at if region else -1, self.parens))
                     if region:
                         self.scope = _Scope(self.scope, {d.name: d for d in self.pending})
                         first, self.parens = True, 0
-                elif self.open and (begin := self.open.pop()) >= 0:
-                    self.names.regions.append((begin, at))
-                    self.scope = self.scope.parent or self.scope
+                elif self.open:
+                    begin, self.parens = self.open.pop()
+                    if begin >= 0:
+                        self.names.regions.append((begin, at))
+                        self.scope = self.scope.parent or self.scope
                     # Another region of the same op may follow: `} else {`, `} do {`.
                     first = False
             elif kind == "word":
@@ -197,7 +222,7 @@ class _Indexer:
             previous = word
         for name, at, scope in self.uses:
             meant = scope.find(name)
-            if meant is None and name.startswith("@"):
+            if meant is None and name[0] in "@#!":
                 meant = next((d for d in self.names.definitions if d.name == name), None)
             if meant:
                 meant.uses.append(at)
@@ -209,7 +234,10 @@ class _Indexer:
         return results if results and (first or _OP_OF_RESULTS.match(self.text, results.end())) else None
 
     def _opens_region(self, at: int, previous: str) -> bool:
-        if previous == "attributes" or self.parens or self.text[at - 1 : at] in "<":
+        # The regions of an op in the generic form stand in parentheses.
+        if previous != "(" and self.parens:
+            return False
+        if previous == "attributes" or self.text[at - 1 : at] in "<":
             return False
         m = _ATTRIBUTES.match(self.text, at)
         # `{ gpu.return }` is a region of one op.
@@ -221,6 +249,11 @@ class _Indexer:
 
     def _define(self, scope: _Scope, definition: Definition) -> None:
         scope.names[definition.name] = self._made(definition)
+
+
+def without_locations(text: str) -> str:
+    """MLIR text with blanks in place of its locations, which name other files."""
+    return _LOCATION.sub(lambda m: re.sub(r"[^\n]", " ", m[0]) if m["location"] else m[0], text)
 
 
 def mlir_names(text: str) -> Names:
