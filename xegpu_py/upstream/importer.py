@@ -112,6 +112,7 @@ class Normalization(Rewriter):
 
     def __init__(self, func: ir.Operation) -> None:
         self.func = func
+        self.reads_bytes = False
 
     def run(self, is_inside: bool) -> None:
         """Rewrite the function, unless it is host code: outside of `gpu.module`s, and without ops of upstream's XeGPU.
@@ -123,10 +124,10 @@ class Normalization(Rewriter):
         if not is_inside and not any(op.name.startswith(PREFIX) for op in ops):
             return
         self._take_buffers()
-        self._take_bytes()
+        self.reads_bytes = self._take_bytes()
         has_affine = any(op.name.startswith("affine.") for op in ops)
         for op in ops:
-            for value in values_of(op):
+            for value in values_of(op) if self.reads_bytes else ():
                 desc = UpstreamTensorDesc.of(value) if UpstreamTensorDesc.accepts(str(value.type)) else None
                 if desc is not None and desc.element == "i1" and not desc.scatter:
                     value.set_type(replace(desc, element="i8").to_ir())
@@ -151,23 +152,25 @@ class Normalization(Rewriter):
             for use in uses:
                 use.owner.operands[use.operand_number] = made
 
-    def _take_bytes(self) -> None:
-        """Let memrefs of truth values be of the bytes that hold these, 0 or 1, if only descriptors use them."""
+    def _take_bytes(self) -> bool:
+        """Let memrefs of truth values be of the bytes that hold these, 0 or 1; false if not only descriptors use them."""
         memory = [v for v in _arguments(self.func) if isinstance(v.type, ir.MemRefType)]
         memory = [v for v in memory if str(ir.MemRefType(v.type).element_type) == "i1"]
-        if {use.owner.operation.name for value in memory for use in value.uses} != {PREFIX + "create_nd_tdesc"}:
-            return
+        users = {use.owner.operation.name for value in memory for use in value.uses}
         program = self.func.parent.operation.parent or self.func.parent
-        passed = [v.type for op in walk(program) if op.name == "gpu.launch_func" for v in op.operands]
-        for value in memory if all(v.type not in passed for v in memory) else ():
+        passed = [v.type for op in walk(program) if op.name == "gpu.launch_func" for v in op.operands] if memory else []
+        if users - {PREFIX + "create_nd_tdesc"} or any(v.type in passed for v in memory):
+            return False
+        for value in memory:
             kind = ir.MemRefType(value.type)
             value.set_type(ir.MemRefType.get(kind.shape, integer_type(8), kind.layout, kind.memory_space))
+        return True
 
     @rule(PREFIX + "load_nd")
     def _load_bytes(self, op: ir.Operation) -> None:
         """Load truth values as bytes."""
         loaded = op.results[0]
-        if element_of(loaded) == "i1":
+        if self.reads_bytes and element_of(loaded) == "i1":
             kind = loaded.type
             loaded.set_type(vector_type(shape_of(loaded), "i8"))
             with ir.InsertionPoint.after(op):
@@ -176,7 +179,7 @@ class Normalization(Rewriter):
 
     @rule(PREFIX + "store_nd")
     def _store_bytes(self, op: ir.Operation) -> None:
-        if element_of(op.operands[0]) == "i1":
+        if self.reads_bytes and element_of(op.operands[0]) == "i1":
             op.operands[0] = arith.extui(vector_type(shape_of(op.operands[0]), "i8"), op.operands[0])
 
     @rule(PREFIX + "load", PREFIX + "store")
