@@ -153,7 +153,7 @@ class Normalization(Rewriter):
                 use.owner.operands[use.operand_number] = made
 
     def _take_bytes(self) -> bool:
-        """Let memrefs of truth values be of the bytes that hold these, 0 or 1; false if not only descriptors use them."""
+        """Let memrefs of truth values be of the bytes that hold these; false if not only descriptors use them."""
         memory = [v for v in _arguments(self.func) if isinstance(v.type, ir.MemRefType)]
         memory = [v for v in memory if str(ir.MemRefType(v.type).element_type) == "i1"]
         users = {use.owner.operation.name for value in memory for use in value.uses}
