@@ -29,6 +29,9 @@ demo: $(VENV)/.installed
 check: $(VENV)/.installed
 	$(BIN)/python test/check.py
 
+# Compiled tests and plugins are kept: where PYTHONDONTWRITEBYTECODE is set, each worker of pytest would rewrite all of them.
+test test-bare repository sweep check: export PYTHONDONTWRITEBYTECODE :=
+
 # Both suites run even if the first fails, so that one run shows everything. They record for `make check` what each test executes.
 test: export RECORD = $(shell date +%s)
 test: $(VENV)/.installed

@@ -1,6 +1,7 @@
 """The types of arguments of public functions: the mechanism, and that every door has it."""
 
 import inspect
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -56,7 +57,11 @@ REFUSED = [
     (65, Annotated[int, Range(0, 64)], ValueError, "'x' must be 0 to 64, but got 65"),
     (-1, Annotated[int, Range(0, 64)] | None, ValueError, "'x' must be 0 to 64, but got -1"),
     (0, Annotated[int, Range(1)], ValueError, "'x' must be at least 1, but got 0"),
+    (5, Callable, TypeError, "'x' must be a function, but got 5"),
+    (5, os.PathLike, TypeError, "'x' must be a Path, but got 5"),
+    (5, np.ndarray, TypeError, "'x' must be a ndarray, but got 5"),
     ("x" * 99, int, TypeError, "'x' must be an integer, but got a str"),
+    (np.zeros((2, 2)), int, TypeError, "'x' must be an integer, but got a ndarray"),
 ]
 
 
