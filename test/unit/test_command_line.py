@@ -110,6 +110,14 @@ def test_ir_is_coloured_at_a_terminal_alone():
     assert "\x1b" not in at_a_terminal(*command, TERM="dumb")
 
 
+def test_no_binary_is_written_to_a_terminal(tmp_path):
+    (tmp_path / "bad.mlir").write_text("no module")
+    command = (forked("xegpu-translate"), "--mlir-to-zebin", str(tmp_path / "bad.mlir"))
+    assert "error: --mlir-to-zebin makes a binary file; -o names it" in at_a_terminal(*command)
+    for named in (at_a_terminal(*command, "-o", str(tmp_path / "binary")), in_shell(" ".join(map(str, command)))):
+        assert "-o names it" not in str(named) and "bad.mlir:1:1: error" in str(named)
+
+
 def test_run_ends_with_a_summary_at_a_terminal():
     arrays = ("rand:bf16:1024x1024", "rand:bf16:1024x1024", "zeros:f32:1024x1024")
     command = (forked("xegpu-run"), "gemm.mlir", *arrays, "--grid", "2,2")

@@ -321,7 +321,9 @@ class NestedLayout:
             LayoutError: if the array is not of such a shape, or copies differ.
         """
         values = np.asarray(fragments)
-        present = (values.shape[0], values.shape[1]) if values.ndim > 1 else (0, 0)
+        if values.ndim < 2:
+            raise LayoutError(f"expected an array of shape (subgroups, threads, ...), but got {values.shape}")
+        present = (values.shape[0], values.shape[1])
         expected_shape = (*present, *self.part_shape(*present))
         if values.shape != expected_shape:
             raise LayoutError(f"expected an array of shape {expected_shape}, but got {values.shape}")

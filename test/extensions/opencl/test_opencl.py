@@ -305,6 +305,22 @@ def test_races_are_told_at_the_line_of_the_source(tmp_path: Path) -> None:
         program.race[64, 64](np.zeros(64, np.int32), opencl.local(256))
 
 
+@pytest.mark.parametrize(
+    ("kind", "element"),
+    [
+        ("uchar3", (np.dtype(np.uint8), 3)),
+        ("half*", (np.dtype(np.float16), 1)),
+        ("ulong16*", (np.dtype(np.uint64), 16)),
+        ("double", (np.dtype(np.float64), 1)),
+        ("point2", None),
+        ("struct point*", None),
+        ("", None),
+    ],
+)
+def test_elements_of_types(kind: str, element: tuple[np.dtype, int] | None) -> None:
+    assert Parameter(0, "x", f"{kind};8").element == element
+
+
 @pytest.mark.parametrize("kind", ["char*", "uchar*", "uchar16*", "char3*"])
 def test_pointers_to_bytes_take_any_array(kind: str) -> None:
     parameter = Parameter(0, "x", f"{kind};8")

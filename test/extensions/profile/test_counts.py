@@ -25,12 +25,13 @@ from xegpu_py.engines.jit.checks import Records
 from xegpu_py.engines.operands import BUILTIN_OFFSETS, Batch, count_of, masker, reader
 from xegpu_py.engines.semantics.memory import lane_addresses
 from xegpu_py.extensions.profile import launches
-from xegpu_py.extensions.profile.caches import FIRST, reuse_distances
-from xegpu_py.extensions.profile.counts import Counts
+from xegpu_py.extensions.profile.caches import FIRST, reuse_distances, reuse_of
+from xegpu_py.extensions.profile.counts import Counts, Trace
 from xegpu_py.extensions.profile.launches import counted, launched
 from xegpu_py.extensions.profile.profiles import Profile, profile
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.plugins import MissingExtra
+from xegpu_py.runtime.device_memory import Buffer
 from xegpu_py.runtime.host_arrays import parse_argument
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Prepared
@@ -171,6 +172,16 @@ def test_reuse_distances() -> None:
         before = np.flatnonzero(lines[:at] == line)
         expected = len(set(lines[before[-1] + 1 : at])) if len(before) else FIRST
         assert found[at] == expected
+
+
+def test_reuse_is_of_the_buffer_that_has_the_line() -> None:
+    """Three buffers that follow each other, of which two share a line, and one that no access touches."""
+    buffers = [Buffer("a", 640, 128), Buffer("b", 768, 32), Buffer("c", 800, 96), Buffer("far", 6400, 64)]
+    lines = np.array([10, 11, 12, 13, 10, 14, 12, 12])
+    none = np.zeros(len(lines), np.int32)
+    found = reuse_of(Trace(lines, none, none, none, True), buffers)
+    # By distance: none, 1, 2 or 3, and first accesses. Of line 10 the distance is 3, of line 12 it is 3 and none.
+    assert found == {"a": [0, 0, 1, 2], "b": [1, 0, 1, 1], "c": [1, 0, 1, 2]}
 
 
 def test_a_sample_changes_nothing() -> None:

@@ -27,6 +27,20 @@ def test_space_of_lighthouse_has_its_published_size():
     assert len(list(space)) == 5292
 
 
+@pytest.mark.parametrize(
+    ("declared", "values"),
+    [
+        ({"low": 1, "high": 4}, [1, 2, 3, 4]),
+        ({"low": 3, "high": 3}, [3]),
+        ({"low": 1, "high": 6, "step": 2}, [1, 3, 5]),
+        ({"low": 2, "high": 16, "log": True}, [2, 4, 8, 16]),
+        ({"low": 3, "high": 20, "log": True}, [3, 6, 12]),
+    ],
+)
+def test_ranges_of_integers(declared, values):
+    assert [c["a"] for c in Space({"a": declared})] == values
+
+
 def test_constraints_exclude_and_are_named():
     space = Space({"a": range(4), "b": [1, 2]}, ["a % b == 0", lambda a: a < 3])
     assert list(space) == [c for c in Space({"a": [0, 1, 2], "b": [1, 2]}) if c["a"] % c["b"] == 0]

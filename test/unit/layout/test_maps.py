@@ -86,6 +86,14 @@ def test_a_layout_that_is_a_sg_map_is_that_one(layout, row_major):
         assert np.array_equal(expected[..., 0], dealt(layout.shape, *found))
 
 
+@pytest.mark.parametrize(
+    ("grid", "strides"), [((1, 16), (0, 1)), ((16, 1), (1, 0)), ((2, 8), (8, 1)), ((1, 1), (0, 0))]
+)
+def test_dimensions_that_are_not_distributed_have_stride_zero(grid, strides):
+    assert from_sg_map(grid, [1, 1], [16, 16]).thread_strides == strides
+    assert from_wg_map(grid, [1, 1], [16, grid[1]]).subgroup_strides == strides
+
+
 @given(pairs, pairs, pairs)
 def test_wg_map_deals_round_robin(groups, data, rounds):
     shape, total = sized(groups, data, rounds), math.prod(groups)

@@ -272,6 +272,9 @@ def test_bad_arguments():
         LayoutError, match=r"expected an array of shape \(2, 64, 2, 4, 1, 1, 1, 4\), but got \(2, 64, 32\)"
     ):
         SPEC.collect(np.zeros((2, 64, 32)))
+    for few in (np.zeros(64), np.array(0)):
+        with pytest.raises(LayoutError, match=r"of shape \(subgroups, threads, ...\), but got \((64,)?\)"):
+            SPEC.collect(few)
     with pytest.raises(LayoutError, match="no permutation of 2 dimensions"):
         SPEC.permute([0, 0])
     with pytest.raises(LayoutError, match="not different dimensions of 2"):
