@@ -114,7 +114,10 @@ def test_no_binary_is_written_to_a_terminal(tmp_path):
     (tmp_path / "bad.mlir").write_text("no module")
     command = (forked("xegpu-translate"), "--mlir-to-zebin", str(tmp_path / "bad.mlir"))
     assert "error: --mlir-to-zebin makes a binary file; -o names it" in at_a_terminal(*command)
-    for named in (at_a_terminal(*command, "-o", str(tmp_path / "binary")), in_shell(" ".join(map(str, command)))):
+    for named in (
+        at_a_terminal(*command, "-o", str(tmp_path / "binary"), NO_COLOR="1"),
+        in_shell(" ".join(map(str, command))),
+    ):
         assert "-o names it" not in str(named) and "bad.mlir:1:1: error" in str(named)
 
 
