@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,15 @@ from xegpu_py.dialects.xetile import BroadcastOp, InitTileOp, LoadOp, StoreOp, T
 from xegpu_py.dialects.xetile.ops import mapped_subgroups
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.passes.analysis.ir_queries import bits_of, defining_op, element_of, is_vector, shape_of, tile_kernels
+from xegpu_py.passes.analysis.ir_queries import (
+    bits_of,
+    defining_op,
+    element_of,
+    is_vector,
+    post_order,
+    shape_of,
+    tile_kernels,
+)
 from xegpu_py.passes.analysis.shuffle_distribution import moved_dim, shuffled_rows
 from xegpu_py.passes.analysis.target_messages import hints_of
 from xegpu_py.passes.analysis.tile_layout_inference import clone_with_shape, is_elementwise, is_splat, splat_with_shape
@@ -49,7 +58,7 @@ class _Stacks:
     """Splits the stacks of one kernel."""
 
     def __init__(self) -> None:
-        self._parts: dict[tuple[ir.Value, int, int], ir.Value] = {}
+        self._parts: defaultdict[tuple[int, int], dict[ir.Value, ir.Value]] = defaultdict(dict)
         self._split: dict[ir.Value, bool] = {}
         self._used: dict[ir.Value, int] = {}
         self._joined: dict[ir.Value, int] = {}
@@ -75,25 +84,23 @@ class _Stacks:
 
     def _is_split(self, value: ir.Value) -> bool:
         """Whether a slice of a value is one of what it is computed of."""
-        if value not in self._split:
-            op = defining_op(value)
-            is_split = op is not None and _halves(op) is not None
-            if op is not None and is_elementwise(op):
-                is_split = any(self._is_split(v) for v in op.operands if is_vector(v))
-            self._split[value] = is_split
+        for v in post_order(value, self._split, _operands):
+            op = defining_op(v)
+            is_concatenated = op is not None and _halves(op) is not None
+            self._split[v] = is_concatenated or any(self._split[operand] for operand in _operands(v))
         return self._split[value]
 
     def _used_rows(self, value: ir.Value) -> int:
         """The number of rows of the slices of a value that are its only uses; 0 if there are others."""
-        if value not in self._used:
-            rows = {self._rows_of_use(use.owner.operation) for use in value.uses}
+        for v in post_order(value, self._used, _results_of_uses):
+            rows = {self._rows_of_use(use.owner.operation) for use in v.uses}
             count = rows.pop() if len(rows) == 1 else 0
-            self._used[value] = count if count < shape_of(value)[0] else 0
+            self._used[v] = count if count < shape_of(v)[0] else 0
         return self._used[value]
 
     def _rows_of_use(self, user: ir.Operation) -> int:
         if is_elementwise(user) and len(user.results) == 1:
-            return self._used_rows(user.results[0])
+            return self._used[user.results[0]]
         rows = _taken(user)
         if rows is None or rows[0] % rows[1] or shape_of(user.operands[0])[0] % rows[1]:
             return 0
@@ -101,14 +108,13 @@ class _Stacks:
 
     def _joined_rows(self, value: ir.Value) -> int:
         """The number of rows of the matrices of equal size that are concatenated to a value; 0 if there are none."""
-        if value not in self._joined:
-            op, sizes = defining_op(value), set[int]()
-            halves = _halves(op) if op is not None else None
-            if halves is not None:
-                sizes = {self._joined_rows(v) or shape_of(v)[0] for v in halves}
-            elif op is not None and is_elementwise(op) and len(op.results) == 1:
-                sizes = {self._joined_rows(v) for v in op.operands if is_vector(v)} - {0}
-            self._joined[value] = sizes.pop() if len(sizes) == 1 else 0
+        for v in post_order(value, self._joined, _sources):
+            op = defining_op(v)
+            if op is not None and _halves(op) is not None:
+                sizes = {self._joined[part] or shape_of(part)[0] for part in _sources(v)}
+            else:
+                sizes = {self._joined[operand] for operand in _sources(v)} - {0}
+            self._joined[v] = sizes.pop() if len(sizes) == 1 else 0
         return self._joined[value]
 
     def _load(self, view: Any, rows: int) -> None:
@@ -117,7 +123,7 @@ class _Stacks:
             with ir.InsertionPoint(view.operation), view.operation.location:
                 tile, mask = self._access(view, first, rows)
                 part = LoadOp(tile, mask, padding=view.padding, value=_resized(view.value, rows), **hints_of(view))
-            self._parts[view.value, first, rows] = part.value
+            self._parts[first, rows][view.value] = part.value
 
     def _store(self, view: Any, rows: int) -> None:
         for first in range(0, shape_of(view.value)[0], rows):
@@ -138,16 +144,15 @@ class _Stacks:
         """Some rows of a matrix, or elements of a line."""
         if (first, count) == (0, shape_of(value)[0]):
             return value
-        key = (value, first, count)
-        if key not in self._parts:
-            op, rows = defining_op(value), None
+        parts = self._parts[first, count]
+        for v in post_order(value, parts, _operands):
+            op = defining_op(v)
             if op is not None:
                 with ir.InsertionPoint(op), op.location:
                     rows = self._computed(op, first, count)
-            if rows is None:
-                return _sliced(value, first, count)
-            self._parts[key] = rows
-        return self._parts[key]
+                if rows is not None:
+                    parts[v] = rows
+        return parts[value] if value in parts else _sliced(value, first, count)
 
     def _computed(self, op: ir.Operation, first: int, count: int) -> ir.Value | None:
         """Some rows of an op's result, computed of its operands; None for an op that needs more of them."""
@@ -224,6 +229,26 @@ def _taken(op: ir.Operation) -> tuple[int, int] | None:
     """The first row and the number of rows that a slice is of; None if it is another one."""
     rows = shuffled_rows(op) if op.name == "vector.extract_strided_slice" and moved_dim(op) == 0 else None
     return (rows[0], len(rows)) if rows else None
+
+
+def _operands(value: ir.Value) -> list[ir.Value]:
+    """The vectors of which an elementwise op computes a value; none for a value of another op."""
+    op = defining_op(value)
+    is_computed = op is not None and len(op.results) == 1 and is_elementwise(op)
+    return [v for v in op.operands if is_vector(v)] if op is not None and is_computed else []
+
+
+def _sources(value: ir.Value) -> Sequence[ir.Value]:
+    """The matrices that are concatenated to a value, or of which an elementwise op computes it."""
+    op = defining_op(value)
+    halves = _halves(op) if op is not None else None
+    return _operands(value) if halves is None else halves
+
+
+def _results_of_uses(value: ir.Value) -> list[ir.Value]:
+    """The values that elementwise ops compute of a value."""
+    users = [use.owner.operation for use in value.uses]
+    return [user.results[0] for user in users if len(user.results) == 1 and is_elementwise(user)]
 
 
 def _halves(op: ir.Operation) -> Sequence[ir.Value] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import islice
 
 from mlir import ir
@@ -31,6 +31,32 @@ def defining_op(value: ir.Value) -> ir.Operation | None:
     """The op that defines a value; None for a block argument."""
     owner = value.owner
     return None if isinstance(owner, ir.Block) else owner.operation
+
+
+def post_order(
+    root: ir.Value, known: Container[ir.Value], successors: Callable[[ir.Value], Sequence[ir.Value]]
+) -> list[ir.Value]:
+    """A value and all that its successors lead to, each value after its successors, without those that are known.
+
+    Not by recursion: chains of ops are as long as a kernel.
+
+    Args:
+        root: the value, which is last.
+        known: values of which neither they nor their successors are wanted.
+        successors: the values that must precede a value, such as those that it is computed of.
+    """
+    order: dict[ir.Value, None] = {}
+    pending = [root]
+    while pending:
+        value = pending[-1]
+        before = [] if value in order or value in known else successors(value)
+        missing = [v for v in before if v not in order and v not in known]
+        pending += missing
+        if not missing:
+            pending.pop()
+            if value not in known:
+                order[value] = None
+    return list(order)
 
 
 def argument_number(value: ir.Value, *names: str) -> int | None:

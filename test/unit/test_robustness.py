@@ -317,6 +317,33 @@ def test_ops_on_which_passes_of_upstream_end_the_process(body: str, message: str
         run_pipeline(parse(KERNEL.format(body)), "builtin.module(lower-affine,xetile-to-visa-pipeline)")
 
 
+def test_chains_of_ops_that_are_longer_than_the_stack() -> None:
+    """Stacks of matrices, which a pass splits, behind more elementwise ops than Python has calls."""
+    count, tile = 2000, "!xetile.tile<4x64xf32, #xetile.tile_attr<scattered = true>>"
+    kind, half = "vector<4x64xf32>", "vector<2x64xf32>"
+    chain = "\n".join(f"%y{n + 1} = arith.addf %y{n}, %x : {kind}" for n in range(count))
+    parts = "\n".join(
+        f"%p{n} = vector.extract_strided_slice %y{count} {{offsets = [{2 * n}, 0], sizes = [2, 64], strides = [1, 1]}}"
+        f" : {kind} to {half}"
+        for n in range(2)
+    )
+    module = parse(
+        f"""gpu.module @m {{ gpu.func @k(%a: memref<?xf32>, %i: vector<4x64xindex>) kernel {{
+          %t = xetile.init_tile %a, %i : memref<?xf32>, vector<4x64xindex> -> {tile}
+          %y0 = xetile.load %t : {tile} -> {kind}
+          %x = arith.constant dense<1.0> : {kind}
+          {chain}
+          {parts}
+          %r = vector.shuffle %p0, %p1 [0, 1, 2, 3] : {half}, {half}
+          xetile.store %r, %t : {kind}, {tile}
+          gpu.return }} }}"""
+    )
+    run_pipeline(module, "builtin.module(gpu.module(gpu.func(xetile-split-stacks,xegpu-dce)))")
+    text = str(module)
+    assert text.count(": vector<2x64xf32>") >= 2 * count
+    assert text.count("xetile.load") == text.count("xetile.store") == 2
+
+
 @pytest.mark.parametrize("offset", [2**63 - 1, 2**62])
 def test_offsets_that_exceed_64_bits(offset: int) -> None:
     tile = "!xetile.tile<8x16xi8>"

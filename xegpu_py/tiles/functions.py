@@ -611,6 +611,9 @@ def flip(value: Any, dim: int | None = None) -> Value:
 FEW_ROWS = 16
 """The rows up to which `gather` compares each with all indices; more go through shared local memory."""
 
+MOST_PARTS = 16
+"""The most parts in which `gather` puts elements into shared local memory."""
+
 
 def gather(src: Any, index: Any, axis: int) -> Value:
     """The elements of `src` at the indices `index` along a dimension, as numpy's `take_along_axis`.
@@ -641,8 +644,12 @@ def gather(src: Any, index: Any, axis: int) -> Value:
         inside & (indices >= 0) if indices.dtype.is_signed else inside, f"gather: an index is not 0 to {extent - 1}"
     )
     BUILDING.check_together("select elements")
-    if extent > FEW_ROWS and BUILDING.take_shared(source.size * max(source.dtype.bits // 8, 1)):
-        return _gathered_in_memory(source, indices, dim)
+    if extent > FEW_ROWS:
+        row_bytes = source.size // extent * max(source.dtype.bits // 8, 1)
+        for parts in range(1, MOST_PARTS + 1):
+            rows_of_part = -(-extent // parts)
+            if BUILDING.take_shared(rows_of_part * row_bytes):
+                return _gathered_in_memory(source, indices, dim, rows_of_part)
     # Lanes cannot index registers: each row is compared with all indices.
     moved_indices = indices.with_first(dim)
     rows = source.with_first(dim)
@@ -652,20 +659,42 @@ def gather(src: Any, index: Any, axis: int) -> Value:
     return found.from_first(indices.shape, dim)
 
 
-def _gathered_in_memory(source: Value, indices: Value, dim: int) -> Value:
-    """The elements at indices along a dimension, from a copy in shared local memory."""
+def _gathered_in_memory(source: Value, indices: Value, dim: int, rows: int) -> Value:
+    """The elements at indices along a dimension, from copies in shared local memory.
+
+    Args:
+        rows: how many elements along the dimension are copied at a time. The last copy may have fewer.
+    """
     stored = source.to(element_types.uint8) if source.dtype == element_types.bool_ else source
-    shape = matrix_shape(source.shape)
-    memory, numbers, stride = shared(shape, stored.dtype), value_of(0, element_types.index), 1
-    for d, extent in reversed([*enumerate(source.shape)]):
-        line = tuple(extent if d == e else 1 for e in range(source.ndim))
-        axis_index = indices.to(element_types.index) if d == dim else arange(extent).reshape(line)
-        numbers, stride = numbers + axis_index * stride, stride * extent
-    store(memory.tile(shape, at=(0,) * len(shape)), stored.reshape(shape))
-    barrier()
-    gathered = load(memory + numbers)
-    barrier()
-    return gathered.to(source.dtype)
+    shape, extent = (*source.shape[:dim], rows, *source.shape[dim + 1 :]), source.shape[dim]
+    memory, sought = shared(matrix_shape(shape), stored.dtype), indices.to(element_types.index)
+    found: Value | None = None
+    for first in range(0, extent, rows):
+        if rows == extent:
+            store(memory.tile(memory.shape, at=(0,) * len(memory.shape)), stored.reshape(memory.shape))
+            barrier()
+            found = load(memory + _numbers(shape, dim, sought))
+        else:
+            # Masks, and not slices, whose elements would have to be exchanged among subgroups.
+            line = arange(extent).reshape(tuple(extent if d == dim else 1 for d in range(source.ndim))) - first
+            is_copied = ((line >= 0) & (line < rows)).broadcast(source.shape)
+            store(memory + _numbers(shape, dim, line).broadcast(source.shape), stored, is_copied)
+            barrier()
+            offsets = sought - first
+            is_found = (offsets >= 0) & (offsets < rows)
+            found = load(memory + _numbers(shape, dim, offsets), is_found, found)
+        barrier()
+    assert found is not None
+    return found.to(source.dtype)
+
+
+def _numbers(shape: Sequence[int], dim: int, along: Value) -> Value:
+    """The numbers of elements of an array in memory, at indices along a dimension and all those of the others."""
+    numbers, stride = value_of(0, element_types.index), 1
+    for d, extent in reversed([*enumerate(shape)]):
+        line = tuple(extent if d == e else 1 for e in range(len(shape)))
+        numbers, stride = numbers + (along if d == dim else arange(extent).reshape(line)) * stride, stride * extent
+    return numbers
 
 
 def unpack_int4(value: Any, signed: bool = True) -> Value:

@@ -378,6 +378,22 @@ def test_shapes(text, dtype):
     np.testing.assert_array_equal(found, np.ravel(SHAPES[text](x)))
 
 
+def test_gathers_of_more_than_shared_memory_has():
+    """The bytes leave 48 KiB of it, through which the numbers go in three parts of 171, 171 and 170 rows."""
+    x = numbers(np.int32, 0, (512, 64), -128, 127)
+    at = np.arange(256, dtype=np.int32).reshape(4, 64) * 37 % 512
+    body = """
+        columns = tl.arange(0, N)[None, :]
+        p = tl.arange(0, 4)[:, None] * N + columns
+        at = tl.load(I + p)
+        few = tl.load(X + tl.arange(0, M // 2)[:, None] * N + columns).to(tl.int8)
+        tl.store(Z + p, tl.gather(few, at % 256, 0))
+        tl.store(Z + 256 + p, tl.gather(tl.load(X + tl.arange(0, M)[:, None] * N + columns), at, 0))
+    """
+    found = launched(body, x, at, np.zeros((2, 4, 64), np.int32), parameters="X, I, Z", M=512, N=64)
+    np.testing.assert_array_equal(found, [np.take_along_axis(x, at % 256, 0), np.take_along_axis(x, at, 0)])
+
+
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", [np.int16, np.uint32, np.float32], ids=name_of)
 def test_sorted_elements(dtype, descending):
