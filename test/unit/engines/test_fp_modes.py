@@ -8,6 +8,8 @@ import pytest
 from xegpu_py import Kernel
 from xegpu_py.ir.diagnostics import Source
 from xegpu_py.numerics.directed import Direction, convert_directed, directed
+from xegpu_py.numerics.formats import TYPES
+from xegpu_py.numerics.rounding import convert
 from xegpu_py.target import target
 from xegpu_py.visa.assembly import read
 from xegpu_py.visa.verify import verify
@@ -180,3 +182,13 @@ def test_exceptions_and_denormals_do_not_change_rounding() -> None:
     text += "    or (M1_NM, 1) %cr0(0,1)<1> %cr0(0,1)<0;1,0> 0x20000000:ud\n    ret (M1, 1)\n"
     [program] = read(Source(text, "k.visaasm"))
     assert verify(program, target("pvcxt")) == []
+
+
+@pytest.mark.parametrize(("src", "dst"), [("f", "d"), ("f", "ub"), ("f", "f"), ("hf", "f"), ("bf", "df"), ("d", "uw")])
+@pytest.mark.parametrize("direction", ["up", "down", "zero"])
+def test_directions_are_of_results_that_are_rounded_to_floats(src, dst, direction):
+    """Conversions to integers truncate in every mode, and those to wider floats are exact."""
+    bits = TYPES[src].dtype
+    values = np.random.default_rng(0).integers(0, 1 << 14, 64).astype(f"u{np.dtype(bits).itemsize}")
+    values = (values << 8 * (values.itemsize - 2)).view(bits)
+    assert convert_directed(values, src, dst, direction).tobytes() == convert(values, src, dst).tobytes()

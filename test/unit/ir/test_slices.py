@@ -1,6 +1,7 @@
 """Slices of vectors keep their elements when upstream's passes fold them."""
 
 import numpy as np
+import pytest
 from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -164,3 +165,9 @@ def test_folding_slices_changes_no_element(program):
     xegpu_py.run_pipeline(module, "builtin.module(canonicalize)")
     for x, y in zip(before, results(module), strict=True):
         np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("text", ["f32", "vector<[4]xf32>", "vector<2x[4]xf32>", "memref<4xf32>"])
+def test_vectors_of_fixed_size_alone_have_a_shape(text):
+    with pytest.raises(ValueError, match="expected a vector of fixed size, but got"):
+        vector_of(text)
