@@ -8,7 +8,7 @@ from typing import get_args
 
 from xegpu_py.bisection import bisect
 from xegpu_py.bisection.reduction import reduced, repeated
-from xegpu_py.bisection.upstream_stages import Launch, check, default_passes, tool_named
+from xegpu_py.bisection.upstream_stages import UpstreamLaunch, check, default_passes, tool_named
 from xegpu_py.ir.diagnostics import Source
 from xegpu_py.ir.module import Context
 from xegpu_py.ir.pass_plugins import plugin_errors
@@ -57,7 +57,7 @@ def _upstream(parser: KernelParser, source: Source, args: argparse.Namespace) ->
     """Bisect the passes of mlir-opt; the exit status."""
     if not args.pipeline and not args.level:
         parser.error("--upstream needs --pass-pipeline, or --level, which chooses the passes")
-    launch = Launch(
+    launch = UpstreamLaunch(
         source.text,
         parser.kernel_arguments(args.args),
         args.grid or (1,),

@@ -3,7 +3,7 @@
 from dataclasses import astuple, dataclass
 
 from xegpu_py.ir.builtin import Vector, shape_and_element, shape_of
-from xegpu_py.ir.codecs import Cursor, Scope
+from xegpu_py.ir.codecs import Cursor, ParserScope
 from xegpu_py.ir.definition import Attr, Attribute, Dialect, Operand, Result
 from xegpu_py.ir.operation import Operation, ParsedOp
 from xegpu_py.layout import LayoutError, NestedLayout
@@ -54,7 +54,7 @@ thread_tile = [16, 4], element_tile = [1, 4], subgroup_strides = [1, 0], thread_
         return NestedLayout(*astuple(self))
 
     @classmethod
-    def read_body(cls, cursor: Cursor, scope: Scope) -> "NestedLayoutAttr":
+    def read_body(cls, cursor: Cursor, scope: ParserScope) -> "NestedLayoutAttr":
         start = cursor.skip()
         attribute = super().read_body(cursor, scope)
         problem = attribute.problem()

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from mlir import ir
 
 from xegpu_py.ir.builtin import ConstraintEmitter, TypeConstraint, bit_width, is_integer
-from xegpu_py.ir.codecs import AttributeCodec, Cursor, IntArrayCodec, IntCodec, Scope, TypeText, WordCodec
+from xegpu_py.ir.codecs import AttributeCodec, Cursor, IntArrayCodec, IntCodec, ParserScope, TypeText, WordCodec
 from xegpu_py.ir.definition import Attr, Dialect, Type
 
 
@@ -82,7 +82,7 @@ class Int32EnumCodec(AttributeCodec):
         self.number = number
         self.summary = f"one of {', '.join(c.name for c in cases)}"
 
-    def read(self, cursor: Cursor, scope: Scope) -> Any:
+    def read(self, cursor: Cursor, scope: ParserScope) -> Any:
         start = cursor.skip()
         if (value := cursor.integer()) is not None:
             if cursor.accept(":"):
@@ -183,7 +183,7 @@ class Ptr(Type, dialect=Tt, name="ptr"):
     address_space: str = GLOBAL
 
     @classmethod
-    def read_body(cls, cursor: Cursor, scope: Scope) -> Ptr:
+    def read_body(cls, cursor: Cursor, scope: ParserScope) -> Ptr:
         cursor.expect("<")
         start = cursor.skip()
         pointee = scope.resolve(scope.read_type(cursor))
@@ -220,7 +220,7 @@ class TensorDesc(Type, dialect=Tt, name="tensordesc"):
     element: TypeText
 
     @classmethod
-    def read_body(cls, cursor: Cursor, scope: Scope) -> TensorDesc:
+    def read_body(cls, cursor: Cursor, scope: ParserScope) -> TensorDesc:
         cursor.expect("<")
         start = cursor.skip()
         if cursor.at("array"):

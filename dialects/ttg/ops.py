@@ -3,7 +3,7 @@
 import re
 from typing import Annotated
 
-from xegpu_py.ir.codecs import Cursor, IntCodec, Scope
+from xegpu_py.ir.codecs import Cursor, IntCodec, ParserScope
 from xegpu_py.ir.definition import Attribute, Dialect
 from xegpu_py.ir.operation import Operation
 
@@ -22,7 +22,7 @@ class AddressSpacesCodec(IntCodec):
     summary = f"all, none, or some of {', '.join(SPACES)}"
     _WORDS = re.compile(r"\w+(?:\s*\|\s*\w+)*")
 
-    def read(self, cursor: Cursor, scope: Scope) -> int:
+    def read(self, cursor: Cursor, scope: ParserScope) -> int:
         start = cursor.skip()
         m = cursor.match(self._WORDS)
         words = [word.strip() for word in m[0].split("|")] if m else []

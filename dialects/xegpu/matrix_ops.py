@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from xegpu_py.deferred import deferred
-from xegpu_py.dialects.xegpu.op_interfaces import AnyLayout, HasProductLayouts, MatrixProduct, Value
+from xegpu_py.dialects.xegpu.op_interfaces import AnyLayout, HasProductLayouts, MatrixProduct, VectorOrNumber
 from xegpu_py.dialects.xegpu.types import LaneShuffleMode, Mode, TensorDesc, UpstreamXeGPU, XeGPU
 from xegpu_py.ir.builtin import Vector, bit_width, by, is_integer, shape_and_element, shape_of, vector_of, vector_text
 from xegpu_py.ir.definition import Attribute, Operand, Result, default
@@ -183,8 +183,8 @@ class DpasMxOp(_DpasMx, dialect=XeGPU):
 class UpstreamDpasMxOp(_DpasMx, dialect=UpstreamXeGPU, interfaces=(HasProductLayouts,)):
     """`dpas_mx` whose matrices and scales may have layouts. After 22.1.8."""
 
-    scale_a: Operand[Value] | None
-    scale_b: Operand[Value] | None
+    scale_a: Operand[VectorOrNumber] | None
+    scale_b: Operand[VectorOrNumber] | None
     layout_a_scale: Attribute[AnyLayout] | None = None
     layout_b_scale: Attribute[AnyLayout] | None = None
 
@@ -402,8 +402,8 @@ class TruncfOp(Operation, dialect=XeGPU, name="truncf"):
 class UpstreamTruncfOp(Operation, dialect=UpstreamXeGPU, name="truncf"):
     """`truncf` of numbers and vectors. After 22.1.8."""
 
-    source: Operand[Value]
-    result: Result[Value]
+    source: Operand[VectorOrNumber]
+    result: Result[VectorOrNumber]
 
     effects = frozenset()
     assembly_format = "$source prop-dict attr-dict `:` type($source) `->` type($result)"

@@ -27,7 +27,7 @@ from xegpu_py.ir.builtin import (
     shape_of,
     vector_text,
 )
-from xegpu_py.ir.codecs import AttributeCodec, Cursor, Scope
+from xegpu_py.ir.codecs import AttributeCodec, Cursor, ParserScope
 from xegpu_py.ir.definition import Attribute, Interface
 
 
@@ -36,7 +36,7 @@ class LayoutCodec(AttributeCodec):
 
     summary = "a layout"
 
-    def read(self, cursor: Cursor, scope: Scope) -> Any:
+    def read(self, cursor: Cursor, scope: ParserScope) -> Any:
         start = cursor.skip()
         return self._decode_at(scope.resolve(scope.read_attribute(cursor)), cursor, start)
 
@@ -174,7 +174,7 @@ class UpstreamAddress(OneOf):
     names = ("i64", "ui64", "i32", "ui32")
 
 
-class Value(TypeConstraint):
+class VectorOrNumber(TypeConstraint):
     """A loaded or stored value: a vector or a number."""
 
     summary = "vector, integer or floating-point number"

@@ -22,7 +22,7 @@ from xegpu_py.dialects.xegpu.op_interfaces import (
     Prefetch,
     ScatteredAccess,
     UpstreamAddress,
-    Value,
+    VectorOrNumber,
     check_descriptor_memref,
     check_hints,
     check_mask,
@@ -161,7 +161,7 @@ class UpstreamLoadGatherOp(
     source: Operand[TensorDesc | MemRef | UpstreamAddress]
     offsets: Operand[LaneOffsets] | None
     mask: Operand[LaneMask]
-    value: Result[Value]
+    value: Result[VectorOrNumber]
     chunk_size: Attribute[int] | None = None
     contiguity: Attribute[int] | None = None
 
@@ -201,7 +201,7 @@ class UpstreamStoreScatterOp(
 ):
     """Stores elements to the address of each lane; lanes that are masked off access no memory."""
 
-    value: Operand[Value]
+    value: Operand[VectorOrNumber]
     dest: Operand[TensorDesc | MemRef | UpstreamAddress]
     offsets: Operand[LaneOffsets] | None
     mask: Operand[LaneMask]
@@ -308,8 +308,8 @@ class UpstreamAtomicRmwOp(Operation, dialect=UpstreamXeGPU, name="atomic_rmw", i
     tdesc: Operand[TensorDesc | MemRef | UpstreamAddress]
     offsets: Operand[LaneOffsets] | None
     mask: Operand[LaneMask]
-    value: Operand[Value]
-    result: Result[Value]
+    value: Operand[VectorOrNumber]
+    result: Result[VectorOrNumber]
 
     effects = frozenset(["read", "write"])
     assembly_format = (

@@ -11,7 +11,7 @@ from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.dialects.xegpu.spelling import UPSTREAM_NAME, Spelling, mixture, spelling_of, with_offsets
 from xegpu_py.ir.builtin import bit_width, by, is_float, is_integer
-from xegpu_py.ir.codecs import Cursor, Scope, TypeText, register_int_enum
+from xegpu_py.ir.codecs import Cursor, ParserScope, TypeText, register_int_enum
 from xegpu_py.ir.definition import Attr, Dialect, Type, enum_attr
 
 # The dialect itself, its enums, attributes and types.
@@ -163,7 +163,7 @@ class SgMap(Attr, dialect=XeGPU, name="sg_map"):
     spelled: ClassVar = {"mma_block_size": ""}
 
     @classmethod
-    def read_body(cls, cursor: Cursor, scope: Scope) -> SgMap:
+    def read_body(cls, cursor: Cursor, scope: ParserScope) -> SgMap:
         if not cursor.accept("<{"):
             return super().read_body(cursor, scope)
         return cls.read_settings(cursor, scope, "}>")
@@ -206,7 +206,7 @@ class TdescAttr(Attr, dialect=XeGPU, name="tdesc_attr"):
     clipped: bool = False
 
     @classmethod
-    def read_body(cls, cursor: Cursor, scope: Scope) -> TdescAttr:
+    def read_body(cls, cursor: Cursor, scope: ParserScope) -> TdescAttr:
         cursor.expect("<")
         if cursor.at('#xegpu.memory_scope<"'):
             return cls._read_raw(cursor, scope)
@@ -244,7 +244,7 @@ XeGPU.shorthands = {"scattered": SCATTERED}
 _SETTINGS = {name: name for name in TdescAttr.parameters()} | {"sg": "map", "sg_map": "map"}
 
 
-def _read_entries(cursor: Cursor, scope: Scope) -> tuple[TdescAttr, dict[str, Any]]:
+def _read_entries(cursor: Cursor, scope: ParserScope) -> tuple[TdescAttr, dict[str, Any]]:
     """Read descriptor settings and a closing bracket: `key = value`, and bare attributes that say what they are.
 
     The second result has what is given as `key = value` alone, and the chunk size.
@@ -320,7 +320,7 @@ class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
         return len(self.shape) == 1 and not self.attr.scattered
 
     @classmethod
-    def read_body(cls, cursor: Cursor, scope: Scope) -> TensorDesc:
+    def read_body(cls, cursor: Cursor, scope: ParserScope) -> TensorDesc:
         cursor.expect("<")
         start = cursor.skip()
         if cursor.at("array"):

@@ -7,7 +7,7 @@ from typing import Any
 
 from mlir import ir
 
-from xegpu_py.dialects.xegpu.op_interfaces import AnyLayout, HasLayout, Value
+from xegpu_py.dialects.xegpu.op_interfaces import AnyLayout, HasLayout, VectorOrNumber
 from xegpu_py.dialects.xegpu.types import MemoryScope, UpstreamXeGPU
 from xegpu_py.dialects.xegpu.upstream_types import Layout, MemDesc, check_distribution, check_element, check_space
 from xegpu_py.ir.builtin import MemRef, bit_width, by, shape_of
@@ -42,8 +42,8 @@ def _check_matrix(op: Any) -> None:
 class ConvertLayoutOp(Operation, dialect=UpstreamXeGPU, name="convert_layout"):
     """Gives the same value another layout."""
 
-    source: Operand[Value]
-    result: Result[Value]
+    source: Operand[VectorOrNumber]
+    result: Result[VectorOrNumber]
     input_layout: Attribute[AnyLayout] | None = None
     target_layout: Attribute[AnyLayout] | None = None
 
@@ -82,7 +82,7 @@ class LoadMatrixOp(Operation, dialect=UpstreamXeGPU, name="load_matrix", interfa
 
     mem_desc: Operand[MemDesc]
     offsets: IndexList
-    value: Result[Value]
+    value: Result[VectorOrNumber]
     subgroup_block_io: Attribute[Unit] | None = None
 
     effects = frozenset(["read"])
@@ -96,7 +96,7 @@ class LoadMatrixOp(Operation, dialect=UpstreamXeGPU, name="load_matrix", interfa
 class StoreMatrixOp(Operation, dialect=UpstreamXeGPU, name="store_matrix", interfaces=(HasLayout,)):
     """Stores a block of a matrix in shared local memory."""
 
-    value: Operand[Value]
+    value: Operand[VectorOrNumber]
     mem_desc: Operand[MemDesc]
     offsets: IndexList
     subgroup_block_io: Attribute[Unit] | None = None

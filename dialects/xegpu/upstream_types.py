@@ -12,7 +12,7 @@ from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.dialects.xegpu.types import CacheHint, FenceScope, LaneShuffleMode, MemoryScope, UpstreamXeGPU, is_slm
 from xegpu_py.ir.builtin import bit_width, by, is_float, is_integer, shape_and_element
-from xegpu_py.ir.codecs import Cursor, IntArrayCodec, Scope, TypeText, register_int_enum
+from xegpu_py.ir.codecs import Cursor, IntArrayCodec, ParserScope, TypeText, register_int_enum
 from xegpu_py.ir.definition import Attr, EnumCodec, Type
 
 # The dialect's enums, attributes and types.
@@ -151,7 +151,7 @@ class Slice(Attr, dialect=UpstreamXeGPU, name="slice"):
     dims: tuple[int, ...]
 
     @classmethod
-    def read_body(cls, cursor: Cursor, scope: Scope) -> Slice:
+    def read_body(cls, cursor: Cursor, scope: ParserScope) -> Slice:
         cursor.expect("<")
         parent = scope.resolve(scope.read_attribute(cursor))
         cursor.expect(",")
@@ -204,7 +204,7 @@ class Range(Attr, dialect=UpstreamXeGPU, name="range"):
     bounds: tuple[int, ...]
 
     @classmethod
-    def read_body(cls, cursor: Cursor, scope: Scope) -> Range:
+    def read_body(cls, cursor: Cursor, scope: ParserScope) -> Range:
         cursor.expect("<")
         bounds = cls.parameters()["bounds"].read(cursor, scope)
         cursor.expect(">")
@@ -250,7 +250,7 @@ class UpstreamTensorDesc(Type, dialect=UpstreamXeGPU, name="tensor_desc"):
     layout: Any = "unit"
 
     @classmethod
-    def read_body(cls, cursor: Cursor, scope: Scope) -> UpstreamTensorDesc:
+    def read_body(cls, cursor: Cursor, scope: ParserScope) -> UpstreamTensorDesc:
         cursor.expect("<")
         if cursor.at("array"):
             return cls._read_raw(cursor, scope)
@@ -341,7 +341,7 @@ class MemDesc(Type, dialect=UpstreamXeGPU, name="mem_desc"):
     mem_layout: Any = "unit"
 
     @classmethod
-    def read_body(cls, cursor: Cursor, scope: Scope) -> MemDesc:
+    def read_body(cls, cursor: Cursor, scope: ParserScope) -> MemDesc:
         cursor.expect("<")
         if cursor.at("array"):
             return cls._read_raw(cursor, scope)

@@ -9,7 +9,7 @@ from mlir import ir
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.op_interfaces import check_hints, check_value
 from xegpu_py.ir.builtin import CombiningKind, bit_width, by, is_float, is_integer, shape_of, vector_text
-from xegpu_py.ir.codecs import AttributeCodec, Cursor, Scope, TypeText
+from xegpu_py.ir.codecs import AttributeCodec, Cursor, ParserScope, TypeText
 from xegpu_py.ir.definition import Attr, Dialect, Interface, Type, enum_attr
 from xegpu_py.layout import dealing_problem
 
@@ -139,7 +139,7 @@ class Tile(Type, dialect=XeTile, name="tile"):
     attr: TileAttr = TileAttr()
 
     @classmethod
-    def read_body(cls, cursor: Cursor, scope: Scope) -> "Tile":
+    def read_body(cls, cursor: Cursor, scope: ParserScope) -> "Tile":
         cursor.expect("<")
         start = cursor.skip()
         if cursor.at("array"):

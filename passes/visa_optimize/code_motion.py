@@ -12,7 +12,7 @@ from operator import itemgetter
 import numpy as np
 from msgspec import Struct, field
 
-from xegpu_py.passes.visa_optimize.constant_propagation import Places, bytes_of, chunks_of, write_sites
+from xegpu_py.passes.visa_optimize.constant_propagation import VariableAliases, bytes_of, chunks_of, write_sites
 from xegpu_py.passes.visa_optimize.simplify import is_copy
 from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import Flow, Liveness, Root, effects, flow_of, liveness_of, span_bits
@@ -104,7 +104,7 @@ class _Whole:
 
     def __init__(self, program: Program, moved: Sequence[_Moved], target: Target) -> None:
         self.kept: list[Instruction | None] = list(program.instructions)
-        self.places = Places(program, target)
+        self.places = VariableAliases(program, target)
         self._target, self._flow = target, flow_of(program)
         self._starts = [block.start for block in self._flow.blocks]
         copies = [program.instructions[at] for known in moved for at in known.copies]
@@ -204,7 +204,7 @@ class _Result(Struct, frozen=True):
 class _Forward:
     def __init__(self, program: Program, target: Target, flow: Flow) -> None:
         self.target, self.flow = target, flow
-        self.places = Places(program, target)
+        self.places = VariableAliases(program, target)
         moved = _only_moved(program, target).items()
         self.only_moved = {v for v, known in moved if len(known.writers) == len(known.copies) == 1}
 

@@ -45,7 +45,7 @@ _WIDEST = 8
 """Bytes of the widest element."""
 
 
-class Source(NamedTuple):
+class ElementSource(NamedTuple):
     """The value of an element as another element plus a constant, modulo its width.
 
     Attributes:
@@ -91,8 +91,8 @@ class Facts:
         self._versions: dict[Root, dict[int, int]] = {}
         self._written: dict[Root, int] = {}
         self._constants: _Table[int] = _Table()
-        self._copies: _Table[Source] = _Table()
-        self._sums: _Table[Source] = _Table()
+        self._copies: _Table[ElementSource] = _Table()
+        self._sums: _Table[ElementSource] = _Table()
         self._path: list[tuple[int, dict[Root, int]]] = []
 
     def enter(self, block: int) -> None:
@@ -117,7 +117,7 @@ class Facts:
                 continue
             lasting = table.lasting.setdefault(root, {})
             for at, (size, fact) in facts.items():
-                if not isinstance(fact, Source) or self._is_kept(fact.root, fact.at, fact.at + size, fact.stamp):
+                if not isinstance(fact, ElementSource) or self._is_kept(fact.root, fact.at, fact.at + size, fact.stamp):
                     lasting[at] = (size, fact, block)
 
     def _is_kept(self, root: Root, first: int, end: int, stamp: int) -> bool:
@@ -169,11 +169,11 @@ class Facts:
             values.append(bits)
         return tuple(values)
 
-    def copied(self, root: Root, at: int, size: int) -> Source | None:
+    def copied(self, root: Root, at: int, size: int) -> ElementSource | None:
         """The element that an element is a copy of."""
         return self._current(self._copies, root, at, size)
 
-    def sum_of(self, root: Root, at: int, size: int) -> Source | None:
+    def sum_of(self, root: Root, at: int, size: int) -> ElementSource | None:
         """The element and constant that an element is the sum of."""
         return self._current(self._sums, root, at, size)
 
@@ -201,7 +201,7 @@ class Facts:
                 return lasting_fact[1]
         return None
 
-    def _current(self, table: _Table[Source], root: Root, at: int, size: int) -> Source | None:
+    def _current(self, table: _Table[ElementSource], root: Root, at: int, size: int) -> ElementSource | None:
         source = self._find(table, root, at, size)
         return source if source and self.stamp(source.root, source.at, source.at + size) == source.stamp else None
 
@@ -209,11 +209,11 @@ class Facts:
         """Record that an element has these bits."""
         self._constants.here.setdefault(root, {})[at] = (size, bits)
 
-    def note_copy(self, root: Root, at: int, size: int, source: Source) -> None:
+    def note_copy(self, root: Root, at: int, size: int, source: ElementSource) -> None:
         """Record that an element is a copy of another one."""
         self._copies.here.setdefault(root, {})[at] = (size, source)
 
-    def note_sum(self, root: Root, at: int, size: int, source: Source) -> None:
+    def note_sum(self, root: Root, at: int, size: int, source: ElementSource) -> None:
         """Record that an element is another one plus a constant."""
         self._sums.here.setdefault(root, {})[at] = (size, source)
 
@@ -287,7 +287,7 @@ def start_of(operand: Raw | Vector | Address, target: Target) -> tuple[Variable,
     return root, inner + (first_byte(operand, target.grf_bytes) if isinstance(operand, Vector) else operand.offset)
 
 
-class Places:
+class VariableAliases:
     """The variables of a program, and the aliases that passes add to access bytes as another type."""
 
     def __init__(self, program: Program, target: Target) -> None:

@@ -12,9 +12,9 @@ from xegpu_py.numerics.formats import TYPES
 from xegpu_py.passes.visa_optimize.constant_propagation import (
     Constants,
     Depends,
+    ElementSource,
     Facts,
-    Places,
-    Source,
+    VariableAliases,
     bytes_of,
     chunks_of,
     converted,
@@ -84,7 +84,7 @@ class _Walk:
     def __init__(self, program: Program, target: Target, flow: Flow, steps: Container[str], depends: Depends) -> None:
         self.flow, self.steps = flow, steps
         self.facts = Facts(program, flow, target)
-        self.places = Places(program, target)
+        self.places = VariableAliases(program, target)
         reads: dict[Root, int] = {}
         for inst in program.instructions:
             for access in effects(inst, target).reads:
@@ -151,7 +151,7 @@ class _Walk:
 class Copies:
     """Rewrites the sources of instructions."""
 
-    def __init__(self, facts: Facts, places: Places, target: Target) -> None:
+    def __init__(self, facts: Facts, places: VariableAliases, target: Target) -> None:
         """Use these facts; `places` declares aliases for operands of other types."""
         self._facts, self._places, self._target = facts, places, target
 
@@ -208,9 +208,9 @@ class Copies:
             predicates.add(source.root)
         return predicates.pop() if len(predicates) == 1 else None
 
-    def _sources(self, root: Root, offsets: list[int], size: int) -> list[Source] | None:
+    def _sources(self, root: Root, offsets: list[int], size: int) -> list[ElementSource] | None:
         """The bytes that these elements are copies of; None if these are not all in one variable."""
-        sources: list[Source] = []
+        sources: list[ElementSource] = []
         for at in offsets:
             source = self._facts.copied(root, at, size)
             if source is None or (sources and source.root != sources[0].root):
@@ -286,13 +286,13 @@ def is_copy(inst: Instruction) -> bool:
     return bool(to.name == of.name or (to.bytes == of.bytes and not to.is_float and not of.is_float))
 
 
-def copied_elements(inst: Instruction, facts: Facts, target: Target) -> list[tuple[int, Source]]:
+def copied_elements(inst: Instruction, facts: Facts, target: Target) -> list[tuple[int, ElementSource]]:
     """For each element that a copy writes its first byte, and the location of its source."""
     _, to = bytes_of(inst["dst"], inst.exec_size, target)
     root, offsets = bytes_of(inst["src0"], inst.exec_size, target)
     size = inst["dst"].var.format.bytes
     at = offsets * len(to) if len(offsets) == 1 else offsets
-    return [(offset, Source(root, a, facts.stamp(root, a, a + size))) for offset, a in zip(to, at)]
+    return [(offset, ElementSource(root, a, facts.stamp(root, a, a + size))) for offset, a in zip(to, at)]
 
 
 # Address strength reduction: products become shifts, and constants become offsets of messages.
@@ -304,7 +304,7 @@ _OFFSETS = range(-(1 << 19), 1 << 19)
 class Addresses:
     """Rewrites products as shifts, and moves added constants into messages."""
 
-    def __init__(self, facts: Facts, places: Places, target: Target, reads: dict[Root, int]) -> None:
+    def __init__(self, facts: Facts, places: VariableAliases, target: Target, reads: dict[Root, int]) -> None:
         """Use these facts; `reads` is the number of operands that read each variable."""
         self._facts, self._places, self._target, self._reads = facts, places, target, reads
 
@@ -356,7 +356,7 @@ class Addresses:
             return inst
         return inst if instruction_problem(changed, self._target) else changed
 
-    def sums(self, inst: Instruction) -> list[tuple[int, Source]]:
+    def sums(self, inst: Instruction) -> list[tuple[int, ElementSource]]:
         """For an addition of a constant: the first byte of each element written, and the sum that it holds."""
         source, constant = inst.values.get("src0"), inst.values.get("src1")
         if inst.name != "add" or not isinstance(source, Region) or not is_number(constant):
@@ -376,9 +376,9 @@ class Addresses:
             inner = self._facts.sum_of(root, a, size)
             if inner:
                 total = (inner.plus + plus) % (1 << 8 * size)
-                found.append((offset, Source(inner.root, inner.at, inner.stamp, total)))
+                found.append((offset, ElementSource(inner.root, inner.at, inner.stamp, total)))
             else:
-                found.append((offset, Source(root, a, self._facts.stamp(root, a, a + size), plus)))
+                found.append((offset, ElementSource(root, a, self._facts.stamp(root, a, a + size), plus)))
         return found
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from xegpu_py.bisection.upstream_stages import Launch
+from xegpu_py.bisection.upstream_stages import UpstreamLaunch
 from xegpu_py.dialects.xegpu.upstream_types import Layout
 from xegpu_py.ir.builtin import bit_width, by, is_float, vector_text
 from xegpu_py.numerics.formats import E2M1, FLOATS, unpack_bytes
@@ -122,10 +122,10 @@ class RandomProgram(Struct, frozen=True):
     level: Level
     expected: tuple[Array, ...]
 
-    def launch(self) -> Launch:
+    def launch(self) -> UpstreamLaunch:
         """The launch of the kernel on new arrays."""
         arguments = [parse_argument(word) for word in self.words]
-        return Launch(self.text, arguments, block=(LANES * self.subgroups,), level=self.level, words=self.words)
+        return UpstreamLaunch(self.text, arguments, block=(LANES * self.subgroups,), level=self.level, words=self.words)
 
 
 class RandomKernel:

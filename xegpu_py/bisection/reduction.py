@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import structs
 
-from xegpu_py.bisection.upstream_stages import Found, Launch, check
+from xegpu_py.bisection.upstream_stages import Found, UpstreamLaunch, check
 from xegpu_py.ir.diagnostics import DiagnosticError
 
 _NAME = re.compile(r"%[\w$.-]+")
@@ -23,7 +23,9 @@ _LAYOUT = re.compile(r"#xegpu\.(?:layout|slice)<(?:[^<>]|<[^<>]*>)*>")
 _SIGNATURE = re.compile(r"^(.*\bgpu\.func @[\w$.-]+)\((.*)\)(.* kernel\b.*)$", re.MULTILINE)
 
 
-def reduced(launch: Launch, passes: str, tool: str, original: Found, most: int = 400) -> tuple[Launch, Found]:
+def reduced(
+    launch: UpstreamLaunch, passes: str, tool: str, original: Found, most: int = 400
+) -> tuple[UpstreamLaunch, Found]:
     """The smallest kernel that was found with the same outcome in the same pass, and its outcome.
 
     Args:
@@ -33,7 +35,7 @@ def reduced(launch: Launch, passes: str, tool: str, original: Found, most: int =
     tried = 0
     best, outcome = launch, original
 
-    def keeps(candidate: Launch) -> bool:
+    def keeps(candidate: UpstreamLaunch) -> bool:
         nonlocal tried, best, outcome
         if candidate.text == best.text or tried >= most:
             return False
@@ -57,7 +59,7 @@ def reduced(launch: Launch, passes: str, tool: str, original: Found, most: int =
     return best, outcome
 
 
-def repeated(launch: Launch, passes: str, outcome: Found) -> str:
+def repeated(launch: UpstreamLaunch, passes: str, outcome: Found) -> str:
     """A kernel's text, below the command that shows its outcome."""
     options = {"kernel": launch.kernel, "level": launch.level}
     launch_options = "".join(f" --{name} {value}" for name, value in options.items() if value)
@@ -73,12 +75,12 @@ def kind_of(outcome: Found) -> str:
     return re.sub(r"[%#!]?[\w.]*\d[\w.]*|<[^']*>", "", outcome.message)
 
 
-Current = Callable[[], Launch]
+Current = Callable[[], UpstreamLaunch]
 
-Keeps = Callable[[Launch], bool]
+Keeps = Callable[[UpstreamLaunch], bool]
 
 
-def _with_lines(launch: Launch, lines: Sequence[str]) -> Launch:
+def _with_lines(launch: UpstreamLaunch, lines: Sequence[str]) -> UpstreamLaunch:
     return structs.replace(launch, text="\n".join(lines) + "\n")
 
 

@@ -47,7 +47,7 @@ _ERROR = re.compile(r"^.*?\berror: (.*)$", re.MULTILINE)
 _ASSERTION = re.compile(r"Assertion [`'](.*)' failed|(UNREACHABLE executed.*|LLVM ERROR: .*)")
 
 
-class Launch(Struct, frozen=True):
+class UpstreamLaunch(Struct, frozen=True):
     """A launch of an upstream kernel.
 
     Attributes:
@@ -229,7 +229,9 @@ def _run(text: str, passes: str, tool: str, seconds: float, *options: str) -> su
         raise ValueError(f"'{tool}' does not run: {e.strerror}") from None
 
 
-def check(launch: Launch, passes: str, tool: str, *, ulps: int = 0, expected: Sequence[Any] | None = None) -> Found:
+def check(
+    launch: UpstreamLaunch, passes: str, tool: str, *, ulps: int = 0, expected: Sequence[Any] | None = None
+) -> Found:
     """Find the first pass of MLIR's that changes the result of a kernel.
 
     Args:

@@ -21,7 +21,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from xegpu_py.ir.codecs import AttributeCodec, Cursor, Scope, SyntaxFault, UnitCodec, split_list
+from xegpu_py.ir.codecs import AttributeCodec, Cursor, ParserScope, SyntaxFault, UnitCodec, split_list
 from xegpu_py.ir.definition import DYNAMIC, Type
 from xegpu_py.ir.operation import (
     MIXED,
@@ -546,7 +546,7 @@ def formats_of(op: type[Operation]) -> tuple[Syntax, ...]:
     return formats
 
 
-def read_op(op: type[Operation], cursor: Cursor, scope: Scope, operand: Callable[[], ReadOperand]) -> ParsedOp:
+def read_op(op: type[Operation], cursor: Cursor, scope: ParserScope, operand: Callable[[], ReadOperand]) -> ParsedOp:
     """Read an op's text after its name by the first of its formats that fits.
 
     Args:

@@ -23,7 +23,7 @@ TypeText = Annotated[str, "an MLIR type"]
 """An MLIR type as text, such as `bf16`."""
 
 
-class Scope(Protocol):
+class ParserScope(Protocol):
     """The surroundings of a text that is read: its aliases, and the known dialects."""
 
     def read_type(self, cursor: Cursor) -> str:
@@ -41,7 +41,7 @@ class AttributeCodec:
 
     summary = "any attribute"
 
-    def read(self, cursor: Cursor, scope: Scope) -> Any:
+    def read(self, cursor: Cursor, scope: ParserScope) -> Any:
         """Read a value in dialect syntax or in MLIR's own spelling."""
         start = cursor.skip()
         return self._decode_at(scope.read_attribute(cursor), cursor, start)
@@ -106,7 +106,7 @@ class IntCodec(AttributeCodec):
     summary = "an integer"
     _RAW = re.compile(r"(-?(?:0x[0-9a-fA-F]+|\d+))(?:\s*:\s*(?:[su]?i\d+|index))?\Z")
 
-    def read(self, cursor: Cursor, scope: Scope) -> int:
+    def read(self, cursor: Cursor, scope: ParserScope) -> int:
         value = cursor.integer()
         if value is None:
             raise cursor.expected(self.summary)
@@ -144,7 +144,7 @@ class BoolCodec(AttributeCodec):
     summary = "true or false"
     _VALUES = ("false", "true")
 
-    def read(self, cursor: Cursor, scope: Scope) -> bool:
+    def read(self, cursor: Cursor, scope: ParserScope) -> bool:
         for i, literal in enumerate(self._VALUES):
             if cursor.accept(literal):
                 return bool(i)
@@ -170,7 +170,7 @@ class UnitCodec(AttributeCodec):
 
     summary = "no value"
 
-    def read(self, cursor: Cursor, scope: Scope) -> bool:
+    def read(self, cursor: Cursor, scope: ParserScope) -> bool:
         cursor.expect("unit")
         return True
 
@@ -197,7 +197,7 @@ class StringCodec(AttributeCodec):
     _ESCAPE = re.compile(rb'\\([0-9a-fA-F]{2}|[nt"\\])')
     _NAMED: ClassVar = {b"n": b"\n", b"t": b"\t", b'"': b'"', b"\\": b"\\"}
 
-    def read(self, cursor: Cursor, scope: Scope) -> str:
+    def read(self, cursor: Cursor, scope: ParserScope) -> str:
         value = cursor.string()
         if value is None:
             raise cursor.expected(self.summary)
@@ -258,7 +258,7 @@ class NumberCodec(_OneOf, IntCodec):
 class WordCodec(_OneOf, StringCodec):
     """A string that is one of some words, and stands without quotes in dialect syntax."""
 
-    def read(self, cursor: Cursor, scope: Scope) -> Any:
+    def read(self, cursor: Cursor, scope: ParserScope) -> Any:
         start = cursor.skip()
         keyword = cursor.string() or cursor.word()
         if keyword not in self.values:
@@ -276,7 +276,7 @@ class IntArrayCodec(AttributeCodec):
     summary = "a list of integers"
     _RAW = re.compile(r"(?:array<i64(?::(.*))?>|\[(.*)\])\Z", re.DOTALL)
 
-    def read(self, cursor: Cursor, scope: Scope) -> tuple[int, ...]:
+    def read(self, cursor: Cursor, scope: ParserScope) -> tuple[int, ...]:
         start = cursor.skip()
         if cursor.at("["):
             raw = cursor.balanced()
@@ -322,7 +322,7 @@ class TypeCodec(AttributeCodec):
 
     summary = "a type"
 
-    def read(self, cursor: Cursor, scope: Scope) -> TypeText:
+    def read(self, cursor: Cursor, scope: ParserScope) -> TypeText:
         return scope.read_type(cursor)
 
     def coerce(self, value: Any) -> TypeText:
@@ -339,7 +339,7 @@ class IntEnumCodec(IntCodec):
     def starts(self, cursor: Cursor) -> bool:
         return AttributeCodec.starts(self, cursor)
 
-    def read(self, cursor: Cursor, scope: Scope) -> Any:
+    def read(self, cursor: Cursor, scope: ParserScope) -> Any:
         start = cursor.skip()
         number = cursor.integer()
         if number is not None:

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from xegpu_py.ir.bindings import register_dialect, search_dialects_below
 from xegpu_py.ir.builtin import ConstraintEmitter, Decoded, TypeConstraint
-from xegpu_py.ir.codecs import AttributeCodec, Cursor, Scope, SyntaxFault, codec_of, register_codec, split_list
+from xegpu_py.ir.codecs import AttributeCodec, Cursor, ParserScope, SyntaxFault, codec_of, register_codec, split_list
 from xegpu_py.ir.diagnostics import Diagnostic, name_in_texts
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ class _Parametrized:
         return f"{cls._sigil}{cls.dialect.name}.{cls.name}"
 
     @classmethod
-    def read_body(cls, cursor: Cursor, scope: Scope) -> Self:
+    def read_body(cls, cursor: Cursor, scope: ParserScope) -> Self:
         """Read what follows the name, by default `<a = value, b = value>` or MLIR's own `<value, value>`.
 
         Parameters that have a default may be left out, and then the brackets as well.
@@ -237,7 +237,7 @@ class _Parametrized:
         return [k for k in cls._codecs if not hasattr(cls, k)]
 
     @classmethod
-    def read_settings(cls, cursor: Cursor, scope: Scope, closing: str) -> Self:
+    def read_settings(cls, cursor: Cursor, scope: ParserScope, closing: str) -> Self:
         """Read `a = value, b = value`, in any order, and a closing bracket.
 
         Raises:
@@ -264,7 +264,7 @@ class _Parametrized:
         return cls(**settings)
 
     @classmethod
-    def _read_raw(cls, cursor: Cursor, scope: Scope) -> Self:
+    def _read_raw(cls, cursor: Cursor, scope: ParserScope) -> Self:
         parameters = []
         for i, (name, codec) in enumerate(cls._codecs.items()):
             # Text of a version that did not have the last parameters yet.
@@ -400,7 +400,7 @@ class AttrCodec(AttributeCodec):
         self.optional = optional
         self.summary = f"{cls.mnemonic()} attribute"
 
-    def read(self, cursor: Cursor, scope: Scope) -> Attr | None:
+    def read(self, cursor: Cursor, scope: ParserScope) -> Attr | None:
         if self.optional and cursor.accept("unit"):
             return None
         start = cursor.skip()
@@ -448,7 +448,7 @@ class EnumCodec(AttributeCodec):
     def _raw(self) -> re.Pattern[str]:
         return re.compile(rf'(?:{re.escape(self.mnemonic)}<)?"?(\w+)"?>?\Z')
 
-    def read(self, cursor: Cursor, scope: Scope) -> Enum:
+    def read(self, cursor: Cursor, scope: ParserScope) -> Enum:
         start = cursor.skip()
         if cursor.at("#"):
             text = scope.resolve(scope.read_attribute(cursor))

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from xegpu_py.ir import definition as d
 from xegpu_py.ir.bindings import register_operation
 from xegpu_py.ir.builtin import Decoded, Index, TypeConstraint, alternatives
-from xegpu_py.ir.codecs import AttributeCodec, Cursor, Scope, codec_of
+from xegpu_py.ir.codecs import AttributeCodec, Cursor, ParserScope, codec_of
 from xegpu_py.ir.definition import Attribute, Default, IndexList, Operand, Region, Result, parse_type
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, position_of, sources_of
 
@@ -57,7 +57,7 @@ class Reading(Struct, frozen=True):
     """The state of reading one op: the position, the surroundings, and the meaning of SSA names."""
 
     cursor: Cursor
-    scope: Scope
+    scope: ParserScope
     operand: ReadOperand
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from xegpu_py.ir.assembly_format import encode, mark_numbers, read_op
-from xegpu_py.ir.codecs import Cursor, Scope, SyntaxFault, split_list
+from xegpu_py.ir.codecs import Cursor, ParserScope, SyntaxFault, split_list
 from xegpu_py.ir.definition import DYNAMIC, FUNCTIONS, STRING, CarriedOperation, Dialect, TypeReader
 from xegpu_py.ir.diagnostics import Diagnostic, Source
 from xegpu_py.ir.operation import SEGMENTS, STATIC, Operation, ParsedOp, ReadOperand
@@ -439,7 +439,7 @@ _CONSTANT = "const_"
 """Prefix of the names of constants of index lists in upstream's XeGPU, where ours have `STATIC`."""
 
 
-def read_generic(op: type[Operation], cursor: Cursor, scope: Scope, operand: ReadOperand) -> ParsedOp:
+def read_generic(op: type[Operation], cursor: Cursor, scope: ParserScope, operand: ReadOperand) -> ParsedOp:
     """Read an op without regions after its quoted name: `(%a, %b) <{...}> {...} : (types) -> types`.
 
     Args:
@@ -481,7 +481,7 @@ def read_generic(op: type[Operation], cursor: Cursor, scope: Scope, operand: Rea
     return parsed
 
 
-def _entry(op: type[Operation], cursor: Cursor, scope: Scope, parsed: ParsedOp) -> list[int] | None:
+def _entry(op: type[Operation], cursor: Cursor, scope: ParserScope, parsed: ParsedOp) -> list[int] | None:
     """Read an attribute; return the sizes of groups of operands if the attribute holds them."""
     m = cursor.match(_KEY)
     if not m:
@@ -514,7 +514,7 @@ def _entry(op: type[Operation], cursor: Cursor, scope: Scope, parsed: ParsedOp) 
     return None
 
 
-def _types(cursor: Cursor, scope: Scope) -> list[str]:
+def _types(cursor: Cursor, scope: ParserScope) -> list[str]:
     if not cursor.at("("):
         return [scope.resolve(scope.read_type(cursor))]
     list_cursor = Cursor(cursor.balanced()[1:-1])

@@ -19,11 +19,11 @@ from xegpu_py import build
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.ir.module import Context
 from xegpu_py.language.expressions import COMPARE, NUMBERS, conjunction, is_users, replacements, static_items, truth_of
-from xegpu_py.language.function_source import Code, assigned, assigned_by, assigned_items, code_of
+from xegpu_py.language.function_source import FunctionSource, assigned, assigned_by, assigned_items, code_of
 from xegpu_py.language.scopes import Loop, dynamic, promoted
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.reference.evaluate import bind, is_of_workgroup
-from xegpu_py.reference.machine import Barrier, Function, Launch, Stepper, Subgroup, Workgroup
+from xegpu_py.reference.machine import Barrier, Function, LaunchState, Stepper, Subgroup, Workgroup
 from xegpu_py.reference.storage import BASE, AddressSpace
 from xegpu_py.target import DEFAULT
 from xegpu_py.tiles import element_types
@@ -83,7 +83,7 @@ def run(
         with Context() as context, mlir.Location.unknown(), np.errstate(all="ignore"):
             values = bind([mlir.Type.parse(t) for t in types], arguments, memory, names=names)
             scratch = _Scratch(function.__name__, types)
-            launch = Launch(
+            launch = LaunchState(
                 Function(scratch.func), size, block_extent, 1, 1, False, model, values, memory, built_apart=True
             )
             for number in range(math.prod(size)):
@@ -462,7 +462,7 @@ def _rewritten(function: FunctionType, python_semantics: PythonSemantics) -> Fun
     return rewritten
 
 
-def _moved(code: Code) -> Any:
+def _moved(code: FunctionSource) -> Any:
     """A function's syntax tree with the lines and columns of its file."""
     node = copy.deepcopy(code.node)
     for child in ast.walk(node):

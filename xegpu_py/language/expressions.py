@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from mlir import ir as mlir
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.language.function_source import Code, assigned, code_of, title
+from xegpu_py.language.function_source import FunctionSource, assigned, code_of, title
 from xegpu_py.language.scopes import (
     RESULT,
     Closure,
@@ -32,7 +32,7 @@ from xegpu_py.language.scopes import (
     surroundings,
 )
 from xegpu_py.tiles import element_types, functions
-from xegpu_py.tiles.arrays import Array, Block, Pointers
+from xegpu_py.tiles.arrays import Array, ArrayTile, Pointers
 from xegpu_py.tiles.element_types import DType
 from xegpu_py.tiles.tile_values import Product, Value, value_of
 from xegpu_py.tiles.value_base import BUILDING, Handle
@@ -189,7 +189,7 @@ class Expressions(ABC):
             for a, default in zip(names, defaults)
         ]
         code, scope = self.scope.code, self.scope.inner or self.scope
-        closure_code = Code(node, code.source, code.first_line, code.indent)
+        closure_code = FunctionSource(node, code.source, code.first_line, code.indent)
         return Closure(closure_code, scope, inspect.Signature(parameters))
 
     # Functions.
@@ -205,7 +205,7 @@ class Expressions(ABC):
 
     def _inline(
         self,
-        code: Code,
+        code: FunctionSource,
         signature: inspect.Signature,
         args: Sequence[Any],
         keywords: Mapping[str, Any],
@@ -657,7 +657,7 @@ def _hashable(callee: Any) -> bool:
 def _is_ours(callee: Any) -> bool:
     """Whether a function belongs to this package, to MLIR, or to an object of the kernel."""
     owner = getattr(callee, "__self__", None)
-    if isinstance(owner, (Value, Product, Handle, Array, Pointers, Block, list, dict)):
+    if isinstance(owner, (Value, Product, Handle, Array, Pointers, ArrayTile, list, dict)):
         return True
     module = getattr(callee, "__module__", None) or ""
     return module.startswith(("xegpu_py.", "mlir.")) or isinstance(callee, type)

@@ -35,7 +35,7 @@ from xegpu_py.tiles.element_types import DType
 
 
 @dataclass(frozen=True)
-class Code:
+class FunctionSource:
     """A function's source.
 
     Attributes:
@@ -55,7 +55,7 @@ class Code:
         return Position(self.source.name, line + self.first_line - 1, column + self.indent + 1)
 
 
-def code_of(function: FunctionType) -> Code:
+def code_of(function: FunctionType) -> FunctionSource:
     """The source of a Python function.
 
     Raises:
@@ -65,7 +65,7 @@ def code_of(function: FunctionType) -> Code:
 
 
 @functools.lru_cache(maxsize=512)
-def _code_of(function: FunctionType, _: CodeType) -> Code:
+def _code_of(function: FunctionType, _: CodeType) -> FunctionSource:
     # The code object leads to the function itself, and not to the one that a decorator wrapped.
     name, file = function.__qualname__, inspect.getsourcefile(function.__code__) or function.__code__.co_filename
     # `inspect.getsourcelines` looks through all modules, which takes longer than a kernel from the cache.
@@ -77,14 +77,14 @@ def _code_of(function: FunctionType, _: CodeType) -> Code:
     indent = len(block[0]) - len(block[0].lstrip())
     whole_source = Source(whole, file)
     if function.__name__ == "<lambda>":
-        return Code(_lambda(function, whole), whole_source, 1, 0)
+        return FunctionSource(_lambda(function, whole), whole_source, 1, 0)
     (node,) = ast.parse(textwrap.dedent("".join(block))).body
     if not isinstance(node, ast.FunctionDef):
         where = Position(file, first + node.lineno - 1, indent + 1)
         raise DiagnosticError(
             [Diagnostic("error", f"{title(node)} cannot be compiled in a kernel", where)], [whole_source]
         )
-    return Code(node, whole_source, first, indent)
+    return FunctionSource(node, whole_source, first, indent)
 
 
 def _lambda(function: FunctionType, file_text: str) -> ast.Lambda:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from mlir import ir as mlir
 
-from xegpu_py.language.function_source import Code
+from xegpu_py.language.function_source import FunctionSource
 from xegpu_py.tiles import element_types, functions
-from xegpu_py.tiles.arrays import Array, Block, Memory, Pointers, assignable
+from xegpu_py.tiles.arrays import Array, ArrayTile, Memory, Pointers, assignable
 from xegpu_py.tiles.element_types import DType, identity
 from xegpu_py.tiles.functions import where
 from xegpu_py.tiles.tile_values import Product, Value, constant, value_of
@@ -66,7 +66,7 @@ class Closure:
         signature: its parameters.
     """
 
-    code: Code
+    code: FunctionSource
     scope: Scope
     signature: inspect.Signature
 
@@ -80,7 +80,7 @@ class Scope:
         inner: the variables of the comprehension that is being evaluated, which functions made in it capture.
     """
 
-    def __init__(self, code: Code, lookup_outer: Callable[[str], Any]) -> None:
+    def __init__(self, code: FunctionSource, lookup_outer: Callable[[str], Any]) -> None:
         self.code = code
         self.variables: dict[str, Any] = {}
         self.inner: Scope | None = None
@@ -225,7 +225,7 @@ def dynamic(value: Any) -> bool:
     """Whether an object is known only at run time."""
     if isinstance(value, (tuple, list)):
         return any(map(dynamic, value))
-    return isinstance(value, (Value, Product, Handle, Array, Memory, Pointers, Block))
+    return isinstance(value, (Value, Product, Handle, Array, Memory, Pointers, ArrayTile))
 
 
 def described(value: Any) -> str:
@@ -278,12 +278,12 @@ class Tree:
             self._shapes.append(())
             self._fixed.append(value.dtype)
             return lambda new_values: Memory(next(new_values), value.dtype)
-        if isinstance(value, Block) and value.assignable:
+        if isinstance(value, ArrayTile) and value.assignable:
             self.values += [handle.ir for handle in value.handles]
             self._shapes += [()] * len(value.handles)
             self._fixed += [type(value), value.shape, value.dtype]
 
-            def moved(new_values: Iterator[mlir.Value]) -> Block:
+            def moved(new_values: Iterator[mlir.Value]) -> ArrayTile:
                 handle_copy = assignable(value.copy())
                 for handle in handle_copy.handles:
                     handle.ir = next(new_values)

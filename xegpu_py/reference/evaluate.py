@@ -20,7 +20,7 @@ from xegpu_py.ir.passes import Step, run_upstream
 from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.numerics.systolic import Systolic
 from xegpu_py.reference import arith_math, gpu_control, memref, triton, vector, xegpu_xetile  # noqa: F401  (the rules)
-from xegpu_py.reference.machine import Function, Launch, Workgroup
+from xegpu_py.reference.machine import Function, LaunchState, Workgroup
 from xegpu_py.reference.storage import BASE, AddressSpace, Element, MemRef, attach, element_of, kind_of
 from xegpu_py.runtime.host_arrays import PackedArrays, PointerTable, check_numbers, packed_shape
 from xegpu_py.runtime.launch import block_of
@@ -94,7 +94,9 @@ def run(
     try:
         with module.context, ir.Location.unknown(), np.errstate(all="ignore"):
             function = Function(func)
-            launch = Launch(function, size["grid"], size["block"], lanes, items, of_workgroups, model, values, memory)
+            launch = LaunchState(
+                function, size["grid"], size["block"], lanes, items, of_workgroups, model, values, memory
+            )
             count = math.prod(launch.grid)
             for number in range(count) if groups is None else groups:
                 Workgroup(launch, place_in(launch.grid, number)).run()

@@ -42,7 +42,7 @@ Steps = Generator["Barrier | None", None, Any]
 
 
 @dataclass
-class Launch:
+class LaunchState:
     """The state that all workgroups share.
 
     Attributes:
@@ -132,7 +132,7 @@ class Workgroup:
         told: the operands of each subgroup for an op of the whole workgroup, by the op and the subgroup's number.
     """
 
-    def __init__(self, launch: Launch, position: Dim) -> None:
+    def __init__(self, launch: LaunchState, position: Dim) -> None:
         self.launch, self.position = launch, position
         self.shared = AddressSpace("shared local memory")
         self.barriers: dict[int, Barrier] = {}
@@ -234,7 +234,7 @@ class Lane:
         return self.subgroup.workgroup
 
     @property
-    def launch(self) -> Launch:
+    def launch(self) -> LaunchState:
         """The launch."""
         return self.subgroup.workgroup.launch
 

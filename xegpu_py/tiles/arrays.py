@@ -466,7 +466,7 @@ def loaded(value: mlir.Value, dtype: DType, shape: Sequence[int] | None = None) 
     return Value(value, dtype.memory, shape).to(dtype)
 
 
-class Block(ABC):
+class ArrayTile(ABC):
     """A tile of an array: its elements within bounds are loaded and stored.
 
     Attributes:
@@ -504,7 +504,7 @@ class Block(ABC):
         """Move the tile, in place."""
 
     @abstractmethod
-    def copy(self) -> Block:
+    def copy(self) -> ArrayTile:
         """Another tile of the same elements, which moves on its own."""
 
     def add(self, value: Any) -> None:
@@ -518,7 +518,7 @@ class Block(ABC):
         return f"<tile of {self.dtype}{list(self.shape)}>"
 
 
-def assignable(tile: Block) -> Block:
+def assignable(tile: ArrayTile) -> ArrayTile:
     """The tile, which loops and branches carry as a variable that they assign."""
     tile.assignable = True
     return tile
@@ -576,7 +576,7 @@ class Place(Handle):
         return kind_name
 
 
-class Tile(Place, Block):
+class Tile(Place, ArrayTile):
     """A tile of a matrix in memory."""
 
     def load(self, padding: Number | None = None) -> Value:
@@ -626,7 +626,7 @@ class LineTile(Tile):
         return full_line.to(self.dtype.memory).ir
 
 
-class TileStack(Block):
+class TileStack(ArrayTile):
     """A tile of more than two dimensions: a 2D tile for each index of the leading dimensions.
 
     Attributes:
@@ -753,14 +753,14 @@ class Scattered(Place):
         self.ir = xetile.update_tile_offset(self.ir, [], offsets.ir)
 
 
-class Position(Handle):
+class MovingIndex(Handle):
     """An index that `advance` moves."""
 
-    def with_ir(self, value: mlir.Value) -> Position:
-        return Position(value)
+    def with_ir(self, value: mlir.Value) -> MovingIndex:
+        return MovingIndex(value)
 
 
-class StridedTile(Block):
+class StridedTile(ArrayTile):
     """A tile of a matrix with unit stride in neither rows nor columns: its elements are gathered and scattered.
 
     Attributes:
@@ -787,7 +787,7 @@ class StridedTile(Block):
         self.shape, self.dtype = tuple(shape), dtype
         self._at, self._bounds, self._lead, self._block = elements, tuple(bounds), tuple(at[:-2]), block
         self.positions = self.handles = tuple(
-            Position(value_of(n, element_types.index).to(element_types.index).ir) for n in at[-2:]
+            MovingIndex(value_of(n, element_types.index).to(element_types.index).ir) for n in at[-2:]
         )
 
     def _elements(self) -> tuple[Scattered, Value]:
@@ -822,7 +822,7 @@ class StridedTile(Block):
 
     def copy(self) -> StridedTile:
         duplicate = copy.copy(self)
-        duplicate.positions = duplicate.handles = tuple(Position(position.ir) for position in self.positions)
+        duplicate.positions = duplicate.handles = tuple(MovingIndex(position.ir) for position in self.positions)
         return duplicate
 
     def advance(self, *by: int | Value, **named: int | Value) -> None:

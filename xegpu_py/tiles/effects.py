@@ -17,7 +17,7 @@ from xegpu_py.ir.builtin import INLINE, TEXT, call_external
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
 from xegpu_py.ir.module import current, parse_source
 from xegpu_py.tiles import element_types
-from xegpu_py.tiles.arrays import ATOMICS, Array, ArrayFrom, Block, Pointers, Scattered, assignable
+from xegpu_py.tiles.arrays import ATOMICS, Array, ArrayFrom, ArrayTile, Pointers, Scattered, assignable
 from xegpu_py.tiles.element_types import DType, dtype_of
 from xegpu_py.tiles.tile_values import Product, Value, constant, value_of
 from xegpu_py.tiles.value_base import BUILDING, Handle, common_shape, matrix_shape
@@ -87,15 +87,15 @@ def pointed(pointer: Any) -> Any:
     return Pointers(pointer, 0) if isinstance(pointer, Array) else pointer
 
 
-def is_block(pointer: Any, mask: Any) -> TypeGuard[Block]:
+def is_block(pointer: Any, mask: Any) -> TypeGuard[ArrayTile]:
     """Whether a load or store accesses a tile, and not pointers.
 
     Raises:
         TypeError: if a tile is given a mask.
     """
-    if isinstance(pointer, Block) and mask is not None:
+    if isinstance(pointer, ArrayTile) and mask is not None:
         raise TypeError("a tile takes no mask: out-of-bounds elements are not accessed")
-    return isinstance(pointer, Block)
+    return isinstance(pointer, ArrayTile)
 
 
 def scattered_of(pointer: Any, rule: str) -> Scattered:
@@ -170,7 +170,7 @@ def advance(base: Any, offsets: Sequence[int | Value]) -> Any:
     Raises:
         TypeError: if it is no tile of one or two dimensions.
     """
-    if not isinstance(base, Block) or len(base.shape) != len(offsets):
+    if not isinstance(base, ArrayTile) or len(base.shape) != len(offsets):
         raise TypeError(f"advance moves a tile by a number for each dimension, but got {base!r} and {offsets!r}")
     advanced = assignable(base.copy())
     advanced.advance(*offsets)

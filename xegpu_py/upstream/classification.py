@@ -26,7 +26,7 @@ Origin = Literal["rfc", "upstream", "xevm"]
 """The RFC's XeGPU and XeTile, upstream's XeGPU, or XeVM and `llvm`, to which upstream lowers it."""
 
 
-class Kernel(Struct, frozen=True):
+class ClassifiedKernel(Struct, frozen=True):
     """A kernel, or another function with ops of XeGPU.
 
     Attributes:
@@ -42,24 +42,24 @@ class Kernel(Struct, frozen=True):
 class Classification(Struct, frozen=True):
     """The kernels of a module, in order: first those of its `gpu.module`s."""
 
-    kernels: Sequence[Kernel]
+    kernels: Sequence[ClassifiedKernel]
 
-    def of(self, *origins: Origin | None) -> list[Kernel]:
+    def of(self, *origins: Origin | None) -> list[ClassifiedKernel]:
         """The kernels in some dialects; None for those in none of them."""
         return [kernel for kernel in self.kernels if kernel.origin in origins]
 
 
 def classify(module: Module) -> Classification:
     """Find the dialect and the level of each kernel of a module, in one walk."""
-    kernels: list[Kernel] = []
-    others: list[Kernel] = []
+    kernels: list[ClassifiedKernel] = []
+    others: list[ClassifiedKernel] = []
     for func, inside in functions_in(module.outline):
         ops = parts(func)
         origin = _origin(func, ops)
         if inside and (func.name == "gpu.func" or (func.name == "llvm.func" and is_entry(func))):
-            kernels.append(Kernel(func, origin, _level(func, ops, origin)))
+            kernels.append(ClassifiedKernel(func, origin, _level(func, ops, origin)))
         elif func.name == "func.func" and origin == "upstream":
-            others.append(Kernel(func, origin, _level(func, ops, origin)))
+            others.append(ClassifiedKernel(func, origin, _level(func, ops, origin)))
     return Classification([*kernels, *others])
 
 

@@ -505,7 +505,7 @@ def _is(desc: ours.TensorDesc, layout: tuple[int, int], data: tuple[int, int]) -
 rule: Rules[Any] = Rules()
 
 
-class Places(Conversion):
+class DescriptorsToOffsets(Conversion):
     """One function, in which descriptors that are all made by one op are passed on as their offsets.
 
     Attributes:
@@ -561,7 +561,7 @@ def _is_block(value: ir.Value) -> bool:
 
 
 @rule("xegpu.create_nd_tdesc")
-def create(places: Places, op: ir.Operation) -> None:
+def create(places: DescriptorsToOffsets, op: ir.Operation) -> None:
     """A descriptor without offsets, and its offsets."""
     group = places.group(op.results[0])
     if group is None:
@@ -577,7 +577,7 @@ def create(places: Places, op: ir.Operation) -> None:
 
 
 @rule("xegpu.update_nd_offset")
-def update(places: Places, op: ir.Operation) -> None:
+def update(places: DescriptorsToOffsets, op: ir.Operation) -> None:
     """Add to the offsets of a descriptor that is moved."""
     view: Any = op.opview
     if places.group(view.result) is None:
@@ -588,7 +588,7 @@ def update(places: Places, op: ir.Operation) -> None:
 
 
 @rule(*ours.XeGPU.implementing(BlockAccess))
-def access(places: Places, op: ir.Operation) -> None:
+def access(places: DescriptorsToOffsets, op: ir.Operation) -> None:
     """Apply the op to the descriptor with its offsets."""
     number = 1 if op.name == "xegpu.store_nd" else 0
     op.operands[number] = places.at(op.operands[number])
@@ -596,7 +596,7 @@ def access(places: Places, op: ir.Operation) -> None:
 
 def pass_offsets(func: ir.Operation) -> None:
     """Let loops and branches of a function pass on offsets in place of descriptors, where these have one origin."""
-    places = Places(func)
+    places = DescriptorsToOffsets(func)
     for region in func.regions:
         places.region(region)
     places.finish()

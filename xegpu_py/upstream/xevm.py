@@ -667,10 +667,10 @@ def _block(k: KernelImport, op: ir.Operation, name: re.Match[str]) -> Sequence[i
     """A block message, whose data are in private memory."""
     what, how, *numbers = name.groups()
     bits, rows, columns, count = map(int, numbers)
-    tile = xevm_memory.Tile(bits, rows, columns, count, how == "transpose", how == "transform")
+    tile = xevm_memory.MessageBlock(bits, rows, columns, count, how == "transpose", how == "transform")
     address, width, height, pitch, xy, *data = op.operands
     x, y = (_coordinate(xy, i) for i in range(2))
-    where = xevm_memory.Surface(address, width, height, pitch, x, y)
+    where = xevm_memory.MessageSurface(address, width, height, pitch, x, y)
     if what == "prefetch":
         xevm_memory.prefetch(op, where, tile)
         return []

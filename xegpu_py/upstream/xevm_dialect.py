@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Annotated, Any
 
 from xegpu_py.ir.builtin import OneOf, TypeConstraint
-from xegpu_py.ir.codecs import AttributeCodec, Cursor, Scope
+from xegpu_py.ir.codecs import AttributeCodec, Cursor, ParserScope
 from xegpu_py.ir.definition import Attr, Attribute, Dialect, Interface, Operand, Result, default, enum_attr
 from xegpu_py.ir.operation import Operation
 
@@ -111,7 +111,7 @@ class IdType(OneOf):
     names = ("i32", "i64")
 
 
-class Number(TypeConstraint):
+class LaneElements(TypeConstraint):
     """Elements that one lane holds: a number or a vector of one dimension."""
 
     summary = "number or vector of one dimension"
@@ -123,7 +123,7 @@ class Range(AttributeCodec):
 
     summary = "a range, such as <i32, 0, 16>"
 
-    def read(self, cursor: Cursor, scope: Scope) -> str:
+    def read(self, cursor: Cursor, scope: ParserScope) -> str:
         if not cursor.at("<"):
             return scope.read_attribute(cursor)
         m = cursor.match(_RANGE)
@@ -165,7 +165,7 @@ class BlockLoadOp(Operation, dialect=UpstreamXeVM, name="blockload"):
     """Loads consecutive elements; a lane has every sixteenth one."""
 
     ptr: Operand[Pointer]
-    res: Result[Number]
+    res: Result[LaneElements]
     cache_control: Attribute[LoadCacheControl] | None = None
 
     effects = frozenset(["read"])
@@ -176,7 +176,7 @@ class BlockStoreOp(Operation, dialect=UpstreamXeVM, name="blockstore"):
     """Stores consecutive elements; a lane has every sixteenth one."""
 
     ptr: Operand[Pointer]
-    val: Operand[Number]
+    val: Operand[LaneElements]
     cache_control: Attribute[StoreCacheControl] | None = None
 
     effects = frozenset(["write"])
@@ -186,7 +186,7 @@ class BlockStoreOp(Operation, dialect=UpstreamXeVM, name="blockstore"):
 class BlockLoad2dOp(Operation, dialect=UpstreamXeVM, name="blockload2d", interfaces=(InSurface, Sized)):
     """Loads a block; elements out of bounds are zero."""
 
-    res: Result[Number]
+    res: Result[LaneElements]
     v_blocks: Attribute[int]
     transpose: Attribute[bool]
     pack_register: Attribute[bool]
@@ -209,7 +209,7 @@ class BlockStore2dOp(Operation, dialect=UpstreamXeVM, name="blockstore2d", inter
     base_pitch: Operand[I32]
     x: Operand[I32]
     y: Operand[I32]
-    stored_val: Operand[Number]
+    stored_val: Operand[LaneElements]
     cache_control: Attribute[StoreCacheControl] | None = None
 
     effects = frozenset(["write"])
@@ -252,10 +252,10 @@ _OF_PRODUCT = "`{` `shape` `=` $shape `,` `types` `=` $types `}` attr-dict"
 class MMAOp(Operation, dialect=UpstreamXeVM, name="mma"):
     """A product of matrices that the lanes of a subgroup hold: d = a x b + c."""
 
-    a: Operand[Number]
-    b: Operand[Number]
-    c: Operand[Number] | None
-    d: Result[Number]
+    a: Operand[LaneElements]
+    b: Operand[LaneElements]
+    c: Operand[LaneElements] | None
+    d: Result[LaneElements]
     shape: Attribute[MMAShape]
     types: Attribute[MMATypes]
 
@@ -268,12 +268,12 @@ class MMAOp(Operation, dialect=UpstreamXeVM, name="mma"):
 class MMAMxOp(Operation, dialect=UpstreamXeVM, name="mma_mx"):
     """A product of block-scaled matrices; a lane has the scales of a row of `a` and of a column of `b`."""
 
-    a: Operand[Number]
-    b: Operand[Number]
-    scale_a: Operand[Number]
-    scale_b: Operand[Number]
-    c: Operand[Number] | None
-    d: Result[Number]
+    a: Operand[LaneElements]
+    b: Operand[LaneElements]
+    scale_a: Operand[LaneElements]
+    scale_b: Operand[LaneElements]
+    c: Operand[LaneElements] | None
+    d: Result[LaneElements]
     shape: Attribute[MMAShape]
     types: Attribute[MMATypes]
 
@@ -284,11 +284,11 @@ class MMAMxOp(Operation, dialect=UpstreamXeVM, name="mma_mx"):
     )
 
 
-class Conversion(Interface):
+class FormatConversion(Interface):
     """Converts the elements of a lane between formats. Those of 4 bits are packed, two in a byte."""
 
-    arg: Operand[Number]
-    res: Result[Number]
+    arg: Operand[LaneElements]
+    res: Result[LaneElements]
     src_etype: Attribute[ElemType]
     dst_etype: Attribute[ElemType]
 
@@ -302,7 +302,7 @@ _CONVERSION, _OLDER_CONVERSION = (
 )
 
 
-class TruncfOp(Operation, dialect=UpstreamXeVM, name="truncf", interfaces=(Conversion,)):
+class TruncfOp(Operation, dialect=UpstreamXeVM, name="truncf", interfaces=(FormatConversion,)):
     """Rounds f16 or bf16 to a format of 8 or 4 bits."""
 
     effects = frozenset()
@@ -310,7 +310,7 @@ class TruncfOp(Operation, dialect=UpstreamXeVM, name="truncf", interfaces=(Conve
     also_reads = (_OLDER_CONVERSION,)
 
 
-class ExtfOp(Operation, dialect=UpstreamXeVM, name="extf", interfaces=(Conversion,)):
+class ExtfOp(Operation, dialect=UpstreamXeVM, name="extf", interfaces=(FormatConversion,)):
     """Widens a format of 8 or 4 bits to f16 or bf16."""
 
     effects = frozenset()
@@ -321,8 +321,8 @@ class ExtfOp(Operation, dialect=UpstreamXeVM, name="extf", interfaces=(Conversio
 class BitcastShuffleOp(Operation, dialect=UpstreamXeVM, name="bitcast_shuffle"):
     """Reads the bits of all lanes, the first component of all lanes, then the next, as components of another width."""
 
-    src: Operand[Number]
-    res: Result[Number]
+    src: Operand[LaneElements]
+    res: Result[LaneElements]
 
     effects = frozenset()
     assembly_format = "$src attr-dict `:` `(` type($src) `)` `->` type($res)"

@@ -416,7 +416,7 @@ def exchange(k: KernelImport, op: ir.Operation) -> None:
 
 
 @dataclass(frozen=True)
-class Tile:
+class MessageBlock:
     """The block of a message.
 
     Attributes:
@@ -455,7 +455,7 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class Surface:
+class MessageSurface:
     """The operands that say where a message's block lies: address, bytes of a row, rows, pitch, x and y."""
 
     address: ir.Value
@@ -466,11 +466,13 @@ class Surface:
     y: ir.Value
 
 
-def tile_of(op: ir.Operation) -> Tile:
+def tile_of(op: ir.Operation) -> MessageBlock:
     """The block of an op of xevm."""
     view = op.opview
     blocks, transpose, pack = (getattr(view, name, 0) for name in ("v_blocks", "transpose", "pack_register"))
-    return Tile(view.elem_size_in_bits, view.tile_height, view.tile_width, blocks or 1, bool(transpose), bool(pack))
+    return MessageBlock(
+        view.elem_size_in_bits, view.tile_height, view.tile_width, blocks or 1, bool(transpose), bool(pack)
+    )
 
 
 def _mixed(value: ir.Value) -> ir.Value | int:
@@ -484,7 +486,7 @@ def _extent(value: ir.Value) -> ir.Value | int:
     return known % (1 << 32) if known is not None else make("arith.index_castui", index_type(), first(value))
 
 
-def descriptor(op: ir.Operation, where: Surface, tile: Tile, sg_map: ours.SgMap | None) -> ir.Value:
+def descriptor(op: ir.Operation, where: MessageSurface, tile: MessageBlock, sg_map: ours.SgMap | None) -> ir.Value:
     """A descriptor of the block, whose accesses are the messages of XeVM."""
     attr = ours.TdescAttr(array_length=tile.blocks, map=sg_map, message=True)
     kind = ours.TensorDesc((tile.rows, tile.columns), f"i{tile.bits}", attr)
@@ -495,7 +497,7 @@ def descriptor(op: ir.Operation, where: Surface, tile: Tile, sg_map: ours.SgMap 
     return made.tdesc
 
 
-def load(op: ir.Operation, where: Surface, tile: Tile, kind: ir.Type) -> ir.Value:
+def load(op: ir.Operation, where: MessageSurface, tile: MessageBlock, kind: ir.Type) -> ir.Value:
     """A lane's fragment of a block that is loaded, as a vector of this type."""
     tdesc = descriptor(op, where, tile, tile.map(op))
     made = ours.LoadNdOp(tdesc, mode=ours.Mode.SIMT, transpose=(1, 0) if tile.transpose else None).value
@@ -507,7 +509,7 @@ def load(op: ir.Operation, where: Surface, tile: Tile, kind: ir.Type) -> ir.Valu
     return bitcast(found, kind)
 
 
-def store(op: ir.Operation, where: Surface, tile: Tile, value: ir.Value) -> None:
+def store(op: ir.Operation, where: MessageSurface, tile: MessageBlock, value: ir.Value) -> None:
     """Store what all lanes have as a block."""
     tdesc = descriptor(op, where, tile, tile.map(op))
     fragment = ours.TensorDesc.of(tdesc).fragment()
@@ -517,7 +519,7 @@ def store(op: ir.Operation, where: Surface, tile: Tile, value: ir.Value) -> None
     ours.StoreNdOp(shape_cast(as_bits(value, count, integer_type(tile.bits)), fragment), tdesc, mode=ours.Mode.SIMT)
 
 
-def prefetch(op: ir.Operation, where: Surface, tile: Tile) -> None:
+def prefetch(op: ir.Operation, where: MessageSurface, tile: MessageBlock) -> None:
     """Bring a block into the cache."""
     ours.PrefetchNdOp(descriptor(op, where, tile, None), mode=ours.Mode.SIMT)
 
@@ -525,20 +527,20 @@ def prefetch(op: ir.Operation, where: Surface, tile: Tile) -> None:
 @rule(PREFIX + "blockload2d")
 def blockload2d(k: KernelImport, op: ir.Operation) -> None:
     """A block."""
-    k.replace(op, load(op, Surface(*op.operands), tile_of(op), op.results[0].type))
+    k.replace(op, load(op, MessageSurface(*op.operands), tile_of(op), op.results[0].type))
 
 
 @rule(PREFIX + "blockstore2d")
 def blockstore2d(k: KernelImport, op: ir.Operation) -> None:
     """A block."""
     *where, value = op.operands
-    store(op, Surface(*where), tile_of(op), value)
+    store(op, MessageSurface(*where), tile_of(op), value)
 
 
 @rule(PREFIX + "blockprefetch2d")
 def blockprefetch2d(k: KernelImport, op: ir.Operation) -> None:
     """A block."""
-    prefetch(op, Surface(*op.operands), tile_of(op))
+    prefetch(op, MessageSurface(*op.operands), tile_of(op))
 
 
 # Consecutive elements.

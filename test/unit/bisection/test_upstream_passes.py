@@ -15,7 +15,7 @@ from markdown import ROOT
 
 from xegpu_py import external_tools
 from xegpu_py.bisection.reduction import reduced
-from xegpu_py.bisection.upstream_stages import Launch, check, stages, tool_named
+from xegpu_py.bisection.upstream_stages import UpstreamLaunch, check, stages, tool_named
 from xegpu_py.tools import xegpu_bisect
 
 LAYOUT = "#xegpu.layout<sg_layout = [4, 1], sg_data = [1, 32]>"
@@ -75,7 +75,7 @@ def made(tmp_path):
 
 def launch(text=ROUND_ROBIN, block=64):
     a = np.arange(512, dtype=np.float32).reshape(8, 64)
-    return Launch(text, [a, np.zeros_like(a)], block=(block,), level="workgroup", words=WORDS)
+    return UpstreamLaunch(text, [a, np.zeros_like(a)], block=(block,), level="workgroup", words=WORDS)
 
 
 def test_a_wrong_pass_is_named_after_right_ones(made):
@@ -107,7 +107,7 @@ def test_branches_of_single_subgroups_of_a_workgroup():
       }}
     }}"""
     a = np.arange(128, dtype=np.float32)
-    (_, b), _ = Launch(text, [a, np.zeros(64, np.float32)], block=(64,)).evaluated(text)
+    (_, b), _ = UpstreamLaunch(text, [a, np.zeros(64, np.float32)], block=(64,)).evaluated(text)
     assert (b == np.r_[a[:32], a[96:]]).all()
 
 

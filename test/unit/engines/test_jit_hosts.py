@@ -16,8 +16,8 @@ from visa.programs import general, random_instruction
 from xegpu_py.engines import jit
 from xegpu_py.engines.interpreter import Interpreter
 from xegpu_py.engines.jit import native_code
-from xegpu_py.engines.jit.host import KNOWN, VARIABLE, Host, Tile, host_by_name, native_host
-from xegpu_py.engines.jit.ir_text import PTR, Value, vector
+from xegpu_py.engines.jit.host import KNOWN, VARIABLE, AccumulatorTile, Host, host_by_name, native_host
+from xegpu_py.engines.jit.ir_text import PTR, LLVMValue, vector
 from xegpu_py.engines.jit.llvm import compiled
 from xegpu_py.engines.jit.thread_function import functions_of_program
 from xegpu_py.target import TARGETS
@@ -175,7 +175,7 @@ def test_one_lane_is_stored_alone(how: str, lanes: int, bits: int) -> None:
             continue
         code = host.function("f", [PTR, vector(lanes, f"i{wide}")])
         place, numbers = code.arguments
-        value, mask = code.resize(numbers, bits, False), Value(f"<{truth}>", vector(lanes, "i1"))
+        value, mask = code.resize(numbers, bits, False), LLVMValue(f"<{truth}>", vector(lanes, "i1"))
         if how == "masked_store":
             code.masked_store(value, place, mask)
         else:
@@ -195,13 +195,13 @@ def test_one_lane_is_stored_alone(how: str, lanes: int, bits: int) -> None:
 def test_tiles_fit_the_registers() -> None:
     """Accumulators, one row of B, and A."""
     tiles = {name: host_by_name(name).tile(8, 64 // host_by_name(name).lanes(4)) for name in KNOWN}
-    assert tiles["haswell"] == tiles["znver3"] == Tile(4, 3)
-    assert tiles["skylake-avx512"] == tiles["sapphirerapids"] == Tile(4, 4)
-    assert tiles["neoverse-n1"] == tiles["apple-m1"] == Tile(8, 2)
+    assert tiles["haswell"] == tiles["znver3"] == AccumulatorTile(4, 3)
+    assert tiles["skylake-avx512"] == tiles["sapphirerapids"] == AccumulatorTile(4, 4)
+    assert tiles["neoverse-n1"] == tiles["apple-m1"] == AccumulatorTile(8, 2)
     # A product of words that is not yet added occupies a register.
-    assert host_by_name("haswell").tile(8, 8, temporaries=1) == Tile(4, 2)
+    assert host_by_name("haswell").tile(8, 8, temporaries=1) == AccumulatorTile(4, 2)
     # Loops: all but two rows have as many sums at once as fit.
-    assert host_by_name("haswell").tile(32, 8) == Tile(3, 4)
+    assert host_by_name("haswell").tile(32, 8) == AccumulatorTile(3, 4)
     for name, tile in tiles.items():
         own = host_by_name(name)
         of_a = tile.rows if own.multiplies_by_lane else 1

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from xegpu_py.engines.faults import GlobalMemory, RuntimeFault, aligned, granule_bytes
 from xegpu_py.engines.interpreter import OperandBytes, operand_bytes, watched_reads
-from xegpu_py.engines.jit.ir_text import PTR, Code, Value, vector
+from xegpu_py.engines.jit.ir_text import PTR, FunctionBody, LLVMValue, vector
 from xegpu_py.engines.jit.native_launch_struct import COPY_CALL, Context
 from xegpu_py.engines.jit.operands import Emitter
 from xegpu_py.numerics.formats import Array
@@ -56,7 +56,7 @@ MAX_REUSED_BYTES = 1 << 28
 
 _MOST_THREADS = 1 << 31
 
-NULL = Value("null", PTR)
+NULL = LLVMValue("null", PTR)
 """The values of an access that is no store."""
 
 
@@ -65,14 +65,14 @@ class RaceSuspected(Exception):
 
 
 def emit_notes(
-    code: Code,
+    code: FunctionBody,
     memory: str,
     category: str,
-    lanes: tuple[Value, Value, Value],
+    lanes: tuple[LLVMValue, LLVMValue, LLVMValue],
     size: int,
-    values: Value | None,
-    first_host_address: Value | None = None,
-) -> Value:
+    values: LLVMValue | None,
+    first_host_address: LLVMValue | None = None,
+) -> LLVMValue:
     """Record the accesses of a message's lanes. Returns an i1: whether nothing races with them.
 
     Args:
@@ -115,7 +115,7 @@ def emit_notes(
     )
 
 
-def emit_values(code: Code, source: Value, element_offsets: list[list[int]], size: int) -> Value:
+def emit_values(code: FunctionBody, source: LLVMValue, element_offsets: list[list[int]], size: int) -> LLVMValue:
     """A pointer to the values of a store's lanes, one behind the other.
 
     Args:
@@ -307,7 +307,7 @@ def emit_checks(emitter: Emitter, inst: Instruction, at: int) -> None:
     if not reads and not writes and not inst.indirect:
         return
     bits = emitter.acting(inst)
-    unwritten_bytes: list[Value] = []
+    unwritten_bytes: list[LLVMValue] = []
     for operand in reads:
         for byte_offsets, lanes in _byte_batches(operand):
             is_unwritten = code.icmp("eq", _fetched(emitter, byte_offsets), 0)
@@ -354,7 +354,7 @@ def _byte_batches(operand: OperandBytes) -> Iterator[tuple[list[int], list[int]]
         yield [p for p, _ in batch_of_bytes], [n for _, n in batch_of_bytes]
 
 
-def _mask(code: Code, bits: Value, inst: Instruction, lanes: Sequence[int], count: int) -> Value:
+def _mask(code: FunctionBody, bits: LLVMValue, inst: Instruction, lanes: Sequence[int], count: int) -> LLVMValue:
     """Whether the lane of each byte acts, i1 each. An operand without lanes is accessed if any lane acts."""
     if count == 1:
         return code.splat(code.icmp("ne", bits, 0), len(lanes))
@@ -367,7 +367,7 @@ def _span(byte_offsets: Sequence[int]) -> tuple[int, str]:
     return byte_offsets[0], vector(byte_offsets[-1] - byte_offsets[0] + 1, "i8")
 
 
-def _fetched(emitter: Emitter, byte_offsets: Sequence[int]) -> Value:
+def _fetched(emitter: Emitter, byte_offsets: Sequence[int]) -> LLVMValue:
     """The shadow bytes of registers, whose places are in increasing order."""
     code, (first_offset, bytes_type) = emitter.code, _span(byte_offsets)
     shadow_bytes = code.fetch(emitter.thread, emitter.frame.written + first_offset, bytes_type)
@@ -376,7 +376,7 @@ def _fetched(emitter: Emitter, byte_offsets: Sequence[int]) -> Value:
     return code.shuffle(shadow_bytes, shadow_bytes, [byte_offset - first_offset for byte_offset in byte_offsets])
 
 
-def _note(emitter: Emitter, byte_offsets: Sequence[int], mask: Value | None) -> None:
+def _note(emitter: Emitter, byte_offsets: Sequence[int], mask: LLVMValue | None) -> None:
     """Record that bytes of registers are written: those that a mask selects, or all."""
     code, (first_offset, bytes_type) = emitter.code, _span(byte_offsets)
     at, where = emitter.frame.written + first_offset, [-1] * (byte_offsets[-1] - first_offset + 1)
@@ -478,7 +478,7 @@ class Log:
         self._receive(records_by_instruction)
 
 
-def emit_record(code: Code, number: int, operand_words: int, value: Value) -> Value:
+def emit_record(code: FunctionBody, number: int, operand_words: int, value: LLVMValue) -> LLVMValue:
     """Begin a record of an instruction, and give a pointer to the words that come behind its head."""
     numbers = code.const(number, "i64"), code.const(8 * (_HEAD + operand_words), "i64")
     return code.call("log_record", *code.arguments[:2], *numbers, value, result=PTR)

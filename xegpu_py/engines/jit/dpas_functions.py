@@ -10,8 +10,8 @@ from msgspec import Struct
 from xegpu_py.engines.jit.host import Host, even_parts, intrinsic_of
 from xegpu_py.engines.jit.ir_text import (
     PTR,
-    Code,
-    Value,
+    FunctionBody,
+    LLVMValue,
     bits_of,
     lanes_of,
     narrow,
@@ -106,7 +106,7 @@ class Shape(Struct, frozen=True):
         return min(self.columns, host.lanes(self.unit))
 
 
-def as_float(code: Code, pattern: Value, fmt: Format) -> Value:
+def as_float(code: FunctionBody, pattern: LLVMValue, fmt: Format) -> LLVMValue:
     """Convert elements, given as integers of at least their width, to f64 for df, to i32 for integers, else to f32."""
     if fmt.name in ("bf", "hf"):
         return widen(code, pattern, TYPES[fmt.name])
@@ -142,11 +142,11 @@ class Extent:
 
     BYTES = 64
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: FunctionBody) -> None:
         self._code = code
-        self._extremes: dict[int, tuple[Value, Value]] = {}
+        self._extremes: dict[int, tuple[LLVMValue, LLVMValue]] = {}
 
-    def note(self, numbers: Value, shape: Shape, fmt: Format) -> Value:
+    def note(self, numbers: LLVMValue, shape: Shape, fmt: Format) -> LLVMValue:
         """Update the range with elements of a format. Returns the elements in the type in which they are multiplied."""
         if fmt.name in shape.flushed:
             numbers = _flushed(self._code, numbers, fmt)
@@ -162,10 +162,10 @@ class Extent:
         self._extremes[numbers.lanes] = magnitude, less
         return code.cast("fpext", numbers, "f64")
 
-    def store(self, pointer: Value) -> None:
+    def store(self, pointer: LLVMValue) -> None:
         """Store the range."""
         code = self._code
-        extremes: list[Value] = []
+        extremes: list[LLVMValue] = []
         for max_and_min in self._extremes.values():
             reduced = [code.intrinsic(f"vector.reduce.u{n}", v, ty="i32") for n, v in zip(("max", "min"), max_and_min)]
             extremes = (
@@ -177,7 +177,7 @@ class Extent:
             code.store(code.lshr(extreme, 23), code.at(pointer, 4 * i), 4)
 
 
-def _flushed(code: Code, numbers: Value, fmt: Format) -> Value:
+def _flushed(code: FunctionBody, numbers: LLVMValue, fmt: Format) -> LLVMValue:
     """Elements of a format, as f32, with zeros of their signs in place of subnormal ones."""
     bits = code.cast("bitcast", numbers, "i32")
     # As a pattern of f, the least normal number of the format.
@@ -186,7 +186,7 @@ def _flushed(code: Code, numbers: Value, fmt: Format) -> Value:
     return code.cast("bitcast", code.select(subnormal, code.mask(bits, 0x80000000), bits), "f32")
 
 
-def _fields(code: Code, dwords: Value, fmt: Format) -> list[Value]:
+def _fields(code: FunctionBody, dwords: LLVMValue, fmt: Format) -> list[LLVMValue]:
     """The elements below a byte's width that words hold, from the lowest bit on, as i32 or f32."""
     width = int(dwords.element[1:])
     fields = []
@@ -223,7 +223,7 @@ def widen_a(name: str, shape: Shape, count: int, host: Host) -> str:
     return code.text()
 
 
-def _interleaved(code: Code, vectors: list[Value]) -> Value:
+def _interleaved(code: FunctionBody, vectors: list[LLVMValue]) -> LLVMValue:
     """The first elements of all parts, then the second, and so on."""
     if len(vectors) == 1:
         return vectors[0]
@@ -250,7 +250,7 @@ def widen_b(name: str, shape: Shape, host: Host) -> str:
     return code.text()
 
 
-def rows_of(code: Code, dwords: Value, fmt: Format) -> list[Value]:
+def rows_of(code: FunctionBody, dwords: LLVMValue, fmt: Format) -> list[LLVMValue]:
     """The rows of B whose elements lie in channels: of each column the first, then the second, and so on."""
     channel = bits_of(dwords.type)
     if fmt.bits == channel:
@@ -264,12 +264,14 @@ def rows_of(code: Code, dwords: Value, fmt: Format) -> list[Value]:
     return [as_float(code, code.resize(v, fmt.bits, False), fmt) for v in shifted]
 
 
-def words_of(code: Code, rows: Sequence[Value]) -> list[Value]:
+def words_of(code: FunctionBody, rows: Sequence[LLVMValue]) -> list[LLVMValue]:
     """Pack pairs of rows of small integers as words of one row."""
     return [code.or_(code.mask(low, 0xFFFF), code.shl(high, 16)) for low, high in zip(rows[::2], rows[1::2])]
 
 
-def accumulator(code: Code, shape: Shape, pointer: Value, row: int, first_column: int, lanes: int) -> Value:
+def accumulator(
+    code: FunctionBody, shape: Shape, pointer: LLVMValue, row: int, first_column: int, lanes: int
+) -> LLVMValue:
     """Some columns of a row of the accumulator: f64 or i32 if that is its type, else f32."""
     if not shape.acc:
         return code.const(0, vector(lanes, "f32" if shape.terms > 1 else shape.work))
@@ -291,17 +293,17 @@ class Sums(Struct, frozen=True):
 
     rows: range
     columns: Sequence[tuple[int, int]]
-    slots: Sequence[Sequence[Value]]
+    slots: Sequence[Sequence[LLVMValue]]
     kind: str
 
-    def each(self) -> Iterator[tuple[int, int, int, Value]]:
+    def each(self) -> Iterator[tuple[int, int, int, LLVMValue]]:
         """The row, chain, first column and slot of each accumulator."""
         for row, slots in zip(self.rows, self.slots):
             for (chain, first_column), slot in zip(self.columns, slots):
                 yield row, chain, first_column, slot
 
 
-def tiled(code: Code, shape: Shape, count: int, host: Host, stacked: int = 1) -> Iterator[Sums]:
+def tiled(code: FunctionBody, shape: Shape, count: int, host: Host, stacked: int = 1) -> Iterator[Sums]:
     """The accumulators of chains side by side, in tiles that the host's registers hold.
 
     Args:
@@ -320,7 +322,12 @@ def tiled(code: Code, shape: Shape, count: int, host: Host, stacked: int = 1) ->
 
 
 def add_products(
-    code: Code, shape: Shape, sums: Sums, a: Sequence[Value] | Mapping[int, Value], b: Sequence[Value], host: Host
+    code: FunctionBody,
+    shape: Shape,
+    sums: Sums,
+    a: Sequence[LLVMValue] | Mapping[int, LLVMValue],
+    b: Sequence[LLVMValue],
+    host: Host,
 ) -> None:
     """Add the products of matrices A and matrices B to sums, in increasing k.
 
@@ -336,7 +343,7 @@ def add_products(
     step = min(_UNROLLED_IN_ALL if few else _UNROLLED, shape.steps)
     by_lane = host.multiplies_by_lane and step > 1
 
-    def steps(index: Value) -> None:
+    def steps(index: LLVMValue) -> None:
         first_k = code.mul(index, step)
         totals = [[code.load(slot, vector_type, 64) for slot, _ in zip(slots, sums.columns)] for slots in sums.slots]
         a_offset = code.mul(first_k, shape.unit)
@@ -349,12 +356,12 @@ def add_products(
             [code.load(row_pointer, vector(step, shape.work)) for row_pointer in row_pointers] if by_lane else []
         )
 
-        def of_a(r: int, k: int) -> Value:
+        def of_a(r: int, k: int) -> LLVMValue:
             if by_lane:
                 return code.shuffle(a_vectors[r], a_vectors[r], [k] * lanes)
             return code.splat(code.load(code.at(row_pointers[r], k * shape.unit), shape.work), lanes)
 
-        def of_b(pointer: Value, k: int) -> Value:
+        def of_b(pointer: LLVMValue, k: int) -> LLVMValue:
             return code.load(code.at(pointer, k * shape.b_row), vector_type)
 
         for k in range(step):
@@ -434,7 +441,7 @@ def queue_multiplier(name: str, shape: Shape, sums_at: Sequence[Sequence[int]], 
             )
             code.store(accumulator_value, slot, 64)
 
-        def step(index: Value, sums: Sums = sums, number: int = number) -> None:
+        def step(index: LLVMValue, sums: Sums = sums, number: int = number) -> None:
             if number % max(len(tiles) // _PREFETCHING, 1) == 0:
                 prefetches.some()
             entry = code.at(queue, code.mul(index, 8 * (stacked + count)))
@@ -455,7 +462,7 @@ def queue_multiplier(name: str, shape: Shape, sums_at: Sequence[Sequence[int]], 
 
 
 def _store_sums(
-    code: Code, shape: Shape, element_type: str, destinations: Sequence[tuple[Value, int, int, Value]]
+    code: FunctionBody, shape: Shape, element_type: str, destinations: Sequence[tuple[LLVMValue, int, int, LLVMValue]]
 ) -> None:
     """Store the sums of a tile.
 
@@ -483,7 +490,7 @@ def _store_sums(
         code.store(pattern, code.at(dst, (row * shape.columns + first_column) * fmt.bytes))
 
 
-def _fused(code: Code, shape: Shape, a: Value, b: Value, total: Value) -> Value:
+def _fused(code: FunctionBody, shape: Shape, a: LLVMValue, b: LLVMValue, total: LLVMValue) -> LLVMValue:
     if shape.dot == 4:
         return _dot_bytes(code, shape, a, b, total)
     if shape.dot == 2:
@@ -494,7 +501,7 @@ def _fused(code: Code, shape: Shape, a: Value, b: Value, total: Value) -> Value:
     return code.intrinsic("fma", a, b, total)
 
 
-def _dot_bytes(code: Code, shape: Shape, a: Value, b: Value, total: Value) -> Value:
+def _dot_bytes(code: FunctionBody, shape: Shape, a: LLVMValue, b: LLVMValue, total: LLVMValue) -> LLVMValue:
     """Add the products of four unsigned bytes and four signed bytes in each lane."""
     bytes_type = vector(4 * total.lanes, "i8")
     # A of the same kind as B has been moved by 128 to the other kind.
@@ -508,7 +515,7 @@ def _dot_bytes(code: Code, shape: Shape, a: Value, b: Value, total: Value) -> Va
     )
 
 
-def _dot_words(code: Code, a: Value, b: Value, words_type: str) -> Value:
+def _dot_words(code: FunctionBody, a: LLVMValue, b: LLVMValue, words_type: str) -> LLVMValue:
     """The sums of the products of two signed words in each lane."""
     return code.call(intrinsic_of("dot_words", a.lanes // 2), a, b, result=words_type)
 
@@ -586,7 +593,7 @@ def summer(name: str, shape: Shape, host: Host) -> str:
     return code.text()
 
 
-def _write(code: Code, shape: Shape, row_pointers: list[Value], dst: Value) -> None:
+def _write(code: FunctionBody, shape: Shape, row_pointers: list[LLVMValue], dst: LLVMValue) -> None:
     """Write the rows of the result, which are f32 in memory."""
     fmt = TYPES[shape.dst]
     for r, row_pointer in enumerate(row_pointers):
@@ -594,7 +601,9 @@ def _write(code: Code, shape: Shape, row_pointers: list[Value], dst: Value) -> N
         code.store(narrow(code, total, fmt), code.at(dst, r * shape.columns * fmt.bytes))
 
 
-def _all_exact(code: Code, shape: Shape, accumulators: list[Value], a: Value, b: Value) -> Value:
+def _all_exact(
+    code: FunctionBody, shape: Shape, accumulators: list[LLVMValue], a: LLVMValue, b: LLVMValue
+) -> LLVMValue:
     """Whether no sum of the accumulator and products needs more bits than f64 has: an i1.
 
     All numbers are then multiples of 2**unit, and the sum of their magnitudes is below 2**(unit + 53). Rounding of
@@ -633,7 +642,9 @@ def _all_exact(code: Code, shape: Shape, accumulators: list[Value], a: Value, b:
     return code.and_(fine, code.not_(code.any(code.or_(code.icmp("ne", inexact, 0), large))))
 
 
-def _exact_sums(code: Code, shape: Shape, acc: Value, a: Value, b: Value, host: Host) -> list[Value]:
+def _exact_sums(
+    code: FunctionBody, shape: Shape, acc: LLVMValue, a: LLVMValue, b: LLVMValue, host: Host
+) -> list[LLVMValue]:
     """Add if all sums are exact in f64; return the addresses of the rows of sums, f32."""
     lanes, row_bytes = shape.lanes(host), 4 * shape.columns
     sum_rows = code.alloca(shape.rows * row_bytes, 64)
@@ -665,8 +676,15 @@ def in_order(name: str, shape: Shape, host: Host) -> str:
 
 
 def _in_stages(
-    code: Code, shape: Shape, terms: int, accumulators: list[Value], a: Value, b: Value, row_sums: Value, host: Host
-) -> list[Value]:
+    code: FunctionBody,
+    shape: Shape,
+    terms: int,
+    accumulators: list[LLVMValue],
+    a: LLVMValue,
+    b: LLVMValue,
+    row_sums: LLVMValue,
+    host: Host,
+) -> list[LLVMValue]:
     """Add if the sums of so many terms are exact in f64, and are then rounded. Intermediate sums are in memory, as f32;
     the addresses of their rows.
 
@@ -679,7 +697,7 @@ def _in_stages(
         code.store(numbers, code.at(row_sums, row * row_bytes), 4)
     unrolled = next(n for n in (_ROWS_AT_ONCE, 4, 2, 1) if shape.rows % n == 0)
 
-    def stage(index: Value) -> None:
+    def stage(index: LLVMValue) -> None:
         first_k = code.mul(index, terms)
         a_at, b_at = code.at(a, code.mul(first_k, 8)), code.mul(first_k, shape.b_row)
         columns = [
@@ -687,7 +705,7 @@ def _in_stages(
             for at in range(0, shape.columns, lanes)
         ]
 
-        def rows(index: Value) -> None:
+        def rows(index: LLVMValue) -> None:
             at = code.mul(index, unrolled * row_bytes)
             a_pointer = code.at(a_at, code.mul(index, unrolled * shape.depth * 8))
             for r in range(unrolled):
@@ -709,8 +727,8 @@ def _in_stages(
 
 
 def _sums_with_errors(
-    code: Code, shape: Shape, accumulators: list[Value], a: Value, b: Value
-) -> tuple[list[Value], Value]:
+    code: FunctionBody, shape: Shape, accumulators: list[LLVMValue], a: LLVMValue, b: LLVMValue
+) -> tuple[list[LLVMValue], LLVMValue]:
     """Add with the errors of sums; return the addresses of the sums, f32, and an i1: whether they are correct."""
     f64_row, columns, terms = vector(shape.columns, "f64"), shape.columns, shape.terms
     row_sums = code.alloca(shape.rows * columns * 4, 64)
@@ -721,12 +739,12 @@ def _sums_with_errors(
     for row_pointer, row in zip(row_pointers, accumulators):
         code.store(row, row_pointer, 4)
 
-    def stage(index: Value) -> None:
+    def stage(index: LLVMValue) -> None:
         first_k = code.mul(index, terms)
         a_at, b_at = code.at(a, code.shl(first_k, 3)), code.at(b, code.mul(first_k, 8 * columns))
         rows = [code.load(code.at(b_at, t * columns * 8), f64_row) for t in range(terms)]
 
-        def row(number: Value) -> None:
+        def row(number: LLVMValue) -> None:
             row_pointer = code.at(row_sums, code.mul(number, 4 * columns))
             a_pointer = code.at(a_at, code.mul(number, 8 * shape.depth))
             total = code.cast("fpext", code.load(row_pointer, vector(columns, "f32"), 4), "f64")
@@ -817,9 +835,9 @@ def tile_multiplier(name: str, shape: Shape, count: int, result_mask: tuple[bool
     return code.text()
 
 
-def _tile(number: int) -> Value:
-    return Code.const(number, "i8")
+def _tile(number: int) -> LLVMValue:
+    return FunctionBody.const(number, "i8")
 
 
-def _load(code: Code, tile: int, pointer: Value, row_bytes: int) -> None:
+def _load(code: FunctionBody, tile: int, pointer: LLVMValue, row_bytes: int) -> None:
     code.call("llvm.x86.tileloadd64", _tile(tile), pointer, code.const(row_bytes, "i64"))

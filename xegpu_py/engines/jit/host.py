@@ -15,7 +15,7 @@ from functools import lru_cache
 from msgspec import Struct
 from msgspec.structs import replace
 
-from xegpu_py.engines.jit.ir_text import Code
+from xegpu_py.engines.jit.ir_text import FunctionBody
 from xegpu_py.engines.jit.llvm import Machine, machine
 
 # Host CPUs: the only module that knows their vector widths and instructions.
@@ -62,7 +62,7 @@ def intrinsic_of(operation: str, lanes: int) -> str:
     return f"llvm.x86.{_BY_LANES[operation][lanes]}"
 
 
-class Tile(Struct, frozen=True):
+class AccumulatorTile(Struct, frozen=True):
     """The accumulators that a micro-kernel holds in vector registers.
 
     Attributes:
@@ -146,9 +146,9 @@ class Host(Struct, frozen=True):
         width = 8 * self.vector_bytes
         return f'noinline nounwind "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}"'
 
-    def function(self, name: str, arguments: Sequence[str], result: str = "", alignment: int = 1) -> Code:
+    def function(self, name: str, arguments: Sequence[str], result: str = "", alignment: int = 1) -> FunctionBody:
         """A function that works on vectors as wide as registers are; see `Code`."""
-        return Code(name, arguments, result, self.attributes, alignment)
+        return FunctionBody(name, arguments, result, self.attributes, alignment)
 
     @property
     def runs_here(self) -> bool:
@@ -160,7 +160,7 @@ class Host(Struct, frozen=True):
         """Elements of a vector register."""
         return self.vector_bytes // element_bytes
 
-    def tile(self, rows: int, vectors: int, temporaries: int = 0) -> Tile:
+    def tile(self, rows: int, vectors: int, temporaries: int = 0) -> AccumulatorTile:
         """The tile of accumulators that are held in registers at once.
 
         Besides the accumulators, the registers hold a row of B and one element of A, or one vector of B and an element
@@ -178,26 +178,30 @@ class Host(Struct, frozen=True):
             temporaries: additional registers that a multiplication needs.
         """
 
-        def fits(tile: Tile) -> bool:
+        def fits(tile: AccumulatorTile) -> bool:
             beside = tile.rows + tile.vectors if self.multiplies_by_lane else min(tile.rows, tile.vectors) + 1
             return tile.rows * tile.vectors + beside + temporaries <= self.vector_registers
 
-        def loads(tile: Tile) -> float:
+        def loads(tile: AccumulatorTile) -> float:
             """Loads for each multiplication of the whole, in passes of about the same width."""
             of_b = len(even_parts(rows, tile.rows)) / rows
             return len(even_parts(vectors, tile.vectors)) / vectors + (2 if self.multiplies_by_lane else 1.25) * of_b
 
-        def own_loads(tile: Tile) -> float:
+        def own_loads(tile: AccumulatorTile) -> float:
             """Loads for each multiplication of the tile."""
             of_a = tile.rows / self.lanes(4) if self.multiplies_by_lane else tile.rows
             return (of_a + tile.vectors) / (tile.rows * tile.vectors)
 
         sizes = {
-            Tile(max(map(len, even_parts(rows, r))), max(map(len, even_parts(vectors, v))))
+            AccumulatorTile(max(map(len, even_parts(rows, r))), max(map(len, even_parts(vectors, v))))
             for r in range(1, rows + 1)
             for v in range(1, vectors + 1)
         }
-        return min(filter(fits, sizes), key=lambda tile: (loads(tile), own_loads(tile), -tile.rows), default=Tile(1, 1))
+        return min(
+            filter(fits, sizes),
+            key=lambda tile: (loads(tile), own_loads(tile), -tile.rows),
+            default=AccumulatorTile(1, 1),
+        )
 
 
 def even_parts(count: int, limit: int) -> list[range]:

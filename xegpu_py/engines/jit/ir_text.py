@@ -26,7 +26,7 @@ _NAMES = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}
 """LLVM's names of types, where they differ from the names here."""
 
 
-class Value(NamedTuple):
+class LLVMValue(NamedTuple):
     """An SSA value or a constant: its text and its type.
 
     Types are those of LLVM, written `i32`, `f32` or `ptr`, and `vector<16xf32>` of these.
@@ -91,7 +91,7 @@ def bits_of(ty: str) -> int:
 
 
 @lru_cache(4096)
-def constant(pattern: int, ty: str) -> Value:
+def constant(pattern: int, ty: str) -> LLVMValue:
     """A constant of a bit pattern, in every lane."""
     element = element_of(ty)
     if element[0] == "i":
@@ -108,10 +108,10 @@ def constant(pattern: int, ty: str) -> Value:
         text = f"0x{pattern:016X}"
     else:
         text = f"0x{'H' if element == 'f16' else 'R'}{pattern:04X}"
-    return Value(f"splat ({llvm_type(element)} {text})" if lanes_of(ty) > 1 else text, ty)
+    return LLVMValue(f"splat ({llvm_type(element)} {text})" if lanes_of(ty) > 1 else text, ty)
 
 
-class Code:
+class FunctionBody:
     """The body of one function."""
 
     def __init__(
@@ -127,7 +127,7 @@ class Code:
         """
         self.name, self.result, self.attributes, self.alignment = name, result, attributes, alignment
         types = [ty.partition(" ") for ty in arguments]
-        self.arguments = [Value(f"%a{i}", ty) for i, (ty, _, _) in enumerate(types)]
+        self.arguments = [LLVMValue(f"%a{i}", ty) for i, (ty, _, _) in enumerate(types)]
         self._signature = ", ".join(
             f"{llvm_type(ty)} {argument_name} {value.name}"
             for (ty, _, argument_name), value in zip(types, self.arguments)
@@ -137,9 +137,9 @@ class Code:
         self._count = 0
         self._here = "entry"
         # Pointers that were computed in this block, by offset; they may not dominate other blocks.
-        self._pointers: dict[tuple[str, int], Value] = {}
-        self._incoming: dict[str, list[tuple[str, Sequence[Value]]]] = {}
-        self._merged: list[tuple[int, str, list[Value]]] = []
+        self._pointers: dict[tuple[str, int], LLVMValue] = {}
+        self._incoming: dict[str, list[tuple[str, Sequence[LLVMValue]]]] = {}
+        self._merged: list[tuple[int, str, list[LLVMValue]]] = []
 
     def text(self) -> str:
         """The whole function."""
@@ -156,7 +156,7 @@ class Code:
         return "\n".join(self._lines)
 
     @staticmethod
-    def _phi(index: int, value: Value, incoming: Sequence[tuple[str, Sequence[Value]]]) -> str:
+    def _phi(index: int, value: LLVMValue, incoming: Sequence[tuple[str, Sequence[LLVMValue]]]) -> str:
         if not incoming:
             # No branch leads to the block.
             return f"{value.name} = freeze {llvm_type(value.type)} poison"
@@ -174,19 +174,19 @@ class Code:
         """An instruction without a result."""
         self._lines.append(text)
 
-    def op(self, text: str, ty: str) -> Value:
+    def op(self, text: str, ty: str) -> LLVMValue:
         """An instruction with a result of a type."""
         name = self.fresh()
         self._lines.append(f"{name} = {text}")
-        return Value(name, ty)
+        return LLVMValue(name, ty)
 
     @staticmethod
-    def const(pattern: int, ty: str) -> Value:
+    def const(pattern: int, ty: str) -> LLVMValue:
         """A constant of a bit pattern, in every lane."""
         return constant(pattern, ty)
 
     @staticmethod
-    def consts(numbers: Sequence[int], element: str) -> Value:
+    def consts(numbers: Sequence[int], element: str) -> LLVMValue:
         """A vector of integer constants."""
         if len(numbers) == 1:
             text = str(numbers[0])
@@ -194,18 +194,18 @@ class Code:
             text = f"<{', '.join(f'{element} {n}' for n in numbers)}>"
         else:
             text = "zeroinitializer"
-        return Value(text, vector(len(numbers), element))
+        return LLVMValue(text, vector(len(numbers), element))
 
     @staticmethod
-    def poison(ty: str) -> Value:
+    def poison(ty: str) -> LLVMValue:
         """An undefined value."""
-        return Value("poison", ty)
+        return LLVMValue("poison", ty)
 
-    def alloca(self, size: int, align: int) -> Value:
+    def alloca(self, size: int, align: int) -> LLVMValue:
         """Memory of the function's frame."""
         name = self.fresh()
         self.reserve(name, size, align)
-        return Value(name, PTR)
+        return LLVMValue(name, PTR)
 
     def reserve(self, name: str, size: int, align: int = 64) -> None:
         """Memory of the function's frame, under a name.
@@ -222,58 +222,58 @@ class Code:
         """A named integer variable of the function, initially zero. LLVM keeps it in a register."""
         self._entry.append(f"{name} = alloca {ty}, align 8\nstore {ty} 0, ptr {name}, align 8")
 
-    def _like(self, a: Value, b: Value | int) -> str:
+    def _like(self, a: LLVMValue, b: LLVMValue | int) -> str:
         """An operand of the type of another one; an integer is a constant."""
         return (self.const(b, a.type) if isinstance(b, int) else b).name
 
-    def bin(self, name: str, a: Value, b: Value | int) -> Value:
+    def bin(self, name: str, a: LLVMValue, b: LLVMValue | int) -> LLVMValue:
         """An instruction of two operands of one type: add, fadd, and, shl, ..."""
         return self.op(f"{name} {a}, {self._like(a, b)}", a.type)
 
-    def add(self, a: Value, b: Value | int) -> Value:
+    def add(self, a: LLVMValue, b: LLVMValue | int) -> LLVMValue:
         return self.bin("add", a, b)
 
-    def sub(self, a: Value, b: Value | int) -> Value:
+    def sub(self, a: LLVMValue, b: LLVMValue | int) -> LLVMValue:
         return self.bin("sub", a, b)
 
-    def mul(self, a: Value, b: Value | int) -> Value:
+    def mul(self, a: LLVMValue, b: LLVMValue | int) -> LLVMValue:
         return self.bin("mul", a, b)
 
-    def and_(self, a: Value, b: Value | int) -> Value:
+    def and_(self, a: LLVMValue, b: LLVMValue | int) -> LLVMValue:
         return self.bin("and", a, b)
 
-    def or_(self, a: Value, b: Value | int) -> Value:
+    def or_(self, a: LLVMValue, b: LLVMValue | int) -> LLVMValue:
         return self.bin("or", a, b)
 
-    def xor(self, a: Value, b: Value | int) -> Value:
+    def xor(self, a: LLVMValue, b: LLVMValue | int) -> LLVMValue:
         return self.bin("xor", a, b)
 
-    def shl(self, a: Value, by: Value | int) -> Value:
+    def shl(self, a: LLVMValue, by: LLVMValue | int) -> LLVMValue:
         return a if by == 0 else self.bin("shl", a, by)
 
-    def lshr(self, a: Value, by: Value | int) -> Value:
+    def lshr(self, a: LLVMValue, by: LLVMValue | int) -> LLVMValue:
         return a if by == 0 else self.bin("lshr", a, by)
 
-    def ashr(self, a: Value, by: Value | int) -> Value:
+    def ashr(self, a: LLVMValue, by: LLVMValue | int) -> LLVMValue:
         return self.bin("ashr", a, by)
 
-    def mask(self, a: Value, bits: int) -> Value:
+    def mask(self, a: LLVMValue, bits: int) -> LLVMValue:
         """`a & bits`."""
         return self.and_(a, bits)
 
-    def icmp(self, how: str, a: Value, b: Value | int) -> Value:
+    def icmp(self, how: str, a: LLVMValue, b: LLVMValue | int) -> LLVMValue:
         return self.op(f"icmp {how} {a}, {self._like(a, b)}", vector(a.lanes, "i1"))
 
-    def fcmp(self, how: str, a: Value, b: Value) -> Value:
+    def fcmp(self, how: str, a: LLVMValue, b: LLVMValue) -> LLVMValue:
         return self.op(f"fcmp {how} {a}, {b.name}", vector(a.lanes, "i1"))
 
-    def not_(self, a: Value) -> Value:
+    def not_(self, a: LLVMValue) -> LLVMValue:
         return self.xor(a, -1)
 
-    def select(self, condition: Value, a: Value, b: Value) -> Value:
+    def select(self, condition: LLVMValue, a: LLVMValue, b: LLVMValue) -> LLVMValue:
         return self.op(f"select {condition}, {a}, {b}", a.type)
 
-    def merge(self, condition: Value, new_value: Value, old_value: Value) -> Value:
+    def merge(self, condition: LLVMValue, new_value: LLVMValue, old_value: LLVMValue) -> LLVMValue:
         """`select` of integers that any instructions of a program computed.
 
         With AVX-512, LLVM 22 computes wrong bits for `select(mask, (x & c) | (y & ~c), y)` of a constant `c`: it makes
@@ -282,7 +282,7 @@ class Code:
         """
         return self.select(condition, new_value, self._fenced(old_value))
 
-    def _fenced(self, a: Value) -> Value:
+    def _fenced(self, a: LLVMValue) -> LLVMValue:
         """The same bits, of which LLVM does not know how they were made. This is not an instruction."""
         words, rest = divmod(a.lanes * bits_of(a.type), 32)
         if a.element == "i1" or a.lanes < 2 or rest or not a.name.startswith("%"):
@@ -290,26 +290,28 @@ class Code:
         ty = vector(words, "f32")
         return self.recast(self.intrinsic("arithmetic.fence", self.recast(a, ty)), a.type)
 
-    def cast(self, name: str, a: Value, element: str) -> Value:
+    def cast(self, name: str, a: LLVMValue, element: str) -> LLVMValue:
         """A conversion of each element: zext, sext, trunc, bitcast, fpext, fptrunc, sitofp, ..."""
         ty = vector(a.lanes, element)
         if ty == a.type:
             return a
         return self.op(f"{name} {a} to {llvm_type(ty)}", ty)
 
-    def recast(self, a: Value, ty: str) -> Value:
+    def recast(self, a: LLVMValue, ty: str) -> LLVMValue:
         """The same bits as another type."""
         to = llvm_type(ty)
-        return Value(a.name, ty) if to == llvm_type(a.type) else self.op(f"bitcast {a} to {to}", ty)
+        return LLVMValue(a.name, ty) if to == llvm_type(a.type) else self.op(f"bitcast {a} to {to}", ty)
 
-    def resize(self, a: Value, bits: int, signed: bool) -> Value:
+    def resize(self, a: LLVMValue, bits: int, signed: bool) -> LLVMValue:
         """An integer in another width."""
         current_bits = bits_of(a.type)
         if current_bits == bits:
             return a
         return self.cast("trunc" if bits < current_bits else "sext" if signed else "zext", a, f"i{bits}")
 
-    def intrinsic(self, name: str, *operands: Value, ty: str = "", overloads: Sequence[str] | None = None) -> Value:
+    def intrinsic(
+        self, name: str, *operands: LLVMValue, ty: str = "", overloads: Sequence[str] | None = None
+    ) -> LLVMValue:
         """A call of an intrinsic; by default its result has the type of its first operand.
 
         Args:
@@ -323,22 +325,22 @@ class Code:
 
     # Vectors.
 
-    def extract(self, a: Value, index: int) -> Value:
-        return Value(a.name, a.element) if a.lanes == 1 else self.op(f"extractelement {a}, i32 {index}", a.element)
+    def extract(self, a: LLVMValue, index: int) -> LLVMValue:
+        return LLVMValue(a.name, a.element) if a.lanes == 1 else self.op(f"extractelement {a}, i32 {index}", a.element)
 
-    def insert(self, a: Value, element: Value, index: int) -> Value:
+    def insert(self, a: LLVMValue, element: LLVMValue, index: int) -> LLVMValue:
         return (
-            Value(element.name, a.type)
+            LLVMValue(element.name, a.type)
             if a.lanes == 1
             else self.op(f"insertelement {a}, {element}, i32 {index}", a.type)
         )
 
-    def splat(self, scalar: Value, lanes: int) -> Value:
+    def splat(self, scalar: LLVMValue, lanes: int) -> LLVMValue:
         """A scalar in every lane."""
         first_lane_set = self.insert(self.poison(vector(lanes, scalar.type)), scalar, 0)
         return first_lane_set if lanes == 1 else self.shuffle(first_lane_set, first_lane_set, [0] * lanes)
 
-    def shuffle(self, a: Value, b: Value, picks: Sequence[int]) -> Value:
+    def shuffle(self, a: LLVMValue, b: LLVMValue, picks: Sequence[int]) -> LLVMValue:
         """Elements of the concatenation of two vectors."""
         if len(picks) == 1:
             source, index = (a, picks[0]) if picks[0] < a.lanes else (b, picks[0] - a.lanes)
@@ -356,23 +358,23 @@ class Code:
         mask = self.consts(picks, "i32")
         return self.op(f"shufflevector {a}, {b}, {mask}", vector(len(picks), a.element))
 
-    def bits_to_mask(self, bits: Value, lanes: int) -> Value:
+    def bits_to_mask(self, bits: LLVMValue, lanes: int) -> LLVMValue:
         """The lowest bits of an i32 as a vector of i1."""
         narrow = bits if lanes == 32 else self.op(f"trunc {bits} to i{lanes}", f"i{lanes}")
         return self.recast(narrow, vector(lanes, "i1"))
 
-    def mask_to_bits(self, mask: Value) -> Value:
+    def mask_to_bits(self, mask: LLVMValue) -> LLVMValue:
         """A vector of i1 as the lowest bits of an i32."""
         narrow = self.recast(mask, f"i{mask.lanes}")
         return narrow if mask.lanes == 32 else self.op(f"zext {narrow} to i32", "i32")
 
-    def any(self, mask: Value) -> Value:
+    def any(self, mask: LLVMValue) -> LLVMValue:
         """Whether a bit of a vector of i1 is set."""
         return self.icmp("ne", self.recast(mask, f"i{mask.lanes}"), 0) if mask.lanes else mask
 
     # Memory.
 
-    def at(self, base: Value, offset: int | Value) -> Value:
+    def at(self, base: LLVMValue, offset: int | LLVMValue) -> LLVMValue:
         """A pointer plus an offset in bytes."""
         if not isinstance(offset, int):
             return self.op(f"getelementptr i8, {base}, {offset}", PTR)
@@ -384,15 +386,15 @@ class Code:
             self._pointers[base.name, offset] = known_pointer
         return known_pointer
 
-    def load(self, pointer: Value, ty: str, align: int = 1, volatile: bool = False) -> Value:
+    def load(self, pointer: LLVMValue, ty: str, align: int = 1, volatile: bool = False) -> LLVMValue:
         """Load; LLVM assumes nothing about the result of a volatile load."""
         volatile_keyword = "volatile " if volatile else ""
         return self.op(f"load {volatile_keyword}{llvm_type(ty)}, {pointer}, align {align}", ty)
 
-    def store(self, value: Value, pointer: Value, align: int = 1) -> None:
+    def store(self, value: LLVMValue, pointer: LLVMValue, align: int = 1) -> None:
         self.line(f"store {value}, {pointer}, align {align}")
 
-    def fetch(self, base: Value, offset: int, ty: str) -> Value:
+    def fetch(self, base: LLVMValue, offset: int, ty: str) -> LLVMValue:
         """Load from a position of a register file.
 
         LLVM loads more of small vectors than they have, as far as the alignment says that it may. The host then waits
@@ -401,18 +403,18 @@ class Code:
         size = max(max(lanes_of(ty), 1) * bits_of(ty) // 8, 1)
         return self.load(self.at(base, offset), ty, gcd(offset, self.alignment, 1 << size.bit_length() - 1))
 
-    def put(self, value: Value, base: Value, offset: int) -> None:
+    def put(self, value: LLVMValue, base: LLVMValue, offset: int) -> None:
         """Store to a position of a register file."""
         self.store(value, self.at(base, offset), gcd(offset, self.alignment))
 
-    def count(self, pointer: Value, increment: Value) -> None:
+    def count(self, pointer: LLVMValue, increment: LLVMValue) -> None:
         """Add to an i64 in memory."""
         self.store(self.add(self.load(pointer, "i64", 8), increment), pointer, 8)
 
-    def _pair(self, a: Value, b: Value) -> Value:
+    def _pair(self, a: LLVMValue, b: LLVMValue) -> LLVMValue:
         return self.shuffle(a, b, [0, 1])
 
-    def masked_load(self, pointer: Value, mask: Value, passthru: Value) -> Value:
+    def masked_load(self, pointer: LLVMValue, mask: LLVMValue, passthru: LLVMValue) -> LLVMValue:
         """Load the elements that the mask sets; the others are those of `passthru`."""
         if passthru.lanes == 1:
             two_lanes = self.masked_load(
@@ -426,7 +428,7 @@ class Code:
             passthru.type,
         )
 
-    def masked_store(self, value: Value, pointer: Value, mask: Value) -> None:
+    def masked_store(self, value: LLVMValue, pointer: LLVMValue, mask: LLVMValue) -> None:
         """Store the elements that the mask sets.
 
         With AVX-512, LLVM 22 stores too many bytes if the value is truncated and the mask is known to set one lane.
@@ -437,14 +439,14 @@ class Code:
         name = f"llvm.masked.store.{_suffix(value.type)}.p0"
         self.line(f"call void @{name}({value}, {_unaligned('ptr', pointer)}, {mask})")
 
-    def gather(self, pointers: Value, mask: Value, passthru: Value) -> Value:
+    def gather(self, pointers: LLVMValue, mask: LLVMValue, passthru: LLVMValue) -> LLVMValue:
         """Load through the pointers of the lanes that the mask sets; the other elements are those of `passthru`."""
         ty = llvm_type(passthru.type)
         name = f"llvm.masked.gather.{_suffix(passthru.type)}.{_suffix(pointers.type)}"
         pointer_text = _unaligned(llvm_type(pointers.type), pointers)
         return self.op(f"call {ty} @{name}({pointer_text}, {mask}, {passthru})", passthru.type)
 
-    def scatter(self, values: Value, pointers: Value, mask: Value) -> None:
+    def scatter(self, values: LLVMValue, pointers: LLVMValue, mask: LLVMValue) -> None:
         """Store through the pointers of the lanes that the mask sets, in the order of lanes."""
         name = f"llvm.masked.scatter.{_suffix(values.type)}.{_suffix(pointers.type)}"
         self.line(f"call void @{name}({values}, {_unaligned(llvm_type(pointers.type), pointers)}, {mask})")
@@ -462,44 +464,44 @@ class Code:
         self._here = label
         self._pointers.clear()
 
-    def begin_with(self, label: str, *types: str) -> list[Value]:
+    def begin_with(self, label: str, *types: str) -> list[LLVMValue]:
         """Begin a block with phis of values from the branches to it; return the phis."""
         self.begin(label)
-        values = [Value(self.fresh(), ty) for ty in types]
+        values = [LLVMValue(self.fresh(), ty) for ty in types]
         self._merged.append((len(self._lines), label, values))
         self._lines.append("")
         return values
 
-    def br(self, label: str, *operands: Value) -> None:
+    def br(self, label: str, *operands: LLVMValue) -> None:
         self.line(f"br label %{self._to(label, operands)}")
 
-    def cond_br(self, condition: Value, yes: str, no: str, *operands: Value) -> None:
+    def cond_br(self, condition: LLVMValue, yes: str, no: str, *operands: LLVMValue) -> None:
         """Branch to one of two blocks; the second has phis."""
         self.line(f"br {condition}, label %{yes}, label %{self._to(no, operands)}")
 
-    def _to(self, label: str, operands: Sequence[Value]) -> str:
+    def _to(self, label: str, operands: Sequence[LLVMValue]) -> str:
         if operands:
             self._incoming.setdefault(label, []).append((self._here, operands))
         return label
 
-    def switch(self, value: Value, default: str, targets: Sequence[tuple[int, str]]) -> None:
+    def switch(self, value: LLVMValue, default: str, targets: Sequence[tuple[int, str]]) -> None:
         listed = " ".join(f"{value.type} {n}, label %{label}" for n, label in targets)
         self.line(f"switch {value}, label %{default} [ {listed} ]")
 
-    def ret(self, value: Value | None = None) -> None:
+    def ret(self, value: LLVMValue | None = None) -> None:
         self.line(f"ret {value}" if value else "ret void")
 
-    def call(self, name: str | Value, *operands: Value, result: str = "") -> Value:
+    def call(self, name: str | LLVMValue, *operands: LLVMValue, result: str = "") -> LLVMValue:
         """Call a function by its name, or through a pointer."""
-        callee = name.name if isinstance(name, Value) else f"@{name}"
+        callee = name.name if isinstance(name, LLVMValue) else f"@{name}"
         text = f"call {llvm_type(result) if result else 'void'} {callee}({', '.join(map(str, operands))})"
         if not result:
             self.line(text)
-            return Value("", "")
+            return LLVMValue("", "")
         return self.op(text, result)
 
     @contextmanager
-    def when(self, condition: Value) -> Iterator[None]:
+    def when(self, condition: LLVMValue) -> Iterator[None]:
         """Execute the code that is written in the context only if an i1 is set."""
         body_label, done_label = self.label(), self.label()
         self.cond_br(condition, body_label, done_label)
@@ -508,7 +510,7 @@ class Code:
         self.br(done_label)
         self.begin(done_label)
 
-    def choose(self, condition: Value, yes: Callable[[], object], no: Callable[[], object]) -> None:
+    def choose(self, condition: LLVMValue, yes: Callable[[], object], no: Callable[[], object]) -> None:
         """Execute the code that one function writes if an i1 is set, and otherwise that of the other one."""
         true_label, false_label, done_label = self.label(), self.label(), self.label()
         self.cond_br(condition, true_label, false_label)
@@ -518,13 +520,13 @@ class Code:
             self.br(done_label)
         self.begin(done_label)
 
-    def go_on_if(self, condition: Value, elsewhere: str) -> None:
+    def go_on_if(self, condition: LLVMValue, elsewhere: str) -> None:
         """Branch to another block unless an i1 is set."""
         next_label = self.label()
         self.cond_br(condition, next_label, elsewhere)
         self.begin(next_label)
 
-    def return_unless(self, condition: Value, value: Value) -> None:
+    def return_unless(self, condition: LLVMValue, value: LLVMValue) -> None:
         """Return unless an i1 is set."""
         continue_label, return_label = self.label(), self.label()
         self.cond_br(condition, continue_label, return_label)
@@ -532,7 +534,7 @@ class Code:
         self.ret(value)
         self.begin(continue_label)
 
-    def repeat(self, count: Value, body: Callable[[Value], None]) -> None:
+    def repeat(self, count: LLVMValue, body: Callable[[LLVMValue], None]) -> None:
         """Run a body for 0 to `count` - 1, an i64."""
         head_label, body_label, done_label = self.label(), self.label(), self.label()
         slot = self.alloca(8, 8)
@@ -548,7 +550,7 @@ class Code:
         self.begin(done_label)
 
 
-def _unaligned(ty: str, pointer: Value) -> str:
+def _unaligned(ty: str, pointer: LLVMValue) -> str:
     """The pointer of an unaligned masked access."""
     return f"{ty} align 1 {pointer.name}"
 
@@ -560,7 +562,7 @@ def _unaligned(ty: str, pointer: Value) -> str:
 ONE = {"f32": 0x3F800000, "f64": 0x3FF << 52}
 
 
-def widen(code: Code, pattern: Value, fmt: Format) -> Value:
+def widen(code: FunctionBody, pattern: LLVMValue, fmt: Format) -> LLVMValue:
     """A float's bit patterns as numbers: f64 for df, otherwise f32. Exact."""
     if fmt.name == "bf":
         return code.cast("bitcast", code.shl(code.resize(pattern, 32, False), 16), "f32")
@@ -569,7 +571,9 @@ def widen(code: Code, pattern: Value, fmt: Format) -> Value:
     return code.cast("bitcast", pattern, "f32" if fmt.name == "f" else "f64")
 
 
-def narrow(code: Code, values: Value, fmt: Format, saturate: bool = False, any_nan: bool = False) -> Value:
+def narrow(
+    code: FunctionBody, values: LLVMValue, fmt: Format, saturate: bool = False, any_nan: bool = False
+) -> LLVMValue:
     """Numbers, f32 or f64, rounded to a float type, as bit patterns with canonical NaNs.
 
     Args:
@@ -599,13 +603,13 @@ def narrow(code: Code, values: Value, fmt: Format, saturate: bool = False, any_n
     return code.select(nan, code.const(fmt.nan, pattern.type), pattern)
 
 
-def flushed(code: Code, pattern: Value, fmt: Format) -> Value:
+def flushed(code: FunctionBody, pattern: LLVMValue, fmt: Format) -> LLVMValue:
     """A float's bit patterns, zeros of their signs in place of subnormal numbers."""
     subnormal = code.icmp("eq", code.mask(pattern, fmt.infinity), 0)
     return code.select(subnormal, code.mask(pattern, 1 << (fmt.bits - 1)), pattern)
 
 
-def to_odd(code: Code, values: Value) -> Value:
+def to_odd(code: FunctionBody, values: LLVMValue) -> LLVMValue:
     """f64 numbers rounded to odd to f32 (toward zero, and the lowest bit set if inexact), to be rounded again."""
     nearest = code.cast("fptrunc", values, "f32")
     back = code.cast("fpext", nearest, "f64")
@@ -616,14 +620,14 @@ def to_odd(code: Code, values: Value) -> Value:
     return code.cast("bitcast", code.select(code.fcmp("one", back, values), odd, bits), "f32")
 
 
-def two_sum(code: Code, a: Value, b: Value) -> tuple[Value, Value]:
+def two_sum(code: FunctionBody, a: LLVMValue, b: LLVMValue) -> tuple[LLVMValue, LLVMValue]:
     """The sum of floats, and its error, exactly (Knuth)."""
     total = code.bin("fadd", a, b)
     back = code.bin("fsub", total, a)
     return total, code.bin("fadd", code.bin("fsub", a, code.bin("fsub", total, back)), code.bin("fsub", b, back))
 
 
-def odd_sum(code: Code, a: Value, b: Value) -> Value:
+def odd_sum(code: FunctionBody, a: LLVMValue, b: LLVMValue) -> LLVMValue:
     """The sum of f64 numbers, rounded to odd (Boldo and Melquiond)."""
     total, error = two_sum(code, a, b)
     zero, bits = code.const(0, a.type), code.cast("bitcast", total, "i64")
@@ -637,7 +641,7 @@ def odd_sum(code: Code, a: Value, b: Value) -> Value:
     return code.cast("bitcast", code.select(inexact, adjusted_bits, bits), "f64")
 
 
-def modified(code: Code, values: Value, modifier: str, signed: bool = True) -> Value:
+def modified(code: FunctionBody, values: LLVMValue, modifier: str, signed: bool = True) -> LLVMValue:
     """Apply a source modifier to numbers: floats, or integers that are wide enough."""
     if values.element[0] == "f":
         if "abs" in modifier:
@@ -651,7 +655,7 @@ def modified(code: Code, values: Value, modifier: str, signed: bool = True) -> V
     return code.sub(zero, values) if modifier.startswith("-") else values
 
 
-def modified_bits(code: Code, pattern: Value, fmt: Format, modifier: str) -> Value:
+def modified_bits(code: FunctionBody, pattern: LLVMValue, fmt: Format, modifier: str) -> LLVMValue:
     """Apply a source modifier to a float's patterns; only the sign bit changes."""
     sign = 1 << (fmt.bits - 1)
     if "abs" in modifier:
@@ -659,14 +663,14 @@ def modified_bits(code: Code, pattern: Value, fmt: Format, modifier: str) -> Val
     return code.xor(pattern, sign) if modifier.startswith("-") else pattern
 
 
-def float_to_integer(code: Code, values: Value, fmt: Format) -> Value:
+def float_to_integer(code: FunctionBody, values: LLVMValue, fmt: Format) -> LLVMValue:
     """Numbers truncated and saturated to an integer type; NaN becomes 0."""
     ty = vector(values.lanes, f"i{fmt.bits}")
     name = "fptoui.sat" if fmt.kind == "u" else "fptosi.sat"
     return code.intrinsic(name, values, ty=ty, overloads=[ty, values.type])
 
 
-def integer_to_float(code: Code, pattern: Value, fmt: Format, modifier: str, target: Format) -> Value:
+def integer_to_float(code: FunctionBody, pattern: LLVMValue, fmt: Format, modifier: str, target: Format) -> LLVMValue:
     """Integers as numbers that `narrow` rounds to the target: f32 for f, f64 for df and hf."""
     work = "f32" if target.name == "f" else "f64"
     signed = fmt.kind == "s"
@@ -706,7 +710,7 @@ def width_of(spans: Sequence[Span]) -> Width:
     return Width(128, True)
 
 
-def clamped(code: Code, values: Value, width: Width, target: Format) -> Value:
+def clamped(code: FunctionBody, values: LLVMValue, width: Width, target: Format) -> LLVMValue:
     """Integers saturated to the target type. The source type holds all numbers of the target."""
     low, high = span(target.name)
     if width.signed:
@@ -718,8 +722,8 @@ def clamped(code: Code, values: Value, width: Width, target: Format) -> Value:
 
 
 def converted(
-    code: Code, pattern: Value, fmt: Format, modifier: str, target: Format, saturate: bool, any_nan: bool
-) -> Value:
+    code: FunctionBody, pattern: LLVMValue, fmt: Format, modifier: str, target: Format, saturate: bool, any_nan: bool
+) -> LLVMValue:
     """A source's elements converted as mov does; patterns in, patterns out; see `narrow` for `any_nan`."""
     if not fmt.is_float and not target.is_float:
         if not saturate:

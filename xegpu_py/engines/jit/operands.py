@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from xegpu_py.engines.jit.host import Host
-from xegpu_py.engines.jit.ir_text import PTR, Code, Value, bits_of, lanes_of, vector
+from xegpu_py.engines.jit.ir_text import PTR, FunctionBody, LLVMValue, bits_of, lanes_of, vector
 from xegpu_py.engines.jit.llvm import function_of
 from xegpu_py.engines.jit.native_launch_struct import STRIDE_BYTES, STRIDES, TABLES, Frame, Status, context_offset
 from xegpu_py.engines.operands import Layout, execution_format
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 _WIDEST_LOAD = 256
 """The largest extent in bytes of strided elements that are loaded together and shuffled."""
 
-_TILES = Value("%tiles", PTR)
+_TILES = LLVMValue("%tiles", PTR)
 """The variable of a function with the number of the tile registers' configuration; 0 if it is not known."""
 
 _EXIT = "leave"
@@ -65,8 +65,8 @@ class Queue(Struct, frozen=True):
             steps.
     """
 
-    count: Value
-    memory: Value
+    count: LLVMValue
+    memory: LLVMValue
     flush: str
 
 
@@ -81,7 +81,9 @@ def _messages(program: Program) -> list[int]:
     return [at for at, inst in enumerate(program.instructions) if INSTRUCTIONS[inst.name].is_message]
 
 
-def prefetch_next(code: Code, strides: Value, pointer: Value, prefetch: Callable[[Value], None]) -> None:
+def prefetch_next(
+    code: FunctionBody, strides: LLVMValue, pointer: LLVMValue, prefetch: Callable[[LLVMValue], None]
+) -> None:
     """Prefetch what a thread's message accesses the next time it is sent, in a loop or in another workgroup, if the
     last two of its strides were the same.
 
@@ -100,7 +102,7 @@ def prefetch_next(code: Code, strides: Value, pointer: Value, prefetch: Callable
         prefetch(code.at(pointer, stride))
 
 
-def prefetch_line(code: Code, pointer: Value, category: str) -> None:
+def prefetch_line(code: FunctionBody, pointer: LLVMValue, category: str) -> None:
     """Prefetch a line of memory into all levels of the cache of data, for a message of category `load` or `store`."""
     code.call("llvm.prefetch.p0", pointer, *(code.const(n, "i32") for n in (int(category == "store"), 3, 1)))
 
@@ -130,16 +132,16 @@ class _PackedFields(Struct, frozen=True):
         word_offset: their byte offset.
     """
 
-    words: Value
+    words: LLVMValue
     word_offset: int
     first: int
     bits: int
 
-    def of(self, code: Code) -> Value:
+    def of(self, code: FunctionBody) -> LLVMValue:
         """The parts."""
         return code.resize(code.lshr(self.words, self.first), self.bits, False)
 
-    def with_(self, code: Code, values: Value) -> Value:
+    def with_(self, code: FunctionBody, values: LLVMValue) -> LLVMValue:
         """The integers with other parts."""
         wide = code.resize(values, bits_of(self.words.type), False)
         ones = (1 << bits_of(self.words.type)) - 1
@@ -170,19 +172,19 @@ class Emitter(Struct):
     layout: Layout
     frame: Frame
     model: Model
-    code: Code
+    code: FunctionBody
     host: Host
     helpers: dict[str, str] = field(default_factory=dict)
-    active: Value | None = None
+    active: LLVMValue | None = None
     live: Mapping[Variable, tuple[int, int]] | None = None
     matrices: Matrices | None = None
     freedom: RegisterPromotion = field(default_factory=RegisterPromotion)
     loop: range | None = None
     queue: Queue | None = None
     _queues: list[Queue] = field(default_factory=list)
-    _panels: dict[Variable, list[tuple[int, int, Value]]] = field(default_factory=dict)
-    _reserved: dict[Variable, Value] = field(default_factory=dict)
-    _truths: dict[Predicate, Value] = field(default_factory=dict)
+    _panels: dict[Variable, list[tuple[int, int, LLVMValue]]] = field(default_factory=dict)
+    _reserved: dict[Variable, LLVMValue] = field(default_factory=dict)
+    _truths: dict[Predicate, LLVMValue] = field(default_factory=dict)
     _scratch: int = 0
     _leaves: bool = False
     _tiles: dict[str, int] = field(default_factory=dict)
@@ -194,17 +196,17 @@ class Emitter(Struct):
         root = self.program.instructions[at]["dst"].var.root[0]
         return self.live[root][1] == reader
 
-    def strides(self, at: int) -> Value:
+    def strides(self, at: int) -> LLVMValue:
         """Return the pointer to the strides of message `at`; see `Frame.strides`. Messages that share a slot are not
         prefetched.
         """
         number = bisect_left(_messages(self.program), at) % STRIDES
         return self.code.at(self.thread, self.frame.strides + STRIDE_BYTES * number)
 
-    def scratch(self, size: int) -> Value:
+    def scratch(self, size: int) -> LLVMValue:
         """Memory of the function that is used for one instruction only."""
         self._scratch = max(self._scratch, size)
-        return Value("%scratch", PTR)
+        return LLVMValue("%scratch", PTR)
 
     def finish(self) -> str:
         """The function's text."""
@@ -224,7 +226,7 @@ class Emitter(Struct):
         matrix, offset = matrix_ref
         return matrix, offset + self.register_offset(operand) - self.layout.offset(operand.var)
 
-    def panel_of(self, operand: Raw | Vector) -> tuple[Value, int] | None:
+    def panel_of(self, operand: Raw | Vector) -> tuple[LLVMValue, int] | None:
         """The memory that holds an operand instead of registers: a pointer and a size in bytes."""
         matrix_ref = self.matrix(operand)
         if matrix_ref is None:
@@ -235,7 +237,7 @@ class Emitter(Struct):
                 return panel, matrix.scale * (offset - panel_start)
         raise AssertionError(f"{operand.var.name} is read where it was not loaded")
 
-    def note_panel(self, operand: Raw, size: int, panel: Value) -> None:
+    def note_panel(self, operand: Raw, size: int, panel: LLVMValue) -> None:
         """Record the panel to which a message has loaded `size` bytes of a variable."""
         matrix_ref = self.matrix(operand)
         assert matrix_ref
@@ -260,12 +262,12 @@ class Emitter(Struct):
             code.store(code.const(0, "i64"), queue.count, 8)
 
     @property
-    def ctx(self) -> Value:
+    def ctx(self) -> LLVMValue:
         """The worker's context."""
         return self.code.arguments[0]
 
     @property
-    def thread(self) -> Value:
+    def thread(self) -> LLVMValue:
         """The thread's block."""
         return self.code.arguments[1]
 
@@ -281,7 +283,7 @@ class Emitter(Struct):
         words["attributes"] = self.host.attributes
         return self.helper(Template(name).substitute(words), lambda: function_of(file, name, **words))
 
-    def context(self, name: str, ty: str = "i64") -> Value:
+    def context(self, name: str, ty: str = "i64") -> LLVMValue:
         """A field of the context."""
         return self.code.load(self.code.at(self.ctx, context_offset(name)), ty, 8)
 
@@ -305,7 +307,7 @@ class Emitter(Struct):
         """Byte offset of an operand in the register file."""
         return self.layout.offset(operand.var) + first_byte(operand, self.layout.target.grf_bytes)
 
-    def where(self, operand: Region | Destination) -> tuple[Value, int]:
+    def where(self, operand: Region | Destination) -> tuple[LLVMValue, int]:
         """The memory of an operand's first byte: a pointer and an offset in bytes."""
         register_offset, (root, _) = self.register_offset(operand), operand.var.root
         if root not in self.freedom.variables:
@@ -315,7 +317,7 @@ class Emitter(Struct):
             base = self._reserved[root] = self.code.alloca(root.bytes, 64)
         return base, register_offset - self.layout.offset(root)
 
-    def read(self, operand: Region | Immediate | Indirect | AddressOf, lanes: int) -> Value:
+    def read(self, operand: Region | Immediate | Indirect | AddressOf, lanes: int) -> LLVMValue:
         """A source's elements as integers of their width."""
         code = self.code
         if isinstance(operand, AddressOf):
@@ -350,7 +352,7 @@ class Emitter(Struct):
             lane_values = code.insert(lane_values, code.fetch(block, base + element_index * size, element), lane)
         return lane_values
 
-    def _element_offsets(self, operand: Indirect, lanes: int) -> Value:
+    def _element_offsets(self, operand: Indirect, lanes: int) -> LLVMValue:
         """Return the offset in the register file of each lane's element, i64."""
         code, (address_lanes, element_displacements) = self.code, zip(*operand.elements(lanes))
         address_offset = self.layout.offset(operand.var) + 4 * operand.col
@@ -360,7 +362,7 @@ class Emitter(Struct):
             starts, code.consts([displacement + operand.plus for displacement in element_displacements], "i64")
         )
 
-    def _pointers(self, operand: Indirect, lanes: int, displacement: int) -> list[Value]:
+    def _pointers(self, operand: Indirect, lanes: int, displacement: int) -> list[LLVMValue]:
         """Return a pointer to each lane's element. Pointers of disabled lanes are clamped to the register file."""
         code, element_offsets = self.code, self._element_offsets(operand, lanes)
         element_offsets = code.intrinsic(
@@ -370,7 +372,7 @@ class Emitter(Struct):
             code.at(code.at(self.thread, displacement), code.extract(element_offsets, lane)) for lane in range(lanes)
         ]
 
-    def read_indirect(self, operand: Indirect, lanes: int, displacement: int = 0) -> Value:
+    def read_indirect(self, operand: Indirect, lanes: int, displacement: int = 0) -> LLVMValue:
         """Read each lane's element as an integer, `displacement` bytes after the address of the operand."""
         lane_values = self.code.poison(vector(lanes, f"i{operand.format.bits}"))
         for lane, pointer in enumerate(self._pointers(operand, lanes, displacement)):
@@ -390,7 +392,9 @@ class Emitter(Struct):
                 outside = code.and_(outside, code.mask_to_bits(out_of_bounds))
             self.require(code.icmp("eq", outside, 0), at)
 
-    def write_indirect(self, operand: Indirect, values: Value, mask: Value | None, displacement: int = 0) -> None:
+    def write_indirect(
+        self, operand: Indirect, values: LLVMValue, mask: LLVMValue | None, displacement: int = 0
+    ) -> None:
         """Write each lane's element, `displacement` bytes after the address of the operand."""
         code, lanes = self.code, lanes_of(values.type)
         for lane, element_pointer in enumerate(self._pointers(operand, lanes, displacement)):
@@ -415,13 +419,13 @@ class Emitter(Struct):
         words = self.code.fetch(block, word_offset, vector(lanes, f"i{8 * unit}"))
         return _PackedFields(words, word_offset, 8 * (base % unit), 8 * size)
 
-    def scalar(self, operand: Region | Immediate) -> Value:
+    def scalar(self, operand: Region | Immediate) -> LLVMValue:
         """The first element of a source, an integer."""
         if isinstance(operand, Immediate):
             return self.code.const(operand.bits, f"i{operand.format.bits}")
         return self.code.fetch(*self.where(operand), f"i{operand.format.bits}")
 
-    def write(self, operand: Destination | Indirect, values: Value, mask: Value | None) -> None:
+    def write(self, operand: Destination | Indirect, values: LLVMValue, mask: LLVMValue | None) -> None:
         """Write integers of the destination's width to the lanes that a mask sets; None for all."""
         code = self.code
         if isinstance(operand, Indirect):
@@ -464,17 +468,17 @@ class Emitter(Struct):
         """Whether the written value may be a NaN with any bits."""
         return operand.var.root[0] in self.freedom.nans
 
-    def truth(self, predicate: Predicate) -> Value | None:
+    def truth(self, predicate: Predicate) -> LLVMValue | None:
         """A predicate that is a vector of i1, with the lanes of all instructions that access it, or None."""
         return self._truths[predicate] if predicate in self.freedom.predicates else None
 
-    def flag(self, predicate: Predicate) -> Value:
+    def flag(self, predicate: Predicate) -> LLVMValue:
         """All bits of a predicate in the thread's block, an i32."""
         # As many bytes as `write_flag` writes at once: see `Code.fetch`.
         bits = predicate.count if predicate.count in (8, 16) else 32
         return self.code.resize(self.code.fetch(self.thread, self.flag_offset(predicate), f"i{bits}"), 32, False)
 
-    def chosen(self, inst: Instruction) -> Value:
+    def chosen(self, inst: Instruction) -> LLVMValue:
         """The guard's bits for the instruction's lanes, the lowest of an i32. Inversion is after any and all."""
         code, guard, lanes = self.code, inst.guard, inst.exec_size
         assert guard
@@ -497,13 +501,13 @@ class Emitter(Struct):
             bits = code.not_(bits)
         return code.mask(bits, (1 << lanes) - 1) if lanes < 32 else bits
 
-    def chosen_lanes(self, inst: Instruction) -> Value | None:
+    def chosen_lanes(self, inst: Instruction) -> LLVMValue | None:
         """`chosen` as a vector of i1, if the guard is one."""
         assert inst.guard
         truth = self.truth(inst.guard.var)
         return self.code.not_(truth) if truth and inst.guard.inverted else truth
 
-    def acting(self, inst: Instruction) -> Value | None:
+    def acting(self, inst: Instruction) -> LLVMValue | None:
         """The lanes in which an instruction acts, the lowest bits of an i32; None for all."""
         code, lanes = self.code, inst.exec_size
         enabled = None
@@ -516,7 +520,7 @@ class Emitter(Struct):
         predicate_bits = self.chosen(inst)
         return predicate_bits if enabled is None else code.and_(predicate_bits, enabled)
 
-    def mask(self, inst: Instruction) -> Value | None:
+    def mask(self, inst: Instruction) -> LLVMValue | None:
         """The lanes in which an instruction acts, as a vector of i1; None for all."""
         if inst.guard and not INSTRUCTIONS[inst.name].selects:
             truth = self.chosen_lanes(inst)
@@ -525,14 +529,14 @@ class Emitter(Struct):
         bits = self.acting(inst)
         return None if bits is None else self.code.bits_to_mask(bits, inst.exec_size)
 
-    def write_truth(self, inst: Instruction, truth: Value) -> None:
+    def write_truth(self, inst: Instruction, truth: LLVMValue) -> None:
         """Write a vector of i1 to the predicate that is the destination, in the lanes that act."""
         if inst["dst"].var in self.freedom.predicates:
             self._truths[inst["dst"].var] = truth
         else:
             self.write_flag(inst, self.code.mask_to_bits(truth))
 
-    def write_flag(self, inst: Instruction, bits: Value) -> None:
+    def write_flag(self, inst: Instruction, bits: LLVMValue) -> None:
         """Write the lowest bits of an i32 to the predicate that is the destination, in the lanes that act."""
         code, flag_offset = self.code, self.flag_offset(inst["dst"].var)
         lane_mask = (1 << inst.exec_size) - 1
@@ -556,7 +560,7 @@ class Emitter(Struct):
         """Return; the next call continues at an instruction."""
         self.code.br(_EXIT, *self._leaving(at, status))
 
-    def _leaving(self, at: int, status: Status) -> tuple[Value, Value]:
+    def _leaving(self, at: int, status: Status) -> tuple[LLVMValue, LLVMValue]:
         self._leaves = True
         return self.code.const(at, "i32"), self.code.const(status, "i32")
 
@@ -571,7 +575,7 @@ class Emitter(Struct):
         self.release_tiles()
         code.ret(status)
 
-    def require(self, fine: Value, at: int) -> None:
+    def require(self, fine: LLVMValue, at: int) -> None:
         """Fail before instruction `at` unless an i1 is set."""
         code = self.code
         continue_label = code.label()

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from xegpu_py.engines.faults import aligned
 from xegpu_py.engines.jit.host import LINE_BYTES
-from xegpu_py.engines.jit.ir_text import PTR, Code, Value
+from xegpu_py.engines.jit.ir_text import PTR, FunctionBody, LLVMValue
 from xegpu_py.engines.jit.native_launch_struct import context_offset, traffic_offset
 from xegpu_py.numerics.formats import PRECISIONS
 from xegpu_py.target import Target
@@ -394,7 +394,7 @@ def listed_lines(shape: BlockShape) -> dict[str, object]:
 class Prefetches:
     """The prefetches of listed lines, in the code of a multiplication."""
 
-    def __init__(self, code: Code, ctx: Value) -> None:
+    def __init__(self, code: FunctionBody, ctx: LLVMValue) -> None:
         """Start after the lines that earlier code has prefetched."""
         self._code, self._panels = code, _panels(code, ctx)
         self._cursor = code.alloca(8, 8)
@@ -419,14 +419,14 @@ class Prefetches:
         code.store(code.load(self._cursor, "i64", 8), code.at(self._panels, Fields.cursor.offset), 8)
 
 
-def steps_of(code: Code, ctx: Value) -> Value:
+def steps_of(code: FunctionBody, ctx: LLVMValue) -> LLVMValue:
     """Steps of a loop after which panels must be multiplied, an i64."""
     return _field(code, _panels(code, ctx), "steps")
 
 
-def _panels(code: Code, ctx: Value) -> Value:
+def _panels(code: FunctionBody, ctx: LLVMValue) -> LLVMValue:
     return code.load(code.at(ctx, context_offset("panels")), PTR, 8)
 
 
-def _field(code: Code, panels: Value, name: str) -> Value:
+def _field(code: FunctionBody, panels: LLVMValue, name: str) -> LLVMValue:
     return code.load(code.at(panels, getattr(Fields, name).offset), "i64", 8)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from xegpu_py.engines.jit.checks import emit_checks, emit_record
 from xegpu_py.engines.jit.host import Host
-from xegpu_py.engines.jit.ir_text import PTR, Code, Value
+from xegpu_py.engines.jit.ir_text import PTR, FunctionBody, LLVMValue
 from xegpu_py.engines.jit.llvm import function_of, functions_of
 from xegpu_py.engines.jit.native_launch_struct import ENDED_PC, SLICE, Frame, Status, context_offset
 from xegpu_py.engines.jit.operands import Emitter, RegisterPromotion, by_semantics, freedom_of, rounds_directed
@@ -113,7 +113,7 @@ def _multiplies(program: Program) -> bool:
     return any(inst.name == "dpas" for inst in program.instructions)
 
 
-def _function(name: str, host: Host) -> Code:
+def _function(name: str, host: Host) -> FunctionBody:
     return host.function(name, [PTR, f"{PTR} noalias align 64"], "i32", alignment=64)
 
 
@@ -454,21 +454,21 @@ class Control:
         """The label of the block that an instruction begins."""
         return f"i{index}"
 
-    def _counters(self) -> Value:
+    def _counters(self) -> LLVMValue:
         return self.emitter.code.at(self.emitter.thread, self.emitter.frame.lane_pc)
 
-    def _enabled(self) -> Value:
+    def _enabled(self) -> LLVMValue:
         assert self.emitter.active
         return self.emitter.code.load(self.emitter.active, "i32", 4)
 
-    def _move(self, lanes: Value, to: Value) -> None:
+    def _move(self, lanes: LLVMValue, to: LLVMValue) -> None:
         """Set the program counters of lanes, which are bits of an i32, to an instruction or to `ENDED_PC`."""
         self._set(self._counters(), lanes, self._counter(to))
 
-    def _set(self, counters: Value, lanes: Value, to: Value) -> None:
+    def _set(self, counters: LLVMValue, lanes: LLVMValue, to: LLVMValue) -> None:
         self.emitter.code.call(self.emitter.template("lanes.ll", "move"), counters, lanes, to)
 
-    def _counter(self, to: Value) -> Value:
+    def _counter(self, to: LLVMValue) -> LLVMValue:
         """The program counter of lanes at an instruction."""
         code = self.emitter.code
         if not self._depth:
@@ -541,7 +541,7 @@ class Control:
         self._move(taken_lanes, code.const(target, "i32"))
         code.br(_SCHEDULE)
 
-    def _taken(self, inst: Instruction) -> Value:
+    def _taken(self, inst: Instruction) -> LLVMValue:
         """The enabled lanes that an instruction of control flow chooses; with execution size 1 all or none."""
         code, emitter = self.emitter.code, self.emitter
         active, acting = self._enabled(), emitter.acting(inst)
@@ -553,7 +553,7 @@ class Control:
         is_taken = code.icmp("ne", code.mask(emitter.chosen(inst), 1), 0)
         return code.select(is_taken, active, code.const(0, "i32"))
 
-    def _levels(self) -> Value:
+    def _levels(self) -> LLVMValue:
         """The number of calls that have not returned, i64."""
         code = self.emitter.code
         assert self._depth
@@ -561,7 +561,7 @@ class Control:
             code.ashr(code.sub(code.const(0, "i32"), code.load(self._depth, "i32", 4)), self.frame_bits), 64, False
         )
 
-    def call(self, at: int, inst: Instruction, targets: Value) -> None:
+    def call(self, at: int, inst: Instruction, targets: LLVMValue) -> None:
         """Send the enabled lanes that the guard selects to functions, and the other lanes to the next instruction.
 
         Args:
@@ -600,7 +600,7 @@ class Control:
         code.begin(some)
         self.go(at, at + 1)
 
-    def _caller(self, levels: Value) -> Value:
+    def _caller(self, levels: LLVMValue) -> LLVMValue:
         """Return the pointer to the saved registers and predicates of a function's caller."""
         code, frame = self.emitter.code, self.emitter.frame
         return code.at(code.at(self.emitter.thread, frame.callers), code.mul(levels, frame.caller_bytes))

@@ -8,8 +8,8 @@ from msgspec import field
 
 from xegpu_py.engines.jit.ir_text import (
     ONE,
-    Code,
-    Value,
+    FunctionBody,
+    LLVMValue,
     Width,
     clamped,
     converted,
@@ -48,18 +48,18 @@ class Alu(AluOp, kw_only=True):
             results are correct.
     """
 
-    code: Code
+    code: FunctionBody
     emitter: Emitter
     width: Width = field(default_factory=lambda: Width(32, True))
-    doubtful: Value | None = None
+    doubtful: LLVMValue | None = None
 
 
-def _binary(name: str) -> Callable[[Alu, Value, Value], Value]:
+def _binary(name: str) -> Callable[[Alu, LLVMValue, LLVMValue], LLVMValue]:
     """The rule that emits one instruction of LLVM, whose name for floats differs."""
     return lambda op, a, b: op.code.bin(f"{'f' if op.format else ''}{name}", a, b)
 
 
-def _intrinsic(name: str) -> Callable[[Alu, Value], Value]:
+def _intrinsic(name: str) -> Callable[[Alu, LLVMValue], LLVMValue]:
     return lambda op, a: op.code.intrinsic(name, a)
 
 
@@ -94,7 +94,7 @@ ARITHMETIC = Table(
 
 
 @ARITHMETIC.of("mad")
-def mad(op: Alu, a: Value, b: Value, c: Value) -> Value:
+def mad(op: Alu, a: LLVMValue, b: LLVMValue, c: LLVMValue) -> LLVMValue:
     """Product and sum; for floats with one rounding."""
     code = op.code
     if not op.format:
@@ -108,7 +108,7 @@ def mad(op: Alu, a: Value, b: Value, c: Value) -> Value:
 
 
 @ARITHMETIC.of("min")
-def min_(op: Alu, a: Value, b: Value) -> Value:
+def min_(op: Alu, a: LLVMValue, b: LLVMValue) -> LLVMValue:
     """The smaller; -0 is smaller than +0, and a number is chosen over a NaN."""
     if not op.format:
         return op.code.intrinsic("smin" if op.width.signed else "umin", a, b)
@@ -116,14 +116,14 @@ def min_(op: Alu, a: Value, b: Value) -> Value:
 
 
 @ARITHMETIC.of("max")
-def max_(op: Alu, a: Value, b: Value) -> Value:
+def max_(op: Alu, a: LLVMValue, b: LLVMValue) -> LLVMValue:
     """The greater; +0 is greater than -0, and a number is chosen over a NaN."""
     if not op.format:
         return op.code.intrinsic("smax" if op.width.signed else "umax", a, b)
     return _choice(op, a, b, "ogt", "and")
 
 
-def _choice(op: Alu, a: Value, b: Value, predicate: str, join: str) -> Value:
+def _choice(op: Alu, a: LLVMValue, b: LLVMValue, predicate: str, join: str) -> LLVMValue:
     """The better number. Equal numbers differ only in the signs of zeros, which `join` combines."""
     code, bits = op.code, f"i{a.element[1:]}"
     preferred = code.select(code.fcmp(predicate, a, b), a, b)
@@ -143,7 +143,7 @@ def _choice(op: Alu, a: Value, b: Value, predicate: str, join: str) -> Value:
 
 
 @ARITHMETIC.of("bfn")
-def bfn(op: Alu, a: Value, b: Value, c: Value) -> Value:
+def bfn(op: Alu, a: LLVMValue, b: LLVMValue, c: LLVMValue) -> LLVMValue:
     """A function of three bits, for each bit; LLVM finds the CPU's instruction for it."""
     code, result = op.code, op.code.const(0, a.type)
     for number in range(8):
@@ -154,7 +154,7 @@ def bfn(op: Alu, a: Value, b: Value, c: Value) -> Value:
 
 
 @ARITHMETIC.of("bfe")
-def bfe(op: Alu, width: Value, start: Value, a: Value) -> Value:
+def bfe(op: Alu, width: LLVMValue, start: LLVMValue, a: LLVMValue) -> LLVMValue:
     """A field of bits, those of the number's sign beyond bit 31: moved to the top, then back with zeros or its sign."""
     code = op.code
     width, start = code.mask(width, 31), code.mask(start, 31)
@@ -171,7 +171,7 @@ def bfe(op: Alu, width: Value, start: Value, a: Value) -> Value:
 
 
 @ARITHMETIC.of("bfi")
-def bfi(op: Alu, width: Value, start: Value, a: Value, into: Value) -> Value:
+def bfi(op: Alu, width: LLVMValue, start: LLVMValue, a: LLVMValue, into: LLVMValue) -> LLVMValue:
     """A number with a field of bits put into it."""
     code, ones = op.code, op.code.const(1, a.type)
     width, start = code.mask(width, 31), code.mask(start, 31)
@@ -180,7 +180,7 @@ def bfi(op: Alu, width: Value, start: Value, a: Value, into: Value) -> Value:
 
 
 @ARITHMETIC.of("dp4a")
-def dp4a(op: Alu, total: Value, a: Value, b: Value) -> Value:
+def dp4a(op: Alu, total: LLVMValue, a: LLVMValue, b: LLVMValue) -> LLVMValue:
     """A sum of four products of bytes, in 64 bits."""
     code, bits = op.code, op.width.bits
     for n in range(0, 32, 8):
@@ -192,13 +192,13 @@ def dp4a(op: Alu, total: Value, a: Value, b: Value) -> Value:
 
 
 @ARITHMETIC.of("fbl")
-def fbl(op: Alu, a: Value) -> Value:
+def fbl(op: Alu, a: LLVMValue) -> LLVMValue:
     """The number of the lowest set bit of 32; all ones if none is set."""
-    zeros = op.code.intrinsic("cttz", a, Value("false", "i1"))
+    zeros = op.code.intrinsic("cttz", a, LLVMValue("false", "i1"))
     return op.code.select(op.code.icmp("eq", a, 0), op.code.const(0xFFFFFFFF, a.type), zeros)
 
 
-def _rotate(op: Alu, a: Value, count: Value, intrinsic: str) -> Value:
+def _rotate(op: Alu, a: LLVMValue, count: LLVMValue, intrinsic: str) -> LLVMValue:
     code = op.code
     pattern, by = (code.resize(v, op.size, False) for v in (a, count))
     rotated = code.intrinsic(intrinsic, pattern, pattern, by)
@@ -206,26 +206,26 @@ def _rotate(op: Alu, a: Value, count: Value, intrinsic: str) -> Value:
 
 
 @ARITHMETIC.of("rol")
-def rol(op: Alu, a: Value, count: Value) -> Value:
+def rol(op: Alu, a: LLVMValue, count: LLVMValue) -> LLVMValue:
     """The bits rotated left in the width of the first source."""
     return _rotate(op, a, count, "fshl")
 
 
 @ARITHMETIC.of("ror")
-def ror(op: Alu, a: Value, count: Value) -> Value:
+def ror(op: Alu, a: LLVMValue, count: LLVMValue) -> LLVMValue:
     """The bits rotated right in the width of the first source."""
     return _rotate(op, a, count, "fshr")
 
 
 @ARITHMETIC.of("avg")
-def avg(op: Alu, a: Value, b: Value) -> Value:
+def avg(op: Alu, a: LLVMValue, b: LLVMValue) -> LLVMValue:
     """The average, halves rounded up."""
     total = op.code.add(op.code.add(a, b), 1)
     return op.code.ashr(total, 1) if op.width.signed else op.code.lshr(total, 1)
 
 
 @ARITHMETIC.of("lfsr")
-def lfsr(op: Alu, a: Value, polynomial: Value) -> Value:
+def lfsr(op: Alu, a: LLVMValue, polynomial: LLVMValue) -> LLVMValue:
     """Each field shifted right, and the polynomial added where a one was shifted out."""
     code, lowest = op.code, sum(1 << n for n in range(0, 32, op.field_bits))
     out = code.mul(code.mask(a, lowest), (1 << op.field_bits) - 1)
@@ -234,28 +234,28 @@ def lfsr(op: Alu, a: Value, polynomial: Value) -> Value:
 
 
 @ARITHMETIC.of("lzd")
-def lzd(op: Alu, a: Value) -> Value:
+def lzd(op: Alu, a: LLVMValue) -> LLVMValue:
     """The number of zeros above the highest set bit of 32, for numbers of any width."""
-    zeros = op.code.intrinsic("ctlz", a, Value("false", "i1"))
+    zeros = op.code.intrinsic("ctlz", a, LLVMValue("false", "i1"))
     return op.code.sub(zeros, op.width.bits - 32)
 
 
 @ARITHMETIC.of("shr")
-def shr(op: Alu, a: Value, count: Value) -> Value:
+def shr(op: Alu, a: LLVMValue, count: LLVMValue) -> LLVMValue:
     """The bit pattern, as wide as the execution width, shifted right, zeros shifted in."""
     pattern = op.code.mask(a, (1 << op.bits) - 1) if op.bits < op.width.bits else a
     return op.code.lshr(pattern, op.code.mask(count, op.bits - 1))
 
 
 @ARITHMETIC.of("asr")
-def asr(op: Alu, a: Value, count: Value) -> Value:
+def asr(op: Alu, a: LLVMValue, count: LLVMValue) -> LLVMValue:
     """The number divided by a power of two and rounded down."""
     by = op.code.mask(count, op.bits - 1)
     return op.code.ashr(a, by) if op.width.signed else op.code.lshr(a, by)
 
 
 @ARITHMETIC.of("cmp")
-def cmp(op: Alu, a: Value, b: Value) -> Value:
+def cmp(op: Alu, a: LLVMValue, b: LLVMValue) -> LLVMValue:
     """The truth of the comparison; a NaN is unequal to all, and neither smaller nor greater."""
     if op.format:
         return op.code.fcmp(_CONDITIONS[op.condition], a, b)
@@ -281,7 +281,7 @@ def mov(emitter: Emitter, inst: Instruction, at: int) -> None:
     emitter.write(dst, _converted(emitter, inst, source), emitter.mask(inst))
 
 
-def _converted(emitter: Emitter, inst: Instruction, source: Region | Immediate | Indirect) -> Value:
+def _converted(emitter: Emitter, inst: Instruction, source: Region | Immediate | Indirect) -> LLVMValue:
     """A source of mov or sel, converted to the type of the destination."""
     code, fmt, target = emitter.code, source.format, inst["dst"].format
     pattern = emitter.read(source, inst.exec_size)
@@ -294,7 +294,7 @@ def _converted(emitter: Emitter, inst: Instruction, source: Region | Immediate |
     return _with_nans(code, inst, converted_value)
 
 
-def _with_nans(code: Code, inst: Instruction, pattern: Value) -> Value:
+def _with_nans(code: FunctionBody, inst: Instruction, pattern: LLVMValue) -> LLVMValue:
     """The patterns of a result, with the NaN that an instruction follows as an alternative in place of each NaN."""
     if not inst.follows("nan-bits"):
         return pattern
@@ -369,14 +369,14 @@ def srnd(emitter: Emitter, inst: Instruction, at: int) -> None:
     emitter.write(inst["dst"], rounded, emitter.mask(inst))
 
 
-def _moved(code: Code, magnitude: Value, random: Value, bits: int, infinity: int) -> Value:
+def _moved(code: FunctionBody, magnitude: LLVMValue, random: LLVMValue, bits: int, infinity: int) -> LLVMValue:
     """The magnitude with the random bits added; infinity from there on."""
     total = code.add(magnitude, code.mask(random, (1 << bits) - 1))
     total = code.intrinsic("umin", total, code.const(infinity, total.type))
     return code.select(code.icmp("uge", magnitude, infinity), code.const(infinity, total.type), total)
 
 
-def _srnd_bf8(code: Code, source: Value, random: Value) -> Value:
+def _srnd_bf8(code: FunctionBody, source: LLVMValue, random: LLVMValue) -> LLVMValue:
     magnitude = code.mask(source, 0x7FFF)
     # bf8 is hf without its lowest byte, subnormal numbers too.
     truncated = code.lshr(_moved(code, magnitude, random, 8, HF.infinity), 8)
@@ -385,7 +385,7 @@ def _srnd_bf8(code: Code, source: Value, random: Value) -> Value:
     return code.resize(code.select(nan, code.const(BF8.nan, signed.type), signed), 8, False)
 
 
-def _srnd_hf(code: Code, source: Value, random: Value) -> Value:
+def _srnd_hf(code: FunctionBody, source: LLVMValue, random: LLVMValue) -> LLVMValue:
     magnitude = code.mask(source, 0x7FFFFFFF)
     sum_bits = _moved(code, magnitude, random, 13, F.infinity)
     # The least normal number of hf has f32's exponent 113. From twice the greatest power of two on it is infinity.
@@ -410,20 +410,20 @@ def fcvt(emitter: Emitter, inst: Instruction, at: int) -> None:
     emitter.write(inst["dst"], change(emitter.code, source), emitter.mask(inst))
 
 
-def _to_bf8(code: Code, source: Value) -> Value:
+def _to_bf8(code: FunctionBody, source: LLVMValue) -> LLVMValue:
     odd = code.mask(code.lshr(source, 8), 1)
     rounded = code.lshr(code.add(code.add(source, odd), 0x7F), 8)
     nan = code.icmp("ugt", code.mask(source, 0x7FFF), HF.infinity)
     return code.resize(code.select(nan, code.const(BF8.nan, source.type), rounded), 8, False)
 
 
-def _from_bf8(code: Code, source: Value) -> Value:
+def _from_bf8(code: FunctionBody, source: LLVMValue) -> LLVMValue:
     wide = code.shl(code.resize(source, 16, False), 8)
     nan = code.icmp("ugt", code.mask(wide, 0x7FFF), HF.infinity)
     return code.select(nan, code.const(HF.nan, wide.type), wide)
 
 
-def _to_tf32(code: Code, source: Value) -> Value:
+def _to_tf32(code: FunctionBody, source: LLVMValue) -> LLVMValue:
     exponent = code.mask(source, F.infinity)
     odd = code.mask(code.lshr(source, 13), 1)
     biased = code.add(code.add(source, odd), 0xFFF)
@@ -521,7 +521,7 @@ def emit_arithmetic(emitter: Emitter, inst: Instruction, at: int) -> None:
     code.choose(code.icmp("eq", doubtful, 0), write, lambda: emitter.call_semantics(at))
 
 
-def _narrowed(emitter: Emitter, inst: Instruction, result: Value, fmt: str) -> Value:
+def _narrowed(emitter: Emitter, inst: Instruction, result: LLVMValue, fmt: str) -> LLVMValue:
     """The patterns of a result in the execution format, hf in f32."""
     code, target = emitter.code, inst["dst"].format
     if fmt != "hf" and fmt != target.name and inst.flushes(fmt):
@@ -569,13 +569,13 @@ def emit_directed(emitter: Emitter, inst: Instruction) -> None:
     emitter.write(inst["dst"], _with_nans(code, inst, pattern), emitter.mask(inst))
 
 
-def _directed(emitter: Emitter, name: str, operation: str, rounding: str, values: Sequence[Value], to: str) -> str:
+def _directed(emitter: Emitter, name: str, operation: str, rounding: str, values: Sequence[LLVMValue], to: str) -> str:
     """The text of a function that computes in a rounding mode of the host."""
     argument_types, lanes = [value.type for value in values], values[0].lanes
-    code = Code(name, argument_types, vector(lanes, to), f"{emitter.host.attributes} noinline strictfp")
+    code = FunctionBody(name, argument_types, vector(lanes, to), f"{emitter.host.attributes} noinline strictfp")
 
-    def constrained(operation: str, operands: Sequence[Value], ty: str, overloads: Sequence[str]) -> Value:
-        modes = [Value('!"round.dynamic"', "metadata"), Value('!"fpexcept.strict"', "metadata")]
+    def constrained(operation: str, operands: Sequence[LLVMValue], ty: str, overloads: Sequence[str]) -> LLVMValue:
+        modes = [LLVMValue('!"round.dynamic"', "metadata"), LLVMValue('!"fpexcept.strict"', "metadata")]
         name = f"experimental.constrained.{operation}"
         return code.intrinsic(name, *operands, *modes, ty=ty, overloads=overloads)
 
@@ -592,7 +592,7 @@ def _directed(emitter: Emitter, name: str, operation: str, rounding: str, values
     return code.text()
 
 
-def _write_truth(emitter: Emitter, inst: Instruction, truth: Value) -> None:
+def _write_truth(emitter: Emitter, inst: Instruction, truth: LLVMValue) -> None:
     code, dst = emitter.code, inst["dst"]
     if isinstance(dst, Flag):
         emitter.write_truth(inst, truth)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from xegpu_py.engines.jit.checks import KINDS, NULL
 from xegpu_py.engines.jit.dpas_functions import as_float, rows_of, words_of
-from xegpu_py.engines.jit.ir_text import PTR, Value, bits_of, vector
+from xegpu_py.engines.jit.ir_text import PTR, LLVMValue, bits_of, vector
 from xegpu_py.engines.jit.native_launch_struct import TRAFFIC, context_offset, traffic_offset
 from xegpu_py.engines.jit.operands import Emitter, prefetch_line, prefetch_next
 from xegpu_py.engines.jit.packed_operand_cache import (
@@ -42,7 +42,7 @@ _CONTEXT, _DATA, _STRIDE = PTR, f"{PTR} noalias", PTR
 _SURFACE = ["i64", "i64", "i64", "i64", "i32", "i32"]
 
 
-def surface(emitter: Emitter, inst: Instruction) -> list[Value]:
+def surface(emitter: Emitter, inst: Instruction) -> list[LLVMValue]:
     """Base, width, height and pitch as i64, the latter three from one on, and the block's place as i32."""
     code = emitter.code
     values = {name: emitter.scalar(inst[name]) for name in ("base", "width", "height", "pitch", "x", "y")}
@@ -51,7 +51,7 @@ def surface(emitter: Emitter, inst: Instruction) -> list[Value]:
     return [values["base"], *(code.add(extent, 1) for extent in extents), *block_xy]
 
 
-def _call(emitter: Emitter, inst: Instruction, at: int, function: str, data: Value) -> None:
+def _call(emitter: Emitter, inst: Instruction, at: int, function: str, data: LLVMValue) -> None:
     with _acting(emitter, inst):
         _note_column(emitter, inst, at)
         strides = emitter.strides(at)
@@ -142,7 +142,7 @@ def emit_beside(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> Non
         emitter.note_panel(inst["dst"], size, code.load(panel_slot, PTR, 8))
 
 
-def _panel(emitter: Emitter, inst: Instruction, at: int, shape: BlockShape, matrix: Matrix) -> Value:
+def _panel(emitter: Emitter, inst: Instruction, at: int, shape: BlockShape, matrix: Matrix) -> LLVMValue:
     """The address of a panel with the block of a message, or with several side by side: an i64."""
     code = emitter.code
     name, strict = _named(emitter, inst, f"load2d_{shape}_as_{matrix.name}")
@@ -199,10 +199,10 @@ def lsc_store_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
 class _Inside(Struct, frozen=True):
     """The part of a block that lies in its surface: first and last column and row, each an i64."""
 
-    left: Value
-    right: Value
-    top: Value
-    bottom: Value
+    left: LLVMValue
+    right: LLVMValue
+    top: LLVMValue
+    bottom: LLVMValue
 
 
 class _BlockFunction:
@@ -239,7 +239,7 @@ class _BlockFunction:
         self.more = arguments[len(_SURFACE) :]
 
     @property
-    def _surface(self) -> tuple[Value, ...]:
+    def _surface(self) -> tuple[LLVMValue, ...]:
         """The operands on which the rules of surfaces depend."""
         return self.base, self.width, self.height, self.pitch, self.x
 
@@ -261,7 +261,7 @@ class _BlockFunction:
             most_extent=executed.most_extent,
         )
 
-    def _check(self) -> Value:
+    def _check(self) -> LLVMValue:
         """Return if the surface is not legal, or not within one allocation; the host's address of its base."""
         code = self.code
         surface = self.emitter.template(
@@ -271,13 +271,13 @@ class _BlockFunction:
         code.return_unless(code.icmp("ne", host, 0), code.const(0, code.result))
         return host
 
-    def _locate(self, extent: Value) -> tuple[Value, Value]:
+    def _locate(self, extent: LLVMValue) -> tuple[LLVMValue, LLVMValue]:
         """Whether the surface's first bytes lie in one allocation, an i1, and where the host's address of them is."""
         code, host = self.code, self.code.alloca(8, 8)
         base, first_byte = code.splat(self.base, 1), code.const(1, "i32")
         return code.call(locate(self.emitter, 1), self.ctx, base, extent, first_byte, host, result="i1"), host
 
-    def _place(self, host: Value) -> tuple[Value, Value, Value]:
+    def _place(self, host: LLVMValue) -> tuple[LLVMValue, LLVMValue, LLVMValue]:
         """A pointer to the block's first element, wherever that is, and x and y as i64."""
         code = self.code
         x, y = code.resize(self.x, 64, True), code.resize(self.y, 64, True)
@@ -285,7 +285,7 @@ class _BlockFunction:
         address = code.add(host, offset)
         return code.op(f"inttoptr {address} to ptr", PTR), x, y
 
-    def _moved(self, category: str, elements: Value) -> None:
+    def _moved(self, category: str, elements: LLVMValue) -> None:
         """Count the elements that are moved."""
         code = self.code
         traffic = code.load(code.at(self.ctx, context_offset("traffic")), PTR, 8)
@@ -296,8 +296,8 @@ class _BlockFunction:
     def _within(
         self,
         category: str,
-        emit_whole: Callable[[Value, Value], None],
-        emit_partial: Callable[[Value, Value, _Inside], None],
+        emit_whole: Callable[[LLVMValue, LLVMValue], None],
+        emit_partial: Callable[[LLVMValue, LLVMValue, _Inside], None],
     ) -> None:
         """Run one action if the block lies in its surface, and another if it does not; both end their blocks.
 
@@ -323,7 +323,7 @@ class _BlockFunction:
             code.ret(code.const(0, code.result))
             return
 
-        def bounds(start: Value, extent_left: Value, count: int) -> tuple[Value, Value]:
+        def bounds(start: LLVMValue, extent_left: LLVMValue, count: int) -> tuple[LLVMValue, LLVMValue]:
             limit = code.const(count, "i64")
             first_index = code.intrinsic("smin", code.intrinsic("smax", code.sub(zero, start), zero), limit)
             return first_index, code.intrinsic("smin", code.intrinsic("smax", extent_left, zero), limit)
@@ -336,7 +336,7 @@ class _BlockFunction:
         self._note(category, pointer, inner_part)
         emit_partial(pointer, elements, inner_part)
 
-    def _note(self, category: str, pointer: Value, inside: _Inside) -> None:
+    def _note(self, category: str, pointer: LLVMValue, inside: _Inside) -> None:
         """Record the accesses of rows if races are detected; return if an access may race with one."""
         if not self.emitter.frame.races:
             return
@@ -355,7 +355,7 @@ class _BlockFunction:
         fine = code.call("race_note_rows", self.ctx, *row_addresses, *rows, result="i1")
         code.return_unless(fine, code.const(0, code.result))
 
-    def _mask(self, row: Value, inside: _Inside, columns: int) -> Value:
+    def _mask(self, row: LLVMValue, inside: _Inside, columns: int) -> LLVMValue:
         """The mask of the columns of a row that lie in the surface."""
         code = self.code
         column = code.consts(list(range(columns)), "i32")
@@ -370,7 +370,7 @@ class _BlockFunction:
         """The function that loads to registers."""
         code, arrange = self.code, self.code.label()
 
-        def whole(pointer: Value, elements: Value) -> None:
+        def whole(pointer: LLVMValue, elements: LLVMValue) -> None:
             self._prefetch_next(pointer, "load")
             code.br(arrange, pointer, self.pitch)
 
@@ -388,7 +388,7 @@ class _BlockFunction:
         step, entry, *key = self.more
         surface = self.width, self.height, self.pitch, self.x, self.y
 
-        def panel(pointer: Value, elements: Value) -> Value:
+        def panel(pointer: LLVMValue, elements: LLVMValue) -> LLVMValue:
             bytes_moved = code.mul(elements, self.size)
             self._call_panels(
                 "list_lines_$shape", pointer, *surface, step, template_words=WORDS | listed_lines(self.shape)
@@ -399,10 +399,10 @@ class _BlockFunction:
             )
             return code.op(f"inttoptr {panel_address} to ptr", PTR)
 
-        def whole(pointer: Value, elements: Value) -> None:
+        def whole(pointer: LLVMValue, elements: LLVMValue) -> None:
             code.br(arrange, pointer, self.pitch, panel(pointer, elements))
 
-        def parts(pointer: Value, elements: Value, inside: _Inside) -> None:
+        def parts(pointer: LLVMValue, elements: LLVMValue, inside: _Inside) -> None:
             code.br(arrange, *self._copy(pointer, inside), panel(pointer, elements))
 
         self._within("load", whole, parts)
@@ -411,26 +411,26 @@ class _BlockFunction:
         code.ret(code.cast("ptrtoint", self.registers, "i64"))
         return code.text()
 
-    def _source(self) -> Value:
+    def _source(self) -> LLVMValue:
         """The bit that stands for the surface's allocation."""
         return self._call_panels("allocation_bit", self.base, result="i64")
 
     def _call_panels(
-        self, name: str, *operands: Value, result: str = "", template_words: Mapping[str, object] = WORDS
-    ) -> Value:
+        self, name: str, *operands: LLVMValue, result: str = "", template_words: Mapping[str, object] = WORDS
+    ) -> LLVMValue:
         """Call a function of `packed_operand_cache.ll` with the context and operands."""
         return self.code.call(
             self.emitter.template("packed_operand_cache.ll", name, **template_words), self.ctx, *operands, result=result
         )
 
-    def _copy(self, pointer: Value, inside: _Inside) -> tuple[Value, Value]:
+    def _copy(self, pointer: LLVMValue, inside: _Inside) -> tuple[LLVMValue, LLVMValue]:
         """Copy a block, with zeros for what is outside; returns the address of the copy, and its pitch."""
         code, shape = self.code, self.shape
         across = shape.count * shape.width
         row_type = vector(across, self.element)
         copy, pitch = code.alloca(shape.height * across * self.size, 64), code.const(across * self.size, "i64")
 
-        def row(number: Value) -> None:
+        def row(number: LLVMValue) -> None:
             source = code.at(pointer, code.mul(self.pitch, number))
             row_values = code.masked_load(source, self._mask(number, inside, across), code.const(0, row_type))
             code.store(row_values, code.at(copy, code.mul(pitch, number)))
@@ -450,20 +450,20 @@ class _BlockFunction:
         code.ret(code.const(1, "i1"))
         return code.text()
 
-    def _prefetch_rows(self, pointer: Value, category: str) -> None:
+    def _prefetch_rows(self, pointer: LLVMValue, category: str) -> None:
         """Prefetch the first element of each row of a block, to be read or to be written."""
         code = self.code
         for number in range(self.shape.height):
             row = code.at(pointer, code.mul(self.pitch, number))
             prefetch_line(code, row, category)
 
-    def _prefetch_next(self, pointer: Value, category: str) -> None:
+    def _prefetch_next(self, pointer: LLVMValue, category: str) -> None:
         """Prefetch the block that the thread's message accesses the next time, if that is known."""
         prefetch_next(
             self.code, self.more[0], pointer, lambda next_pointer: self._prefetch_rows(next_pointer, category)
         )
 
-    def _arrange(self, pointer: Value, pitch: Value) -> None:
+    def _arrange(self, pointer: LLVMValue, pitch: LLVMValue) -> None:
         """Write rows to registers in the message's layout: padded, transposed or packed."""
         code, shape = self.code, self.shape
         rows, columns, pack = shape.register_shape()
@@ -472,13 +472,13 @@ class _BlockFunction:
         alike = not shape.transpose and shape.height % pack == 0 and rows % _UNROLLED == 0
         step = _UNROLLED if alike else rows
 
-        def lines(index: Value) -> None:
+        def lines(index: LLVMValue) -> None:
             start = code.at(pointer, code.mul(pitch, code.mul(index, step * pack)))
             scale = self.matrix.scale if self.matrix else 1
             to = code.at(self.registers, code.mul(index, step * line_bytes * scale))
-            loaded_rows: dict[int, Value] = {}
+            loaded_rows: dict[int, LLVMValue] = {}
 
-            def row(block: int, number: int) -> Value:
+            def row(block: int, number: int) -> LLVMValue:
                 # Of all blocks at once: together they are one vector of the host.
                 if number not in loaded_rows:
                     at = code.at(start, code.mul(pitch, number))
@@ -503,7 +503,7 @@ class _BlockFunction:
                 block * block_bytes + used_bytes,
             )
 
-    def _put(self, line: Value, registers: Value, offset: int) -> None:
+    def _put(self, line: LLVMValue, registers: LLVMValue, offset: int) -> None:
         """Write what belongs at a byte of the registers."""
         code, matrix = self.code, self.matrix
         if matrix is None:
@@ -525,7 +525,7 @@ class _BlockFunction:
                 code.put(row, registers, at)
                 at += 4 * matrix.columns
 
-    def _line(self, row_of: Callable[[int], Value], line: int, columns: int, pack: int) -> Value:
+    def _line(self, row_of: Callable[[int], LLVMValue], line: int, columns: int, pack: int) -> LLVMValue:
         """Build one register row of a block from its rows in memory."""
         code, shape = self.code, self.shape
         if shape.transpose:
@@ -560,21 +560,21 @@ class _BlockFunction:
 
         panels = self.emitter.matrices is not None and self.emitter.matrices.panel_bytes > 0
 
-        def rows(pointer: Value) -> None:
+        def rows(pointer: LLVMValue) -> None:
             for number in range(shape.height):
                 value = code.fetch(self.registers, number * columns * self.size, row_type)
                 to = code.at(pointer, code.mul(self.pitch, number))
                 code.store(value, to)
 
-        def whole(pointer: Value, _: Value) -> None:
+        def whole(pointer: LLVMValue, _: LLVMValue) -> None:
             # In a GEMM, matrices evict the next workgroup's block before it is stored.
             if not panels:
                 self._prefetch_next(pointer, "store")
             rows(pointer)
             code.ret(code.const(1, "i1"))
 
-        def parts(pointer: Value, _: Value, inside: _Inside) -> None:
-            def row(number: Value) -> None:
+        def parts(pointer: LLVMValue, _: LLVMValue, inside: _Inside) -> None:
+            def row(number: LLVMValue) -> None:
                 value = code.load(code.at(self.registers, code.mul(number, columns * self.size)), row_type)
                 to = code.at(pointer, code.mul(self.pitch, number))
                 code.masked_store(value, to, self._mask(number, inside, shape.width))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from xegpu_py.engines.jit.checks import emit_record
-from xegpu_py.engines.jit.ir_text import Value, vector
+from xegpu_py.engines.jit.ir_text import LLVMValue, vector
 from xegpu_py.engines.jit.native_launch_struct import Status
 from xegpu_py.engines.semantics import Table
 from xegpu_py.visa.dataflow import returns
@@ -81,7 +81,7 @@ def ifcall(control: Control, inst: Instruction, at: int) -> None:
     control.call(at, inst, code.shuffle(targets, targets, picks))
 
 
-def _wait(control: Control, number: Value, at: int) -> None:
+def _wait(control: Control, number: LLVMValue, at: int) -> None:
     """Continue if the barrier has a complete phase that the thread has not yet waited for; else return and retry."""
     emitter, code = control.emitter, control.emitter.code
     operands = emitter.ctx, code.at(emitter.thread, emitter.frame.passed), number
@@ -98,7 +98,7 @@ def _wait(control: Control, number: Value, at: int) -> None:
         emit_record(code, at, 0, number)
 
 
-def _signal(control: Control, number: Value, expected: Value) -> None:
+def _signal(control: Control, number: LLVMValue, expected: LLVMValue) -> None:
     """Count a signal."""
     emitter, code = control.emitter, control.emitter.code
     phases = code.call(emitter.template("barriers.ll", "signal"), emitter.ctx, number, expected, result="i64")
@@ -106,7 +106,7 @@ def _signal(control: Control, number: Value, expected: Value) -> None:
         code.call("race_signal", emitter.ctx, number, phases)
 
 
-def _barrier_of(control: Control, inst: Instruction, at: int) -> tuple[Value, Value]:
+def _barrier_of(control: Control, inst: Instruction, at: int) -> tuple[LLVMValue, LLVMValue]:
     """The index of an instruction's barrier among those of the workgroup, and how many signals it expects, each i64."""
     code, emitter = control.emitter.code, control.emitter
     if "id" not in inst.values:

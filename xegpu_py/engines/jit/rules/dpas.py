@@ -24,7 +24,7 @@ from xegpu_py.engines.jit.dpas_functions import (
     widen_b,
 )
 from xegpu_py.engines.jit.host import Host
-from xegpu_py.engines.jit.ir_text import PTR, Code, Value, vector
+from xegpu_py.engines.jit.ir_text import PTR, FunctionBody, LLVMValue, vector
 from xegpu_py.engines.jit.operands import Emitter, Queue
 from xegpu_py.engines.jit.packed_operand_cache import steps_of
 from xegpu_py.engines.semantics import Table
@@ -50,7 +50,7 @@ _LONGEST_RUN = 64
 RULES = Table()
 """The rule of each instruction."""
 
-_OperandRef = tuple[int, tuple[Value, int] | None]
+_OperandRef = tuple[int, tuple[LLVMValue, int] | None]
 """The offset of an operand in the register file; and if its matrix is elsewhere, the pointer and the offset there."""
 
 
@@ -249,7 +249,7 @@ def _defer(emitter: Emitter, run: Sequence[tuple[int, Instruction]], groups: Seq
         stacks.setdefault((group[0].shape, len(group[0].a), *(tuple(chain.b) for chain in group)), []).append(group)
     assert emitter.matrices
     size, stacks_of_queue = 0, []
-    count = Value(f"%queued{at}", PTR)
+    count = LLVMValue(f"%queued{at}", PTR)
     queue_count = code.op(f"load i64, {count}, align 8", "i64")
     for stack in stacks.values():
         links = len(stack[0][0].a)
@@ -260,13 +260,13 @@ def _defer(emitter: Emitter, run: Sequence[tuple[int, Instruction]], groups: Seq
             for _, matrix_pointer in operands
             if matrix_pointer
         ]
-        entry = code.at(code.at(Value(f"%queue{at}", PTR), size), code.mul(queue_count, 8 * len(pointers)))
+        entry = code.at(code.at(LLVMValue(f"%queue{at}", PTR), size), code.mul(queue_count, 8 * len(pointers)))
         for i, pointer in enumerate(pointers):
             code.store(code.at(*pointer), code.at(entry, 8 * i), 8)
         stacks_of_queue.append((size, stack))
         size += emitter.matrices.steps * 8 * len(pointers)
     flush = emitter.helper(f"flush_{at}", lambda: _flusher(emitter, f"flush_{at}", stacks_of_queue))
-    queue = Queue(count, Value(f"%queue{at}", PTR), flush)
+    queue = Queue(count, LLVMValue(f"%queue{at}", PTR), flush)
     emitter.new_queue(queue, size)
     new_count = code.add(queue_count, 1)
     code.store(new_count, queue.count, 8)
@@ -363,7 +363,7 @@ class _Scratch:
         self._offsets: dict[tuple[str, int], int] = {}
         self._bytes = 0
 
-    def operand(self, function: str, where: _OperandRef, size: int) -> Value:
+    def operand(self, function: str, where: _OperandRef, size: int) -> LLVMValue:
         """An operand widened by a function, which takes pointers to the destination and to the source."""
         code, scratch_offset = self.emitter.code, where[0]
         offset = self._offsets.get((function, scratch_offset))
@@ -374,7 +374,7 @@ class _Scratch:
             code.call(function, target, code.at(self.emitter.thread, scratch_offset))
         return code.at(self.emitter.scratch(self._bytes), offset)
 
-    def a(self, shape: Shape, operand_ref: _OperandRef) -> Value:
+    def a(self, shape: Shape, operand_ref: _OperandRef) -> LLVMValue:
         """Matrix A, widened, in row-major order."""
         if operand_ref[1] is not None:
             return self.emitter.code.at(*operand_ref[1])
@@ -389,13 +389,13 @@ class _Scratch:
         self.emitter.helper(name, lambda: widen_a(name, shape, count, self.emitter.host))
         return self.operand(name, operand_ref, count * shape.size + Extent.BYTES)
 
-    def correction(self, shape: Shape, operand_ref: _OperandRef) -> Value:
+    def correction(self, shape: Shape, operand_ref: _OperandRef) -> LLVMValue:
         """The excess of products with this matrix B of bytes, which is to be subtracted: see `correct_b`."""
         name = f"correct_b_{shape.W}_{shape.steps}_{shape.columns}"
         self.emitter.helper(name, lambda: correct_b(name, shape, self.emitter.host))
         return self.operand(name, operand_ref, shape.columns * 4)
 
-    def b(self, shape: Shape, operand_ref: _OperandRef) -> Value:
+    def b(self, shape: Shape, operand_ref: _OperandRef) -> LLVMValue:
         """Matrix B, widened, in row-major order."""
         if operand_ref[1] is not None:
             return self.emitter.code.at(*operand_ref[1])
@@ -493,7 +493,7 @@ def bdpas(emitter: Emitter, inst: Instruction, at: int) -> None:
     code.call(function, accumulator, code.at(emitter.thread, emitter.register_offset(inst["dst"])), a, b)
 
 
-def _power(code: Code, scales: Value) -> Value:
+def _power(code: FunctionBody, scales: LLVMValue) -> LLVMValue:
     """Scales of E8M0, i8, as f64."""
     wide = code.resize(scales, 64, False)
     bits = code.shl(code.add(wide, 1023 - 127), 52)

@@ -21,7 +21,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from xegpu_py.engines.jit.host import intrinsic_of
-from xegpu_py.engines.jit.ir_text import ONE, PTR, Code, Value, vector
+from xegpu_py.engines.jit.ir_text import ONE, PTR, FunctionBody, LLVMValue, vector
 from xegpu_py.engines.jit.native_launch_struct import TABLES
 from xegpu_py.engines.jit.rules.alu import Alu
 from xegpu_py.engines.semantics import Table
@@ -78,12 +78,12 @@ _SINE = [(-1) ** k / math.factorial(2 * k + 1) for k in range(9)]
 _COSINE = [(-1) ** k / math.factorial(2 * k) for k in range(10)]
 
 
-def _number(code: Code, value: float, like: Value) -> Value:
+def _number(code: FunctionBody, value: float, like: LLVMValue) -> LLVMValue:
     """A constant f64."""
     return code.const(struct.unpack("<Q", struct.pack("<d", value))[0], like.type)
 
 
-def _polynomial(code: Code, coefficients: Sequence[float], x: Value) -> Value:
+def _polynomial(code: FunctionBody, coefficients: Sequence[float], x: LLVMValue) -> LLVMValue:
     """The value of a polynomial, lowest coefficient first. Its even and odd parts are computed independently."""
     square = code.bin("fmul", x, x)
     halves = []
@@ -95,7 +95,7 @@ def _polynomial(code: Code, coefficients: Sequence[float], x: Value) -> Value:
     return code.intrinsic("fma", halves[1], x, halves[0])
 
 
-def _decided(op: Alu, estimate: Value, unsure: Value | None = None, bound: float | None = None) -> Value:
+def _decided(op: Alu, estimate: LLVMValue, unsure: LLVMValue | None = None, bound: float | None = None) -> LLVMValue:
     """The estimate rounded to f32; lanes in which the rounding is not certain are recorded in `op.doubtful`.
 
     Args:
@@ -113,7 +113,7 @@ def _decided(op: Alu, estimate: Value, unsure: Value | None = None, bound: float
     return low
 
 
-def _looked_up(op: Alu, a: Value) -> Value:
+def _looked_up(op: Alu, a: LLVMValue) -> LLVMValue:
     """The function's values for f16 arguments, from a table."""
     code = op.code
     index = code.resize(code.cast("bitcast", code.cast("fptrunc", a, "f16"), "i16"), 64, False)
@@ -125,7 +125,7 @@ def _looked_up(op: Alu, a: Value) -> Value:
     return code.cast("fpext", code.cast("bitcast", values, "f16"), "f32")
 
 
-_Rule = Callable[[Alu, Value], Value]
+_Rule = Callable[[Alu, LLVMValue], LLVMValue]
 
 _RULES: dict[str, _Rule] = {}
 """The rules of instructions for f32 arguments, by the names of instructions."""
@@ -147,7 +147,7 @@ def _elementary(name: str, short: _Rule | None = None) -> Callable[[_Rule], _Rul
     return declare
 
 
-def _apply(op: Alu, a: Value) -> Value:
+def _apply(op: Alu, a: LLVMValue) -> LLVMValue:
     if op.format == "hf":
         return _looked_up(op, a)
     values, unsure = _called(op, a, _values)
@@ -155,7 +155,7 @@ def _apply(op: Alu, a: Value) -> Value:
     return values
 
 
-def _values(op: Alu, a: Value) -> tuple[Value, Value]:
+def _values(op: Alu, a: LLVMValue) -> tuple[LLVMValue, LLVMValue]:
     """An elementary function's values, and the lanes that are in doubt, as bits of an i32."""
     code = op.code
     if op.name not in _SHORT or not op.emitter.host.permuted_singles:
@@ -171,14 +171,16 @@ def _values(op: Alu, a: Value) -> tuple[Value, Value]:
     return values, unsure
 
 
-def _certain_values(op: Alu, a: Value) -> tuple[Value, Value]:
+def _certain_values(op: Alu, a: LLVMValue) -> tuple[LLVMValue, LLVMValue]:
     """The same as `_values`, but without the faster rule."""
     values = _RULES[op.name](op, a)
     assert op.doubtful
     return values, op.code.mask_to_bits(op.doubtful)
 
 
-def _called(op: Alu, a: Value, work: Callable[[Alu, Value], tuple[Value, Value]]) -> tuple[Value, Value]:
+def _called(
+    op: Alu, a: LLVMValue, work: Callable[[Alu, LLVMValue], tuple[LLVMValue, LLVMValue]]
+) -> tuple[LLVMValue, LLVMValue]:
     """The result of `work`, which is emitted as a separate function and called."""
     code, name = op.code, f"{op.name}_{a.lanes}{work.__name__}"
 
@@ -196,13 +198,13 @@ def _called(op: Alu, a: Value, work: Callable[[Alu, Value], tuple[Value, Value]]
 
 
 @_elementary("rsqrt")
-def rsqrt(op: Alu, a: Value) -> Value:
+def rsqrt(op: Alu, a: LLVMValue) -> LLVMValue:
     """The reciprocal square root."""
     x = op.code.cast("fpext", a, "f64")
     return _decided(op, op.code.bin("fdiv", _number(op.code, 1.0, x), op.code.intrinsic("sqrt", x)))
 
 
-def _power(code: Code, a: Value) -> Value:
+def _power(code: FunctionBody, a: LLVMValue) -> LLVMValue:
     """2 to a power, f64: 2 to the nearest integer, times a polynomial of the remainder, which is at most 1/2."""
     # Beyond these limits the result is infinity or zero.
     for comparison, bound_value in (("ogt", 129.0), ("olt", -152.0)):
@@ -218,7 +220,7 @@ def _power(code: Code, a: Value) -> Value:
     return code.bin("fmul", fraction, code.cast("bitcast", scale, "f64"))
 
 
-def _single(code: Code, value: float, like: Value) -> Value:
+def _single(code: FunctionBody, value: float, like: LLVMValue) -> LLVMValue:
     """A constant f32."""
     return code.const(_bits(value), like.type)
 
@@ -228,7 +230,7 @@ def _bits(value: float) -> int:
     return int(struct.unpack("<I", struct.pack("<f", value))[0])
 
 
-def _permuted(op: Alu, table: Sequence[float], index: Value) -> Value:
+def _permuted(op: Alu, table: Sequence[float], index: LLVMValue) -> LLVMValue:
     """Entries of a table of f32, as many as a vector register holds: for each lane that of the index's lowest bits."""
     code, lanes, size = op.code, index.lanes, len(table)
     numbers = code.recast(code.consts([_bits(t) for t in table], "i32"), vector(size, "f32"))
@@ -241,12 +243,12 @@ def _permuted(op: Alu, table: Sequence[float], index: Value) -> Value:
     return looked_up[0] if lanes >= size else code.shuffle(looked_up[0], looked_up[0], list(range(lanes)))
 
 
-def _tabled_exp(op: Alu, a: Value) -> Value:
+def _tabled_exp(op: Alu, a: LLVMValue) -> LLVMValue:
     """2 to a power, computed with pairs of f32, if the rounding is certain. It is the product of a root of 2, a
     polynomial of the remainder, which is at most half the distance between roots, and 2 to an integer."""
     code, entries = op.code, op.emitter.host.permuted_singles
 
-    def fma(x: Value, y: Value, z: Value) -> Value:
+    def fma(x: LLVMValue, y: LLVMValue, z: LLVMValue) -> LLVMValue:
         return code.intrinsic("fma", x, y, z)
 
     # Subnormal powers have fewer bits, and powers below half of the smallest subnormal are zero.
@@ -290,13 +292,13 @@ def _tabled_exp(op: Alu, a: Value) -> Value:
 
 
 @_elementary("exp", _tabled_exp)
-def exp(op: Alu, a: Value) -> Value:
+def exp(op: Alu, a: LLVMValue) -> LLVMValue:
     """2 to a power."""
     return _decided(op, _power(op.code, a), bound=_POWER_BOUND)
 
 
 @_elementary("log")
-def log(op: Alu, a: Value) -> Value:
+def log(op: Alu, a: LLVMValue) -> LLVMValue:
     """The binary logarithm: the exponent plus the logarithm of a fraction m near 1, by atanh((m - 1) / (m + 1))."""
     code = op.code
     x = code.cast("fpext", a, "f64")
@@ -318,7 +320,7 @@ def log(op: Alu, a: Value) -> Value:
     return _decided(op, code.select(usual, logarithm, special))
 
 
-def _sine(op: Alu, a: Value, first_quarter: int) -> Value:
+def _sine(op: Alu, a: LLVMValue, first_quarter: int) -> LLVMValue:
     """The sine of an angle plus `first_quarter` right angles."""
     code = op.code
     x = code.cast("fpext", a, "f64")
@@ -353,12 +355,12 @@ def _sine(op: Alu, a: Value, first_quarter: int) -> Value:
 
 
 @_elementary("sin")
-def sin(op: Alu, a: Value) -> Value:
+def sin(op: Alu, a: LLVMValue) -> LLVMValue:
     """The sine of an angle in radians."""
     return _sine(op, a, 0)
 
 
 @_elementary("cos")
-def cos(op: Alu, a: Value) -> Value:
+def cos(op: Alu, a: LLVMValue) -> LLVMValue:
     """The cosine of an angle in radians."""
     return _sine(op, a, 1)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from xegpu_py.engines.faults import SLM, UGM
 from xegpu_py.engines.jit.checks import emit_notes, emit_values
-from xegpu_py.engines.jit.ir_text import PTR, Code, Value, bits_of, narrow, vector, widen
+from xegpu_py.engines.jit.ir_text import PTR, FunctionBody, LLVMValue, bits_of, narrow, vector, widen
 from xegpu_py.engines.jit.native_launch_struct import ALLOCATION, context_offset, traffic_offset
 from xegpu_py.engines.jit.operands import Emitter, prefetch_line, prefetch_next
 from xegpu_py.engines.operands import data_offsets
@@ -31,7 +31,7 @@ def locate(emitter: Emitter, lanes: int) -> str:
     return emitter.template("addresses.ll", "locate_$lanes", lanes=lanes)
 
 
-def addresses(emitter: Emitter, inst: Instruction) -> Value:
+def addresses(emitter: Emitter, inst: Instruction) -> LLVMValue:
     """Compute each lane's address, i64. The widths of sums are those of `semantics.memory`."""
     code, operand, base_operand = emitter.code, inst["address"], address_base(inst)
     bits = 64 if inst["address_size"] == "a64" else 32
@@ -65,24 +65,24 @@ class _Message(Struct):
         first_pointer: a pointer to the first lane's place if those of all lanes are adjacent, else None.
     """
 
-    code: Code
+    code: FunctionBody
     shape: DataShape
     element_offsets: list[list[int]]
-    hosts: Value
-    bits: Value
-    operands: dict[str, Value]
-    first_pointer: Value | None = None
+    hosts: LLVMValue
+    bits: LLVMValue
+    operands: dict[str, LLVMValue]
+    first_pointer: LLVMValue | None = None
 
     @property
     def lanes(self) -> int:
         return self.hosts.lanes
 
     @property
-    def all_act(self) -> Value:
+    def all_act(self) -> LLVMValue:
         """Whether all lanes act, an i1."""
         return self.code.icmp("eq", self.bits, (1 << self.lanes) - 1)
 
-    def each_lane(self) -> Iterator[tuple[int, Value]]:
+    def each_lane(self) -> Iterator[tuple[int, LLVMValue]]:
         """The lanes, one after the other, with a pointer to each; what is written for one is done if it acts."""
         for lane in range(self.lanes):
             with self.code.when(self.code.icmp("ne", self.code.mask(self.bits, 1 << lane), 0)):
@@ -130,7 +130,7 @@ def _sender(
     element_offsets = [[int(p) for p in lane] for lane in data_offsets(shape, lanes, emitter.layout.target.grf_bytes)]
     refuse = code.label()
 
-    def located(sought: Value, count: int, acting: Value) -> tuple[Value, Value]:
+    def located(sought: LLVMValue, count: int, acting: LLVMValue) -> tuple[LLVMValue, LLVMValue]:
         """Whether `count` bytes at each lane's address are within one allocation, an i1; and the host addresses."""
         if memory == "slm":
             outside = code.icmp("sgt", sought, code.const(emitter.program.slm_bytes - count, sought.type))
@@ -140,7 +140,7 @@ def _sender(
         fine = code.call(function, ctx, sought, code.const(count, "i64"), acting, host_slots, result="i1")
         return fine, code.load(host_slots, sought.type, 8)
 
-    def do(hosts: Value, first_pointer: Value | None = None) -> None:
+    def do(hosts: LLVMValue, first_pointer: LLVMValue | None = None) -> None:
         counter = code.at(code.load(code.at(ctx, context_offset("traffic")), PTR, 8), traffic_offset(memory, category))
         bytes_moved = code.mul(code.resize(code.intrinsic("ctpop", bits), 64, False), size)
         code.count(counter, bytes_moved)
@@ -201,8 +201,8 @@ def _sender(
 
 
 def _located_in_last_allocation(
-    emitter: Emitter, code: Code, strides: Value, address: Value, size: int, elsewhere: str
-) -> Value:
+    emitter: Emitter, code: FunctionBody, strides: LLVMValue, address: LLVMValue, size: int, elsewhere: str
+) -> LLVMValue:
     """The host address of `size` bytes at an address, which are mostly in the allocation of the message before.
 
     Branches to `elsewhere` if they do not lie within one allocation.
@@ -211,7 +211,7 @@ def _located_in_last_allocation(
     table = code.load(code.at(ctx, context_offset("table")), PTR, 8)
     index, search, found_label = code.load(last_allocation, "i64", 8), code.label(), code.label()
 
-    def entry(index: Value, field_index: int) -> Value:
+    def entry(index: LLVMValue, field_index: int) -> LLVMValue:
         return code.load(code.at(code.at(table, code.mul(index, 24)), 8 * field_index), "i64", 8)
 
     # The index of an earlier launch may be beyond the allocations of this one.
@@ -230,22 +230,22 @@ def _located_in_last_allocation(
     return code.add(address, entry(code.load(last_allocation, "i64", 8), 2))
 
 
-def _last_swapped_byte(code: Code, lanes: int, expected: Value, new: Value) -> Value:
+def _last_swapped_byte(code: FunctionBody, lanes: int, expected: LLVMValue, new: LLVMValue) -> LLVMValue:
     """The last of the four bytes that a compare and swap changes: all that is beyond may lie outside of an allocation.
 
     See `engines.semantics.memory`.
     """
     dwords = [code.load(pointer, vector(lanes, "i32")) for pointer in (expected, new)]
     changed_bits = code.or_(code.xor(*dwords), 1)
-    zeros = code.lshr(code.intrinsic("ctlz", changed_bits, Value("false", "i1")), 3)
+    zeros = code.lshr(code.intrinsic("ctlz", changed_bits, LLVMValue("false", "i1")), 3)
     return code.resize(code.sub(code.const(3, zeros.type), zeros), 64, False)
 
 
-def _pointer(code: Code, address: Value) -> Value:
+def _pointer(code: FunctionBody, address: LLVMValue) -> LLVMValue:
     return code.op(f"inttoptr {address} to ptr", PTR)
 
 
-def _pointers(code: Code, addresses: Value) -> Value:
+def _pointers(code: FunctionBody, addresses: LLVMValue) -> LLVMValue:
     return code.cast("inttoptr", addresses, PTR)
 
 
@@ -265,7 +265,7 @@ def _load(message: _Message) -> None:
     rows = message.element_offsets[0]
     old_rows = [code.load(code.at(to, row), vector(lanes, f"i{wide}")) for row in rows]
 
-    def write(row: int, old_row: Value, loaded_row: Value) -> None:
+    def write(row: int, old_row: LLVMValue, loaded_row: LLVMValue) -> None:
         if wide != 8 * size:
             loaded_row = code.select(mask, code.resize(loaded_row, wide, False), old_row)
         code.store(loaded_row, code.at(to, row))
@@ -345,7 +345,9 @@ _RMW = {
 """LLVM's atomic operations; `load` changes nothing by an or with zero."""
 
 
-def _exchanged(code: Code, pointer: Value, expected_value: Value, new_value: Value) -> tuple[Value, Value]:
+def _exchanged(
+    code: FunctionBody, pointer: LLVMValue, expected_value: LLVMValue, new_value: LLVMValue
+) -> tuple[LLVMValue, LLVMValue]:
     """Write a number atomically if memory has an expected one; the old number, and an i1, whether they were equal."""
     align = bits_of(expected_value.type) // 8
     cmpxchg = code.op(
@@ -357,8 +359,8 @@ def _exchanged(code: Code, pointer: Value, expected_value: Value, new_value: Val
 
 def _atomic_float(emitter: Emitter, operation: str, bits: int) -> str:
     """The name of the function that changes a float atomically; see `atomics.ll`."""
-    code = Code("", [])
-    new_value = _updated_float(code, operation, bits, *(Value(name, f"i{bits}") for name in ("%old", "%a", "%b")))
+    code = FunctionBody("", [])
+    new_value = _updated_float(code, operation, bits, *(LLVMValue(name, f"i{bits}") for name in ("%old", "%a", "%b")))
     template_words = {
         "operation": operation,
         "bits": bits,
@@ -369,7 +371,9 @@ def _atomic_float(emitter: Emitter, operation: str, bits: int) -> str:
     return emitter.template("atomics.ll", "atomic_${operation}_$bits", **template_words)
 
 
-def _updated_float(code: Code, operation: str, bits: int, old_bits: Value, a: Value, b: Value) -> Value:
+def _updated_float(
+    code: FunctionBody, operation: str, bits: int, old_bits: LLVMValue, a: LLVMValue, b: LLVMValue
+) -> LLVMValue:
     """The new bit pattern of a float in memory."""
     fmt = IEEE[bits]
     x, y = widen(code, old_bits, fmt), widen(code, a, fmt)
@@ -410,8 +414,13 @@ def _change_all(emitter: Emitter, operation: str, message: _Message) -> None:
 
 
 def _change(
-    emitter: Emitter, code: Code, operation: str, element: str, pointer: Value, operands: Sequence[Value]
-) -> Value:
+    emitter: Emitter,
+    code: FunctionBody,
+    operation: str,
+    element: str,
+    pointer: LLVMValue,
+    operands: Sequence[LLVMValue],
+) -> LLVMValue:
     """Change one location; returns its old value."""
     bits = int(element[1:])
     if operation in _RMW:
