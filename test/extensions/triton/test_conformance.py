@@ -8,6 +8,7 @@ import pytest
 FOLDER = Path(__file__).parent / "conformance"
 sys.path.insert(0, str(FOLDER))
 
+import programs  # noqa: E402
 import run  # noqa: E402
 
 ROWS = [line.split("\t") for line in (FOLDER / "results.tsv").read_text().splitlines()]
@@ -22,11 +23,22 @@ def test_every_failure_has_a_reason() -> None:
     assert passed > 1000 and len(for_any_device) <= 0.03 * (passed + len(for_any_device))
 
 
+@pytest.mark.parametrize("name", programs.PROJECTS)
+def test_programs_of_others(name: str) -> None:
+    """The page has the row of each project, and no test that fails has another reason than the known ones."""
+    page = (FOLDER.parents[3] / "docs" / "triton.md").read_text()
+    assert programs.row(name) in page
+    rows = run.table(programs.RESULTS / f"{name}.tsv").values()
+    failures = {reason.partition(":")[0] for _, outcome, reason in rows if outcome == "failed"}
+    assert failures <= {reason for reason, _ in run.REASONS} - {"gives other numbers"} | {"ends the process"}
+
+
 def test_reasons_of_reports() -> None:
     assert run.reason_of("E   KeyError: \"Unknown key: 'llir'\"").startswith("reads the IR of another target: ")
     assert run.reason_of("E   AssertionError: \nE   Not equal\nE   Mismatched elements: 1 / 4").startswith(
         "gives other"
     )
+    assert run.reason_of("    assert x.is_cuda\nE   AssertionError").startswith("asks for CUDA")
     assert run.reason_of("E   ValueError: x\n").startswith("fails: ValueError: x")
 
 

@@ -28,9 +28,15 @@ FOLDERS = ("python/test/unit/language", "python/test/unit/runtime")
 
 REASONS = (
     ("gives other numbers", r"Mismatched|not close|Arrays are not|AssertionError: assert .*(?:tensor|array)"),
-    ("asks for CUDA, HIP or XPU", r"torch\.cuda|CUDA|Torch not compiled|libcuda|is_hip|pin_memory|torch\.xpu|XPU"),
+    (
+        "asks for CUDA, HIP or XPU",
+        r"torch\.cuda|CUDA|Torch not compiled|libcuda|is_hip|pin_memory|torch\.xpu|XPU"
+        r"|\.is_cuda|NUM_SMS",
+    ),
     ("reads the IR of another target", r"Unknown key: '(?:ttgir|llir|ptx|cubin|amdgcn|spv)'|ptxas|nvgpu"),
+    ("asks PyTorch for what it lacks on the CPU", r"_cpu\" not implemented|module 'torch\.cpu' has no"),
     ("has types of another target", r"type fp8e(?:4b8|5b16|4b15) not supported"),
+    ("rounds otherwise than PyTorch", r"Bias grads different"),
     ("takes longer than the limit", r"Timeout"),
     ("accesses memory out of bounds itself", r"(?:reads|writes) \d+ bytes at"),
     ("needs a package", r"ModuleNotFoundError|ImportError|No module named"),
@@ -41,7 +47,12 @@ REASONS = (
 )
 """The reasons for which tests fail, and how the report of a failure tells them; the first that fits counts."""
 
-BY_CONSTRUCTION = ("asks for CUDA, HIP or XPU", "reads the IR of another target", "has types of another target")
+BY_CONSTRUCTION = (
+    "asks for CUDA, HIP or XPU",
+    "asks PyTorch for what it lacks on the CPU",
+    "reads the IR of another target",
+    "has types of another target",
+)
 """The reasons of tests that are written for another device."""
 
 
@@ -49,14 +60,17 @@ def reason_of(report: str) -> str:
     """Why a test failed, from the text of its report, with the last line of it."""
     lines = [line.removeprefix("E").strip() for line in report.splitlines() if line.startswith("E ")]
     shown = (lines or report.strip().splitlines() or [""])[0][:160]
-    found = next((reason for reason, pattern in REASONS if re.search(pattern, "\n".join(lines) or report)), "fails")
+    # An assertion has its text only in the line of the program, which stands before.
+    asserted = re.findall(r"^ *(assert .*)\nE ", report, re.MULTILINE)
+    read = "\n".join([*lines, *asserted]) or report
+    found = next((reason for reason, pattern in REASONS if re.search(pattern, read)), "fails")
     return f"{found}: {shown}"
 
 
 # The plugin of pytest.
 
 
-def pytest_configure(config: Any) -> None:
+def pytest_load_initial_conftests() -> None:
     """Give Triton's testing module the predicates of the fork whose tests run.
 
     Autotuners leave out keys that are no arguments, as before Triton 3.9: flash-linear-attention has some.
@@ -107,6 +121,17 @@ def pytest_runtest_logreport(report: Any) -> None:
         return
     if report.when == "teardown" and report.outcome != "failed":
         return
+    write(report)
+
+
+def pytest_collectreport(report: Any) -> None:
+    """Write a line for a file that cannot be read."""
+    if report.failed:
+        write(report)
+
+
+def write(report: Any) -> None:
+    """Add the line of a report to the table."""
     outcome = "xfail" if hasattr(report, "wasxfail") else report.outcome
     reason = ""
     if outcome == "failed":
@@ -123,8 +148,8 @@ def pytest_runtest_logreport(report: Any) -> None:
 # The program.
 
 
-def main() -> int:
-    """Run the tests, and print the outcomes of each file."""
+def main(words: list[str] | None = None) -> int:
+    """Run the tests, and print the outcomes of each file; with other words than those of the command."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("checkout", type=Path, help="a checkout with python/test/unit")
     parser.add_argument(
@@ -137,7 +162,7 @@ def main() -> int:
     parser.add_argument("--again", default="$^", metavar="REGEX", help="run also tests that the table has")
     parser.add_argument("--words", default="--device cpu", help="further words for pytest (default '--device cpu')")
     parser.add_argument("files", nargs="*", help="test files or ids, by default all")
-    args = parser.parse_intermixed_args()
+    args = parser.parse_intermixed_args(words)
     root = args.checkout.resolve()
     files = args.files or [folder for folder in FOLDERS if (root / folder).exists()]
     if not files:
@@ -161,7 +186,15 @@ def main() -> int:
             "XEGPU_PY_TRITON_DEVICE": "cpu",
         }
         command = [sys.executable, "-m", "pytest", "-p", "run", "-p", "no:xdist", "-p", "no:cacheprovider", "-q"]
-        command += [*args.words.split(), f"--timeout={args.timeout}", "--tb=short", "-W", "ignore", *files]
+        command += [
+            *args.words.split(),
+            "--continue-on-collection-errors",
+            f"--timeout={args.timeout}",
+            "--tb=short",
+            "-W",
+            "ignore",
+            *files,
+        ]
         with open(out.with_suffix(".log"), "w") as log:
             code = -1
             while code < 0:
