@@ -667,11 +667,12 @@ def _gathered_in_memory(source: Value, indices: Value, dim: int, rows: int) -> V
     """
     stored = source.to(element_types.uint8) if source.dtype == element_types.bool_ else source
     shape, extent = (*source.shape[:dim], rows, *source.shape[dim + 1 :]), source.shape[dim]
-    memory, sought = shared(matrix_shape(shape), stored.dtype), indices.to(element_types.index)
+    copied = matrix_shape(shape)
+    memory, sought = shared(copied, stored.dtype), indices.to(element_types.index)
     found: Value | None = None
     for first in range(0, extent, rows):
         if rows == extent:
-            store(memory.tile(memory.shape, at=(0,) * len(memory.shape)), stored.reshape(memory.shape))
+            store(memory.tile(copied, at=(0,) * len(copied)), stored.reshape(copied))
             barrier()
             found = load(memory + _numbers(shape, dim, sought))
         else:
