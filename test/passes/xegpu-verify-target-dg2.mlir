@@ -2,7 +2,7 @@
 
 // RUN: xegpu-opt %s --xegpu-verify-target=target=dg2 --split-input-file --verify-diagnostics
 // RUN: not xegpu-opt --xegpu-verify-target=target=gtx --split-input-file %s 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// UNKNOWN: error: 'builtin.module' op unknown target 'gtx'; there are pvc, pvcxt, dg2, bmg, lnl, ptl, cri, any
+// UNKNOWN: error: 'builtin.module' op unknown target 'gtx'; there are pvc, pvcxt, dg2, bmg, lnl, ptl, cri, any, virtual
 
 gpu.module @m {
   gpu.func @blocks(%m: memref<64x64xf32>) kernel {

@@ -66,7 +66,7 @@ gpu.module @kernels {
 
 // -----
 
-// expected-error @+1 {{'gpu.module' op visa.target: unknown target 'i860'; there are pvc, pvcxt, dg2, bmg, lnl, ptl, cri, any}}
+// expected-error @+1 {{'gpu.module' op visa.target: unknown target 'i860'; there are pvc, pvcxt, dg2, bmg, lnl, ptl, cri, any, virtual}}
 gpu.module @kernels attributes {visa.target = "i860"} {
   gpu.func @unknown_target() kernel {
     visa.ret (M1, 1)
@@ -77,7 +77,7 @@ gpu.module @kernels attributes {visa.target = "i860"} {
 // -----
 
 gpu.module @kernels {
-  // expected-error @+1 {{'gpu.func' op visa.target: unknown target '8 : i64'; there are pvc, pvcxt, dg2, bmg, lnl, ptl, cri, any}}
+  // expected-error @+1 {{'gpu.func' op visa.target: unknown target '8 : i64'; there are pvc, pvcxt, dg2, bmg, lnl, ptl, cri, any, virtual}}
   gpu.func @target_of_another_kind() kernel attributes {visa.target = 8 : i64} {
     visa.ret (M1, 1)
     gpu.return

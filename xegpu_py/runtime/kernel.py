@@ -77,17 +77,17 @@ else:
 _PACKAGE = str(Path(__file__).parents[1])
 
 
-def _callers_level() -> int:
-    """The `stacklevel` of a warning of the function that asks, by which it is at a line outside of this package."""
-    frames = (frame.filename for frame in reversed(traceback.extract_stack()[:-1]))
-    inner = (_PACKAGE, functools.__file__)  # cached properties call by functools
-    return 1 + sum(1 for _ in itertools.takewhile(lambda name: name.startswith(inner), frames))
+def warn_caller(text: str | None, *libraries: str) -> None:
+    """Warn at the line that calls this package, if there is a text.
 
-
-def _warn(text: str | None) -> None:
-    """Warn at the caller's line outside of this package, if there is a text."""
+    Args:
+        libraries: the folders of other packages between that line and this one.
+    """
+    # Cached properties call by functools.
+    inner = (_PACKAGE, functools.__file__, *libraries)
+    frames = (frame.filename for frame in reversed(traceback.extract_stack()))
     if text:
-        warnings.warn(text, stacklevel=_callers_level())
+        warnings.warn(text, stacklevel=1 + sum(1 for _ in itertools.takewhile(lambda f: f.startswith(inner), frames)))
 
 
 class Kernel:
@@ -346,7 +346,7 @@ class Kernel:
         if needed not in self._versions:
             self._versions[needed] = self._lowered(self._compiler, needed.applied_to(self.options))
         version = self._versions[needed]
-        _warn(self._repairs.of_arrays(arguments, version.remarks))
+        warn_caller(self._repairs.of_arrays(arguments, version.remarks))
         return version
 
     def _check_count(self, arguments: Sequence[Any]) -> None:
@@ -401,7 +401,7 @@ class Kernel:
             version, prepared = self._prepared(arguments, grid, block, packed_arrays)
             if grid is NO_GRID and self.executable.reads_block_ids:
                 left_out = f"kernel '{self.name}' reads block ids, but the call has no grid: one workgroup runs"
-                _warn(left_out)
+                warn_caller(left_out)
             is_repeatable = prepared.staged is None and not version.program.prints
             self._last_call = (key, version, prepared) if key is not None and is_repeatable else None
         try:
@@ -493,7 +493,7 @@ class Kernel:
         version = self.version_for(arguments, grid)
         if version is not self:
             return version._prepared(arguments, grid, block, packed_arrays)
-        _warn(self._repairs.of_lowering())
+        warn_caller(self._repairs.of_lowering())
         unlike = next(filter(None, (p.unlike(arguments) for p in self.executable.products)), None)
         if unlike:
             warnings.warn(unlike, stacklevel=3)
@@ -603,7 +603,7 @@ class Kernel:
             raise self._error(f"kernel '{self.name}' has no native code: {failure}", note) from None
         if launch.staged:
             launch.staged.write_back(self.name)
-        _warn(self._repairs.of_launch(statistics))
+        warn_caller(self._repairs.of_launch(statistics))
         return statistics
 
     def _on_engine(self) -> Callable[[Prepared], Statistics]:
@@ -729,7 +729,9 @@ class Kernel:
         try:
             return bool(self.jit)
         except LLVMError as failure:
-            _warn(f"kernel '{self.name}' runs on the interpreter, which is slow: it has no native code: {failure}")
+            warn_caller(
+                f"kernel '{self.name}' runs on the interpreter, which is slow: it has no native code: {failure}"
+            )
             return False
 
     def _run_in_place(self, launch: Prepared) -> Statistics:

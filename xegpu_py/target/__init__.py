@@ -158,6 +158,14 @@ TARGETS = {
             systolic_denormals=False,
             block2d=Block2DLimits(mixed_place=True),
         ),
+        structs.replace(
+            _XE2,
+            name="virtual",
+            title="no GPU: Xe2 with more registers and shared local memory than any has, for the engines alone",
+            generation="",
+            grf_counts=(256, 1024),
+            slm_bytes=8 << 20,
+        ),
     )
 }
 """The targets by name."""

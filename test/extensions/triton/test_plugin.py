@@ -380,9 +380,25 @@ def test_kernels_that_do_not_fit_shared_memory_are_divided_less(monkeypatch):
     assert tried == [0, 4]
 
 
-def test_the_key_of_the_cache_follows_the_files_of_triton(tmp_path, monkeypatch):
-    from triton.runtime import cache
+def test_kernels_that_fit_no_gpu_run_on_the_virtual_target():
+    n = 256
+    x = np.random.default_rng(1).integers(-9, 9, (n, n)).astype(np.float32)
+    out = np.zeros_like(x)
+    message = r"'sums_of_columns' needs 262,144 bytes of shared memory, but bmg has 131,072: .* target 'virtual'"
+    with pytest.warns(UserWarning, match=message) as warned:
+        for _ in range(2):
+            kernels.sums_of_columns[(1,)](xe.wrap(x), xe.wrap(out), n)
+    np.testing.assert_array_equal(out, x.T.cumsum(1))
+    assert [w.filename for w in warned] == [__file__]
+    # A verdict for all GPUs says that it does not fit.
+    (found,) = xe.portability(lambda: kernels.sums_of_columns[(1,)](xe.wrap(x), xe.wrap(out), n), targets="bmg")
+    assert not found["bmg"].accepted
 
+
+def test_the_key_of_the_cache_follows_the_files_of_triton(tmp_path, monkeypatch):
+    from triton.runtime import cache, driver
+
+    assert driver.active.get_current_target().backend == "xegpu"
     assert cache.triton_key is backend.installed_triton
     for name in ("runtime/cache.py", "compiler/code.py", "language/extra/math.py", "_C/libtriton.so", "ops/unused.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

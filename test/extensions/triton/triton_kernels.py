@@ -328,3 +328,10 @@ def assembled_otherwise(X, Y, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     y = tl.inline_asm_elementwise("vadd.u32.u32.u32 $0, $1, $1;", "=r,r", [tl.load(X + i)], tl.int32, True, 1)
     tl.store(Y + i, y)
+
+
+@triton.jit
+def sums_of_columns(x, out, N: tl.constexpr):
+    row, column = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    sums = tl.cumsum(tl.trans(tl.load(x + row * N + column)), 1)
+    tl.store(out + row * N + column, tl.reshape(sums, (N, N)))

