@@ -229,6 +229,8 @@ class _StagedArray(Struct):
 
 
 def _table_entry(array: Any) -> np.ndarray[Any, Any]:
+    if isinstance(array, Window):
+        return array
     if hasattr(array, "__array_interface__"):
         return np.asarray(array)
     if hasattr(array, "__dlpack__"):

@@ -395,6 +395,26 @@ def test_kernels_that_fit_no_gpu_run_on_the_virtual_target():
     assert not found["bmg"].accepted
 
 
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_tables_of_addresses_point_to_the_arrays_of_the_process(engine):
+    n = 4
+    whole = np.arange(100, dtype=np.float32)
+    # Two groups are parts of one array, one begins within its own.
+    groups = [xe.wrap(a) for a in (whole[:10], whole[50:53], np.ones(64, np.float32), np.full(40, 2, np.float32)[8:])]
+    sizes = np.array([10, 3, 64, 32], np.int32)
+    table, out = np.array([g.data_ptr() for g in groups], np.int64), np.zeros(n, np.float32)
+    with xe.options(engine=engine):
+        kernels.sums_of_groups[(n,)](*map(xe.wrap, (table, sizes, out)), BLOCK=64)
+        np.testing.assert_array_equal(out, [45, 153, 64, 64])
+        sizes[3] = 33
+        with pytest.raises(xegpu_py.DiagnosticError, match=r"reaching 4 bytes over the end of 'tables\[3\]'"):
+            kernels.sums_of_groups[(n,)](*map(xe.wrap, (table, sizes, out)), BLOCK=64)
+        # An integer that is no address of an array makes the table one of integers.
+        table[1] = 5
+        with pytest.raises(xegpu_py.DiagnosticError, match="reads 4 bytes at 0x5, "):
+            kernels.sums_of_groups[(n,)](*map(xe.wrap, (table, np.array([0, 1, 0, 0], np.int32), out)), BLOCK=64)
+
+
 def test_the_key_of_the_cache_follows_the_files_of_triton(tmp_path, monkeypatch):
     from triton.runtime import cache, driver
 

@@ -335,3 +335,12 @@ def sums_of_columns(x, out, N: tl.constexpr):
     row, column = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
     sums = tl.cumsum(tl.trans(tl.load(x + row * N + column)), 1)
     tl.store(out + row * N + column, tl.reshape(sums, (N, N)))
+
+
+@triton.jit
+def sums_of_groups(tables, sizes, out, BLOCK: tl.constexpr):
+    """The sum of the floats at each address of a table."""
+    group = tl.program_id(0)
+    first = tl.load(tables + group).to(tl.pointer_type(tl.float32))
+    offsets = tl.arange(0, BLOCK)
+    tl.store(out + group, tl.sum(tl.load(first + offsets, mask=offsets < tl.load(sizes + group), other=0.0)))

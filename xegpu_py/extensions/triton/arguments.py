@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import struct
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 from msgspec import Struct
 
-from xegpu_py.runtime.host_arrays import Window
+from xegpu_py.runtime.host_arrays import PointerTable, Window
 
 DTYPES: dict[str, Any] = {
     **{f"{sign}{bits}": np.dtype(f"int{bits}") for sign in "iu" for bits in (8, 16, 32, 64)},
@@ -127,11 +130,16 @@ def padding_of(descriptor: Any) -> str:
     return f"{getattr(descriptor, 'padding', 'zero')}{'-tf32' * bool(rounded)}"
 
 
-def passed(parameter: Parameter, argument: Any) -> list[Any]:
-    """The arguments of our kernel for an argument of Triton's."""
+def passed(parameter: Parameter, argument: Any, points: bool = False) -> list[Any]:
+    """The arguments of our kernel for an argument of Triton's.
+
+    Args:
+        points: whether the kernel makes pointers of integers: a tensor of addresses may be a table of pointers.
+    """
     dtype = DTYPES[parameter.dtype]
     if parameter.kind == "array":
-        return [_array(argument, dtype, parameter.name)]
+        array = _array(argument, dtype, parameter.name)
+        return [_table_of(array) if points and dtype == ADDRESS else array]
     if parameter.kind == "number":
         return [_number(argument, parameter.dtype)]
     sizes = [*map(int, argument.shape), *map(int, argument.strides)]
@@ -145,6 +153,31 @@ def _array(argument: Any, dtype: np.dtype[Any], name: str) -> Window:
         return Window.of(np.zeros(1, dtype))
     first, start, end = memory_of(argument, name)
     return Window.at(first, start, end, dtype)
+
+
+def _table_of(array: Window) -> Window | PointerTable:
+    """An array of integers as a table of pointers, if each of them is an address in a tensor of this process."""
+    spans = _spans_of_tensors() if array.size else []
+    starts, entries = [start for start, _ in spans], []
+    for address in array.tolist():
+        start, end = spans[at - 1] if (at := bisect_right(starts, address)) else (0, 0)
+        if not start <= address < end:
+            return array
+        entries.append(Window.at(address, start, end, np.dtype(np.uint8)))
+    return PointerTable(entries) if entries else array
+
+
+def _spans_of_tensors() -> list[tuple[int, int]]:
+    """The addresses, from the first byte up to the end, of the memory of all tensors and wrapped arrays, sorted."""
+    spans = set()
+    for tensor in gc.get_objects():
+        # The classes of some objects are only found by running code of theirs, which `type` does not.
+        if hasattr(type(tensor), "data_ptr") and hasattr(type(tensor), "stride"):
+            # Tensors of other devices, or without memory.
+            with suppress(TypeError, RuntimeError):
+                _, start, end = memory_of(tensor, "")
+                spans.add((start, end))
+    return sorted(span for span in spans if span[0] < span[1])
 
 
 def _number(argument: Any, kind: str) -> Any:

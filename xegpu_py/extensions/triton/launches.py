@@ -216,7 +216,8 @@ class LoadedKernel:
     def _passed(self, values: Sequence[Any]) -> list[Any]:
         """The arguments that the kernel of a launch takes."""
         assert self._parameters is not None
-        return [one for p, a in zip(self._parameters, values) for one in passed(p, a)]
+        points = "tt.int_to_ptr" in self.source.text or "!tt.ptr<!tt.ptr" in self.source.text
+        return [one for p, a in zip(self._parameters, values) for one in passed(p, a, points)]
 
     def _version(
         self, settings: Settings, grid: tuple[int, int, int], values: Sequence[Any], flat: Sequence[Any]
