@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xegpu_py.extensions.portability import verdicts
-from xegpu_py.extensions.portability.verdicts import Portability, targets_of
+from xegpu_py.deferred import deferred
 from xegpu_py.extensions.triton.launches import MEASUREMENT, LoadedKernel, Measure
 from xegpu_py.extensions.triton.settings import current
 from xegpu_py.runtime.kernel import Kernel
+
+if TYPE_CHECKING:
+    from xegpu_py.extensions.portability import verdicts
+    from xegpu_py.extensions.portability.verdicts import Portability
+else:
+    verdicts = deferred("xegpu_py.extensions.portability.verdicts")
 
 
 def kernel_of(compiled: Any) -> Kernel:
@@ -75,7 +80,7 @@ def portability(run: Callable[[], Any], targets: str | Sequence[str] = "all") ->
     Raises:
         ValueError: if there is no such target.
     """
-    chosen = targets_of(targets)
+    chosen = verdicts.targets_of(targets)
 
     def judge(on: Callable[[str], Kernel], arguments: Sequence[Any], grid: tuple[int, int, int]) -> Portability:
         found = verdicts.portability(on, *arguments, targets=chosen, grid=grid)

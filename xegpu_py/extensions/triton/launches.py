@@ -6,16 +6,15 @@ import re
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import triton
 from msgspec import structs
 from triton.runtime.errors import OutOfResources
 
 from xegpu_py.cache import Cache, digest, folder_of
+from xegpu_py.deferred import deferred
 from xegpu_py.extensions.profile.gpus import USUAL, gpu
-from xegpu_py.extensions.profile.launches import launched
-from xegpu_py.extensions.profile.time_model import predicted
 from xegpu_py.extensions.triton.arguments import Parameter, at_path, key_of, padding_of, parameters_of, passed
 from xegpu_py.extensions.triton.lowering.positions import Assumptions
 from xegpu_py.extensions.triton.lowering.tt_to_xetile import VERSION, lowered_to_xetile
@@ -27,6 +26,12 @@ from xegpu_py.lower_kernel import compile as compile_kernel
 from xegpu_py.runtime.kernel import Kernel, warn_caller
 from xegpu_py.runtime.launch import Prepared
 from xegpu_py.target import target as target_of
+
+if TYPE_CHECKING:
+    from xegpu_py.extensions.profile import launches, time_model
+else:
+    launches = deferred("xegpu_py.extensions.profile.launches")
+    time_model = deferred("xegpu_py.extensions.profile.time_model")
 
 SECONDS: ContextVar[list[float] | None] = ContextVar("seconds", default=None)
 """Takes the model's time of each launch, which then does not run; None if none is wanted."""
@@ -187,7 +192,7 @@ class LoadedKernel:
                 measure, results = measurement
                 results.append(measure(on, flat, grid))
             if seconds is not None:
-                seconds.append(predicted(launched(on(""), flat, grid)).seconds)
+                seconds.append(time_model.predicted(launches.launched(on(""), flat, grid)).seconds)
             return
         key = (settings, grid, *map(key_of, self._parameters, values))
         prepared = self._prepared.get(key)
