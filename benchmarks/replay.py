@@ -132,7 +132,7 @@ class Recorder:
         signal.alarm(SECONDS)
         try:
             yield
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # programs for hardware that is missing exit
             self.add({"error": f"{type(error).__name__}: {error}".replace(str(ROOT), "").splitlines()[0]})
         finally:
             signal.alarm(0)
