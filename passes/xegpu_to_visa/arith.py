@@ -34,7 +34,6 @@ from xegpu_py.passes.xegpu_to_visa.lowering import (
     vc_lowering_rule,
 )
 from xegpu_py.passes.xegpu_to_visa.register_values import (
-    bf_as_f,
     combiner,
     high_product,
     low_half,
@@ -489,15 +488,14 @@ def select(low: Lowering, op: ir.Operation) -> Value | None:
         from_yes = low.emit.flags("and", count, mask, yes)
         from_no = low.emit.flags("and", count, low.emit.flags("not", count, mask), no)
         return low.emit.flags("or", count, from_yes, from_no)
-    a, b = (_number_for_choice(low, v, name) for v in list(op.operands)[1:])
-    return low.emit.select(mask, name, count, a, b)
-
-
-def _number_for_choice(low: Lowering, value: ir.Value, name: str) -> Numbers:
-    numbers = low.numbers(value)
+    a, b = (low.numbers(v) for v in list(op.operands)[1:])
     if name == "q":
-        return low.cast(numbers, name)
-    return bf_as_f(numbers) if isinstance(numbers, Const) and numbers.type == "bf" else numbers
+        return low.emit.select(mask, name, count, low.cast(a, name), low.cast(b, name))
+    if name == "bf" and (isinstance(a, Const) or isinstance(b, Const)):
+        # vISA has no bf immediates, and to choose in f would make all NaNs the canonical one.
+        words = low.emit.select(mask, "w", count, low.emit.as_type(a, "w"), low.emit.as_type(b, "w"))
+        return low.emit.as_type(words, name)
+    return low.emit.select(mask, name, count, a, b)
 
 
 @vc_lowering_rule("arith.bitcast")

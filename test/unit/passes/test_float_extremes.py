@@ -272,3 +272,23 @@ gpu.module @m {{
     wanted = (bits(a) & ~top) | (bits(b) & top)
     xegpu_py.compile(text, target="pvc", engine="both")(a, b, grid=1)
     np.testing.assert_array_equal(bits(a), wanted)
+
+
+@pytest.mark.parametrize(("t", "nan"), [("bf16", 0x7FEA), ("f16", 0xFD01), ("f32", 0xFFC00001)])
+def test_choices_keep_the_bits_of_nans(t, nan):
+    """Of elements in memory, and of constants."""
+    text = f"""gpu.module @kernels {{
+  gpu.func @k(%a: memref<16x{t}>, %o: memref<16x{t}>) kernel {{
+    %c = arith.constant 0 : index
+    %n = arith.constant dense<{nan:#x}> : vector<16x{t}>
+    %m = arith.constant dense<[{", ".join(["true", "false"] * 8)}]> : vector<16xi1>
+    %v = vector.load %a[%c] : memref<16x{t}>, vector<16x{t}>
+    %s = arith.select %m, %v, %n : vector<16xi1>, vector<16x{t}>
+    vector.store %s, %o[%c] : memref<16x{t}>, vector<16x{t}>
+    gpu.return
+  }}
+}}"""
+    words = np.uint32 if t == "f32" else np.uint16
+    a, out = np.full(16, nan ^ 3, words), np.zeros(16, words)
+    xegpu_py.compile(text, engine="both")(a.view(DTYPES[t]), out.view(DTYPES[t]))
+    np.testing.assert_array_equal(out, np.where(np.arange(16) % 2, nan, a))
