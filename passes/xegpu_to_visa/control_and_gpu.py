@@ -294,7 +294,7 @@ def print_record(
     mask: ir.Value | None = None,
     stops: bool = False,
 ) -> None:
-    """Write a record for each lane; `visa.printing` defines its format.
+    """Write a record for each lane; `program.read_records` defines its format.
 
     Args:
         text: the format.

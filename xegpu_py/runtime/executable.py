@@ -145,7 +145,7 @@ class Options(Struct, frozen=True):
         if self.engine is not None and self.engine not in ENGINES:
             raise ValueError(f"'engine' must be one of {', '.join(ENGINES)}, but got {self.engine!r}")
         if self.subgroups is not None and not 0 <= self.subgroups <= gpu.threads:
-            raise ValueError(f"'subgroups', or num_warps, must be at most {gpu.threads}, but got {self.subgroups}")
+            raise ValueError(f"'subgroups', or num_warps, must be 0 to {gpu.threads}, but got {self.subgroups}")
         if self.registers is not None and self.registers not in gpu.grf_counts:
             counts = " or ".join(map(str, gpu.grf_counts))
             raise ValueError(f"target {self.target} has {counts} registers, not {self.registers}")

@@ -34,7 +34,7 @@ def value_of(operand: Any, like: DType | None = None) -> Value:
     """The value of what is given: a value, a product that is not computed yet, or a Python number.
 
     Args:
-        like: the type that a number becomes; by default `types.of_scalar` says.
+        like: the type that a number becomes; by default `element_types.of_scalar` says.
 
     Raises:
         TypeError: for anything else.

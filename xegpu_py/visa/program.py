@@ -88,7 +88,7 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
             the check `bounds` does not report them. It is not text.
         where: where it stands. Instructions that differ in nothing else are equal.
         known: cached results: "effects", its `Effects` (visa.dataflow), "legal on", a target (visa.verify), and
-            "written", the instruction of the text in whose place it stands (visa.older).
+            "written", the instruction of the text in whose place it stands (`visa.legacy_messages`).
     """
 
     name: str

@@ -190,7 +190,7 @@ class InstructionSpec(Struct, frozen=True):
         named_barrier: whether its operand `id` is the number of a barrier.
         atomic: the name of its atomic operation; "" for none.
         expansion: the instructions that engines execute in its place, from it, a target and what makes variables; None
-            for those that they execute themselves (see `visa.older`).
+            for those that they execute themselves (see `visa.legacy_messages`).
     """
 
     name: str

@@ -217,7 +217,7 @@ def test_registers():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         wide[1](x, x.copy(), SIZE=8192)
-    with pytest.raises(ValueError, match="'subgroups', or num_warps, must be at most 64"):
+    with pytest.raises(ValueError, match="'subgroups', or num_warps, must be 0 to 64"):
         wide[1](x, x, SIZE=64, num_warps=1000)
 
 

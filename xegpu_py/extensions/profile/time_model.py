@@ -163,7 +163,7 @@ def forwarded(program: Program) -> frozenset[int]:
 
 @analysis
 def taken_out(program: Program, target: Target) -> frozenset[int]:
-    """The instructions that Intel's compiler takes out after vISA: copies, and the products of `joined_products`.
+    """The instructions that Intel's compiler takes out after vISA: copies, and the products of `_joined_products`.
 
     It propagates copies (IGC's `copyPropagation`) of a variable that one instruction writes to another such variable.
     """
