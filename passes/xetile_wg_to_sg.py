@@ -22,6 +22,7 @@ from xegpu_py.dialects.xetile import (
     WgMap,
 )
 from xegpu_py.dialects.xetile.ops import MAP, SUBGROUPS, subgroups
+from xegpu_py.ir.builtin import is_print
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.layout import WgTiles
@@ -425,6 +426,26 @@ def printf(d: Distribution, op: ir.Operation) -> None:
         first, [], lambda: list(build.create_like(op, [], [d.replacement(value) for value in op.operands]).results)
     )
     d.replace(op)
+
+
+@rule("func.call")
+def call(d: Distribution, op: ir.Operation) -> list[ir.Value] | None:
+    """Print each part, by the first of the subgroups that share it; other calls are elementwise."""
+    if not (is_print(op) and is_elementwise(op)):
+        return d.convert_without_rule(op)
+    tiles = d.tiles_of(op.operands[0])
+    groups = [d.parts(v, tiles, op) if is_vector(v) else [d.replacement(v)] * tiles.own_count for v in op.operands]
+
+    def act() -> list[ir.Value]:
+        return [value for operands in zip(*groups) for value in clone_with_shape(op, operands, tiles.data)]
+
+    first = d.subgroup.is_first(tiles)
+    if first is None:
+        act()
+    else:
+        build.if_(first, [], act)
+    d.replace(op)
+    return None
 
 
 @rule("xetile.tile_mma")

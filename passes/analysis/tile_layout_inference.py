@@ -32,7 +32,7 @@ from xegpu_py.dialects.xetile.ops import (
 from xegpu_py.dialects.xetile.types import TileAccess, TileLoad, TileStore
 from xegpu_py.ir import element_movement
 from xegpu_py.ir.bindings import blocks_in
-from xegpu_py.ir.builtin import CombiningKind, call_with_types, is_intrinsic
+from xegpu_py.ir.builtin import CombiningKind, call_with_types, is_intrinsic, is_print
 from xegpu_py.ir.control_flow import STRUCTURED, UnionFind, carried, forwarded
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.element_movement import WHOLE, has_one_shape, permutation_of
@@ -430,7 +430,7 @@ def _reduction_map(wg_map: WgMap | None, view: Any, to: ir.Value) -> WgMap | Non
 
 def is_elementwise(op: ir.Operation) -> bool:
     """Return whether each result's element depends only on scalars and the operands' elements at its position."""
-    also = op.name == "xegpu.truncf" or is_intrinsic(op)
+    also = op.name == "xegpu.truncf" or is_intrinsic(op) or is_print(op)
     return element_movement.is_elementwise(op) or (also and has_one_shape(op))
 
 
@@ -455,8 +455,8 @@ def splat_with_shape(op: ir.Operation, operands: Sequence[ir.Value], shape: Sequ
 def clone_with_shape(op: ir.Operation, operands: Sequence[ir.Value], shape: Sequence[int]) -> list[ir.Value]:
     """An elementwise op on vectors of another shape."""
     results = [with_shape(r.type, shape) if is_vector(r) else r.type for r in op.results]
-    if is_intrinsic(op):
-        return [call_with_types(op, list(operands), results[0])]
+    if op.name == "func.call":
+        return call_with_types(op, list(operands), results)
     attributes = {name: value for name, value in attributes_of(op).items() if name != "map"}
     return list(create(op.name, results, operands, attributes).results)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from collections.abc import Sequence
@@ -279,7 +280,7 @@ def print_lanes(low: Lowering, op: ir.Operation) -> None:
     """A record for each lane of the mask, the first operand."""
     mask, *values = op.operands
     text = ir.StringAttr(op.attributes[TEXT]).value
-    print_record(low, text, [str(element_of(v)) for v in values], values, shape_of(mask)[0], mask)
+    print_record(low, text, [str(element_of(v)) for v in values], values, math.prod(shape_of(mask)), mask)
 
 
 # `cf.assert` and `gpu.printf`: records in the print buffer.

@@ -430,9 +430,10 @@ def _convert(match: re.Match[str], arguments: Iterator[tuple[str, int | float]])
     form = f"%{flags}{match['width']}{match['precision'] or ''}"
     if conversion in _FLOATS:
         number = float(value)
-        if conversion in "aA":
-            text = number.hex()
-            return f"%{flags.replace('0', '')}{match['width']}s" % (text.upper() if conversion == "A" else text)
+        if conversion in "aA" and math.isfinite(number):
+            text = _hexadecimal(number, flags, int(match["width"] or 0), match["precision"])
+            return text.upper() if conversion == "A" else text
+        conversion = {"a": "f", "A": "F"}.get(conversion, conversion)
         return (form + conversion) % number
     bits = 64 if element == "index" else bit_width(element)
     unsigned = int(value) & ((1 << bits) - 1)
@@ -451,13 +452,39 @@ def _convert(match: re.Match[str], arguments: Iterator[tuple[str, int | float]])
     )
 
 
+def _hexadecimal(number: float, flags: str, width: int, precision: str | None) -> str:
+    """A finite number as `%a` prints it."""
+    mantissa, _, exponent = abs(number).hex()[2:].partition("p")
+    lead, _, fraction = mantissa.partition(".")
+    if precision is None:
+        fraction = fraction.rstrip("0")
+    else:
+        count = int(precision[1:] or 0)
+        digits = fraction.ljust(count, "0")
+        rounded, rest = int(lead + digits[:count], 16), digits[count:]
+        half = "8".ljust(len(rest), "0")
+        # To the nearest, in the middle to the even one.
+        rounded += bool(rest) and (rest > half or (rest == half and rounded % 2 == 1))
+        text = f"{rounded:0{count + 1}x}"
+        lead, fraction = text[: len(text) - count], text[len(text) - count :]
+    point = "." if fraction or "#" in flags else ""
+    negative = math.copysign(1, number) < 0
+    sign = "-" if negative else next((c for c in "+ " if c in flags), "")
+    text = f"{lead}{point}{fraction}p{exponent}"
+    if "0" in flags and "-" not in flags:
+        text = text.rjust(width - len(f"{sign}0x"), "0")
+    text = f"{sign}0x{text}"
+    return text.ljust(width) if "-" in flags else text.rjust(width)
+
+
 # Calls of functions without a body, which stand for single instructions.
 
 INLINE = "visa.inline"
 """The name of calls that are instructions of vISA."""
 
 PRINT = "visa.print"
-"""The name of calls that print for each lane of a mask, their first operand; `TEXT` is the format of the others."""
+"""The name of calls that print for each lane, or each element of a tile, of a mask, their first operand. `TEXT` is the
+format of the others, scalars or vectors of the mask's shape."""
 
 TEXT = "visa.text"
 """The attribute of a call that has the instructions, as `inline_visa` takes them, or a format."""
@@ -507,12 +534,14 @@ def call_external(
     return call.results[0] if results else None
 
 
-def call_with_types(op: ir.Operation, operands: list[ir.Value], result: ir.Type) -> ir.Value:
-    """The call of the same function with operands of other types."""
+def call_with_types(op: ir.Operation, operands: list[ir.Value], results: list[ir.Type]) -> list[ir.Value]:
+    """The results of a call of the same function with operands of other types."""
     symbol: str = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
-    suffix = _suffix(op.results[0].type, *(v.type for v in op.operands))
+    suffix = _suffix(*(v.type for v in (*op.results, *op.operands)))
     kept_attributes = {n: op.attributes[n] for n in op.attributes if n not in ("callee", "map")}
-    return call_external(symbol.removesuffix(f".{suffix}"), result, *operands, attributes=kept_attributes)
+    result = results[0] if results else None
+    value = call_external(symbol.removesuffix(f".{suffix}"), result, *operands, attributes=kept_attributes)
+    return [value] if results else []
 
 
 def _suffix(*types: ir.Type) -> str:

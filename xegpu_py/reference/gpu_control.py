@@ -397,8 +397,9 @@ def call(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
 
 
 def _print(subgroup: Subgroup, node: Node, operands: list[Any]) -> None:
-    """`visa.print`: each lane of the mask prints."""
-    mask, *values = (np.asarray(v) for v in operands)
+    """`visa.print`: each lane or element of the mask prints."""
+    mask = np.asarray(operands[0])
+    values = [np.broadcast_to(v, mask.shape).ravel() for v in operands[1:]]
     elements = [node.operand_kind(i + 1).element.name for i in range(len(values))]
     for lane in np.flatnonzero(mask):
         subgroup.prints(node.attribute(TEXT), elements, [v[lane].item() for v in values])

@@ -13,7 +13,7 @@ from mlir.dialects import cf, gpu
 
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.types import FenceScope, MemoryKind
-from xegpu_py.ir.builtin import INLINE, TEXT, call_external
+from xegpu_py.ir.builtin import INLINE, PRINT, TEXT, call_external
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
 from xegpu_py.ir.module import current, parse_source
 from xegpu_py.tiles import element_types
@@ -487,12 +487,9 @@ def device_print(prefix: str, *values: Any, hex: bool = False) -> None:
         raise TypeError(f"device_print needs a text first, not {prefix!r}")
     form, operands = prefix.replace("%", "%%"), []
     for printed in values:
-        value = value_of(printed)
+        value = _printable(value_of(printed))
         if value.size > PRINTED:
             raise ValueError(f"device_print shows values of up to {PRINTED} elements, not {value.describe()}")
-        value = value.to(element_types.int32) if value.dtype.kind == "bool" else value
-        if value.dtype.is_float and value.dtype.bits < 32:
-            value = value.to(element_types.float32)
         conversion = " %f" if value.dtype.is_float else " %x" if hex else " %u" if value.dtype.kind == "uint" else " %d"
         line = value.ravel() if value.shape else value
         elements = [line[i] for i in range(value.size)] if value.shape else [line]
@@ -500,6 +497,30 @@ def device_print(prefix: str, *values: Any, hex: bool = False) -> None:
         operands += [p.ir for p in elements]
     gpu.printf(form + "\n", *operands)
     BUILDING.built()
+
+
+def print_each(form: str, *values: Value) -> None:
+    """Print a line for each element of a value as the kernel runs.
+
+    Args:
+        form: the format of a line, with a conversion of C's printf for each value.
+        values: numbers, and values of one shape with the elements of a line in the same position.
+    """
+    printed = [_printable(v) for v in values]
+    shape = common_shape(*(v.shape for v in printed))
+    if shape:
+        every = constant(element_types.bool_, True, shape)
+        call_external(PRINT, None, every.ir, *(v.ir for v in printed), attributes={TEXT: mlir.StringAttr.get(form)})
+    else:
+        gpu.printf(form, *(v.ir for v in printed))
+    BUILDING.built()
+
+
+def _printable(value: Value) -> Value:
+    """A value in a type that is printed: truth values as integers, narrow floats as float32."""
+    if value.dtype.kind == "bool":
+        return value.to(element_types.int32)
+    return value.to(element_types.float32) if value.dtype.is_float and value.dtype.bits < 32 else value
 
 
 # Hints.

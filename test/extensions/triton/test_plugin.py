@@ -145,10 +145,43 @@ def test_races_are_found_where_they_are_asked_for():
 def test_assertions_hold_by_default_and_prints_are_shown(capfd):
     x = np.zeros(1, np.int32)
     kernels.asserting[(2,)](xe.wrap(x), 7)
-    assert capfd.readouterr().out.count("n:") == 2 and x[0] == 7
+    assert capfd.readouterr().out == "".join(f"pid ({p}, 0, 0) idx () n: 7\n" for p in range(2)) and x[0] == 7
     with pytest.raises(xegpu_py.DiagnosticError) as e:
         kernels.asserting[(2,)](xe.wrap(x), 3)
     assert line_of(kernels.asserting, "device_assert") in str(e.value) and "n is small" in str(e.value)
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_prints_have_a_line_for_each_element_in_the_format_of_triton(engine, capfd):
+    x, y = np.arange(-3, 13, dtype=np.int16), np.arange(32, dtype=np.float16) * 0.75
+    with xe.options(engine=engine):
+        kernels.printing[(1, 2)](xe.wrap(x), xe.wrap(y), 7, B=8)
+    lines = []
+    for p in range(2):
+        pid = f"pid (0, {p}, 0)"
+        own = [(i, int(v)) for i, v in enumerate(x[8 * p : 8 * p + 8])]
+        pairs = [(i, j, float(y[8 * p + i + j])) for i in range(8) for j in range(2)]
+        short = lambda v: re.sub(r"\.?0*p", "p", v.hex())  # noqa: E731 - as C prints it
+        lines += [f"{pid} begins 100%", *(f"{pid} idx ({i}) x: {v}" for i, v in own)]
+        lines += [f"{pid} idx ({i}): (operand 0) 0x{v & 0xFFFF:04x}" for i, v in own]
+        lines += [f"{pid} idx (): (operand 1) 0x00000007", f"{pid} idx () sum: {sum(v for _, v in own)}"]
+        lines += [f"{pid} idx ({i}) large: {int(v > 2)}" for i, v in own]
+        lines += [f"{pid} idx ({i}) at: {2 * (8 * p + i):#x} bytes" for i, _ in own]
+        lines += [f"{pid} idx ({i}, {j}) y: {v:.6f}" for i, j, v in pairs]
+        lines += [f"{pid} idx ({i}, {j}) y: {short(v)}" for i, j, v in pairs]
+    printed = capfd.readouterr().out
+    start = int(re.search(r"idx \(0\) at: (\S+)", printed)[1], 16)
+    printed = re.sub(r"(?<=at: )\S+", lambda m: f"{int(m[0], 16) - start:#x} bytes", printed)
+    assert printed.splitlines() == lines
+
+
+def test_subgroups_print_their_own_parts_of_a_matrix_once(capfd):
+    x = np.arange(64 * 32, dtype=np.int32)
+    kernels.printing_matrix[(1,)](xe.wrap(x), M=64, N=32)
+    lines = [f"pid (0, 0, 0) idx ({n // 32:2}, {n % 32:2}) x: {n}" for n in x]
+    lines += [f"pid (0, 0, 0) idx ({n % 32:2}, {n // 32 // 32}, {n // 32 % 32:2}) transposed: {n}" for n in x]
+    lines += [f"pid (0, 0, 0) idx ({n:2}) sum: {total}" for n, total in enumerate(x.reshape(64, 32).sum(0))]
+    assert sorted(capfd.readouterr().out.splitlines()) == sorted(lines)
 
 
 def test_overflows_are_found_where_programs_ask_for_it():

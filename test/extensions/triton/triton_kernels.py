@@ -32,6 +32,29 @@ def asserting(X, n):
 
 
 @triton.jit
+def printing(X, Y, n, B: tl.constexpr):
+    i = tl.program_id(1) * B + tl.arange(0, B)
+    x = tl.load(X + i)
+    tl.device_print("begins 100%")
+    tl.device_print("x", x)
+    tl.device_print("", x, n, hex=True)
+    tl.device_print("sum", tl.sum(x))
+    tl.device_print("large", x > 2)
+    tl.device_print("at", X + i)
+    y = tl.load(Y + i[:, None] + tl.arange(0, 2)[None, :])
+    tl.device_print("y", y)
+    tl.device_print("y", y, hex=True)
+
+
+@triton.jit
+def printing_matrix(X, M: tl.constexpr, N: tl.constexpr):
+    x = tl.load(X + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :])
+    tl.device_print("x", x)
+    tl.device_print("transposed", tl.trans(x).reshape(N, 2, M // 2))
+    tl.device_print("sum", tl.sum(x, axis=0))
+
+
+@triton.jit
 def matmul(
     A, B, C, M, N, K, sam, sak, sbk, sbn, scm, scn,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PRECISION: tl.constexpr = "ieee",

@@ -187,10 +187,11 @@ LIBC = ctypes.CDLL(None)
 
 
 @settings(max_examples=examples(200))
-@given(FLAGS, st.integers(0, 12), st.sampled_from("diuxXofFeEgG"), st.data())
+@given(FLAGS, st.integers(0, 12), st.sampled_from("diuxXofFeEgGaA"), st.data())
 def test_formats_are_those_of_c(flags, width, kind, data):
-    is_float = kind in "fFeEgG"
-    precision = f".{data.draw(st.integers(0, 8))}" if is_float else ""
+    is_float = kind in "fFeEgGaA"
+    precisions = st.integers(0, 15).map(lambda n: f".{n}") | st.just("")
+    precision = data.draw(precisions) if is_float else ""
     form = f"<%{flags}{width or ''}{precision}{'' if is_float else 'll'}{kind}>"
     if is_float:
         value = data.draw(st.floats(allow_nan=False, width=32))

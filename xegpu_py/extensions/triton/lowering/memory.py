@@ -11,13 +11,12 @@ from mlir import ir as mlir
 from mlir.dialects import scf
 
 from xegpu_py.extensions.triton.lowering.lowering import Lowering, Rule
-from xegpu_py.extensions.triton.lowering.types import kind_of
+from xegpu_py.extensions.triton.lowering.types import Kind, kind_of
 from xegpu_py.extensions.triton.lowering.values import Constant, Descriptor, Pointer
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.tiles import element_types
 from xegpu_py.tiles.arrays import Array, Memory
 from xegpu_py.tiles.effects import (
-    PRINTED,
     TensorDescriptor,
     atomic_add,
     atomic_and,
@@ -31,13 +30,13 @@ from xegpu_py.tiles.effects import (
     atomic_xor,
     debug_barrier,
     device_assert,
-    device_print,
     fence,
     load,
     make_tensor_descriptor,
+    print_each,
     store,
 )
-from xegpu_py.tiles.functions import block_id, grid_size
+from xegpu_py.tiles.functions import arange, block_id, grid_size
 from xegpu_py.tiles.tile_values import Value, constant
 from xegpu_py.tiles.value_base import BUILDING
 
@@ -341,18 +340,39 @@ def _assert(low: Lowering, op: mlir.Operation) -> None:
 
 
 def _print(low: Lowering, op: mlir.Operation) -> None:
+    """Print a line for each element of each operand, in Triton's format: program, index, prefix, operand, element."""
     view: Any = op.opview
-    printed = []
-    for value, is_signed in zip(view.args, view.isSigned):
-        item = low.item(value)
-        value_ = item.addresses() if isinstance(item, Pointer) else low.value(value)
-        if not is_signed and value_.dtype.kind == "int":
-            value_ = value_.to(element_types.integer_of(value_.dtype.bits, signed=False))
-        if value_.size > PRINTED:
-            # The first elements, as many as a print shows.
-            value_ = value_.ravel()[:PRINTED]
-        printed.append(value_)
-    device_print(str(view.prefix), *printed, hex=view.hex)
+    program = [block_id(axis) for axis in "xyz"]
+    where, prefix = "pid (%u, %u, %u)", str(view.prefix).replace("%", "%%")
+    if not len(view.args):
+        print_each(f"{where}{prefix}\n", *program)
+    for number, (operand, is_signed) in enumerate(zip(view.args, view.isSigned)):
+        item = low.item(operand)
+        value = item.addresses() if isinstance(item, Pointer) else low.value(operand)
+        index = [
+            arange(n).reshape([n if e == d else 1 for e in range(len(value.shape))]).broadcast(value.shape)
+            for d, n in enumerate(value.shape)
+        ]
+        widths = ", ".join(f"%{_digits(n)}u" for n in value.shape)
+        which = f"(operand {number}) " if len(view.args) > 1 else ""
+        conversion = _conversion(kind_of(operand), view.hex, bool(is_signed))
+        print_each(f"{where} idx ({widths}){prefix}{which}{conversion}\n", *program, *index, value)
+
+
+def _digits(size: int) -> int | str:
+    """The width in which Triton prints the indices of a dimension."""
+    return math.ceil(math.log10(size)) or ""
+
+
+def _conversion(kind: Kind, is_hex: bool, is_signed: bool) -> str:
+    """The conversion of printf that Triton uses for an element."""
+    if kind.is_pointer:
+        return "%p"
+    if kind.dtype.is_float:
+        return "%a" if is_hex else "%f"
+    if is_hex:
+        return f"0x%0{kind.dtype.bits // 4}x" if kind.dtype.kind != "bool" else "0x%x"
+    return "%d" if is_signed else "%u"
 
 
 RULES: dict[str, Rule] = {
