@@ -100,8 +100,8 @@ class XeTileScatteredToTiles(Pass):
 
 
 Divided = tuple[int, int, int, int]
-"""An assumption about a launch: the numbers of an array and of an argument, a dimension if that is an array and else -1,
-and of what its extent or value is assumed to be a positive multiple."""
+"""An assumption about a launch: the numbers of an array and of an argument, a dimension if that is an array and else
+-1, and of what its extent or value is assumed to be a positive multiple."""
 
 
 class _Bounds(Struct):
