@@ -16,14 +16,18 @@ import resource
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
+from itertools import groupby
 from multiprocessing.connection import Connection
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import lit.main
+import numpy as np
 import pytest
 import recorder
 
@@ -34,23 +38,45 @@ OUT = ROOT / "build" / "mutants"
 LIT = (".mlir", ".visaasm", ".test")
 FIRST_LIT = 12
 """At most so many lit tests are run for a mistake before the tests of pytest."""
+PARAMETERS = 3
+"""So many parameters of one test run before other tests have."""
 
 
-def candidates(paths: list[str]) -> tuple[dict[str, set[str]], dict[str, list[str]]]:
-    """For each file the functions that tests execute; for each function its tests, the best ones first."""
+def candidates(paths: list[str]) -> tuple[dict[str, set[str]], dict[str, list[tuple[float, str]]]]:
+    """For each file the functions that tests execute; for each function its tests, each with its cost."""
     numbers, tests = recorder.read()
     names = {number: name for name, number in numbers.items()}
+    file_of = np.zeros(max(names, default=0) + 1, np.int64)
+    for index, (_, of_file) in enumerate(groupby(sorted(names.items(), key=_file), key=_file)):
+        file_of[[number for number, _ in of_file]] = index
     of_function: dict[str, list[tuple[float, str]]] = {}
     for test, (seconds, functions) in tests.items():
-        for number in functions:
-            # A short test that executes little else is the likeliest to be about the function.
-            of_function.setdefault(names[number], []).append((len(functions) * (0.2 + seconds), test))
+        # A short test that executes little but functions of the same file is the likeliest to be about the function.
+        files_of = file_of[functions]
+        costs = (0.2 + seconds) * len(functions) / np.bincount(files_of)[files_of]
+        for number, cost in zip(functions.tolist(), costs.tolist()):
+            of_function.setdefault(names[number], []).append((cost, test))
     files: dict[str, set[str]] = {}
     for name in of_function:
         file, _, function = name.partition(":")
         if (ROOT / file).exists() and (not paths or any(file.startswith(p.rstrip("/")) for p in paths)):
             files.setdefault(file, set()).add(function)
-    return files, {name: [test for _, test in sorted(found)] for name, found in of_function.items()}
+    return files, of_function
+
+
+def _file(numbered: tuple[int, str]) -> str:
+    return numbered[1].partition(":")[0]
+
+
+def in_turns(tests: list[tuple[float, str]]) -> list[str]:
+    """The tests by cost, in turns of a few parameters of each: parameters of one test notice the same mistakes."""
+    seen = Counter[str]()
+    turns = []
+    for _, test in sorted(tests):
+        name = test.partition("[")[0]
+        turns.append((seen[name] // PARAMETERS, test))
+        seen[name] += 1
+    return [test for _, test in sorted(turns, key=itemgetter(0))]
 
 
 class Judge:
@@ -189,12 +215,14 @@ def main() -> int:
     if not files:
         parser.exit(2, "error: no record of which test executes what: `make test` makes it\n")
     chosen = unnoticed(options.again) if options.again else mutations.choose(files, options.number, options.seed)
-    tests = {name: tests.get(name, []) for name in {f"{m.file}:{m.function}" for m in chosen}}
+    wanted = {name: in_turns(tests.get(name, [])) for name in {f"{m.file}:{m.function}" for m in chosen}}
     print(f"{len(chosen)} mistakes in {len({m.file for m in chosen})} files, seed {options.seed}", flush=True)
     workers: dict[Connection, Any] = {}
     for _ in range(options.workers):
         here, there = multiprocessing.Pipe()
-        process = multiprocessing.get_context("fork").Process(target=_worker, args=(chosen, tests, options.each, there))
+        process = multiprocessing.get_context("fork").Process(
+            target=_worker, args=(chosen, wanted, options.each, there)
+        )
         process.start()
         there.close()
         workers[here] = process

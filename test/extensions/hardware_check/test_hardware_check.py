@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -47,6 +48,73 @@ def measured(model: Systolic, name: str) -> dict[int, np.ndarray]:
 @pytest.mark.parametrize("model", PLANTED, ids=range(len(PLANTED)))
 def test_planted_models_are_identified(model: Systolic) -> None:
     assert identify(target("bmg"), measured(model, "bmg")) == [model]
+
+
+def test_each_target_is_asked_all_that_it_has() -> None:
+    sums = ["bf", "bf", "hf", "hf"]
+    for name, conversions, doubles, blocks, count in (
+        ("pvc", False, True, True, 84),
+        ("bmg", True, True, True, 87),
+        ("dg2", False, False, False, 61),
+        ("cri", True, True, True, 89),
+    ):
+        names = [check.name for check in hardware_check.checks(target(name))]
+        assert len(names) == len(set(names)) == count, name
+        assert ("fcvt f to ud" in names) == conversions and ("mad df" in names) == doubles
+        assert any("block2d" in check for check in names) == blocks
+        assert "lsc_atomic_fcas f" in names and "lsc_atomic_fcas f of all threads" not in names
+        narrow = ["bf8", "hf8"] if name == "cri" else []
+        formats = ["bf", "hf", "tf32"] if name != "dg2" else ["bf", "hf"]
+        of = {
+            what: [p.precision for p in products(target(name)) if p.what.startswith(what)] for what in ("sums", "nan")
+        }
+        assert of == {"sums": sums + ["tf32"] * (2 * (name != "dg2")), "nan": ["bf", "hf"]}
+        flushed = {p.what.removeprefix("flushed ") for p in products(target(name)) if p.what.startswith("flushed")}
+        assert flushed >= {*formats, *narrow, "f sums"} and ("bf sums" in flushed) == (name != "dg2")
+
+
+def test_the_edges_of_a_surface_are_crossed_and_touched() -> None:
+    """A surface of 12 rows of 72 bytes."""
+    blocks = [check for check in hardware_check.checks(target("bmg")) if "block2d" in check.name]
+    assert len(blocks) == 9
+    for check in blocks:
+        message, shape = check.name.split()
+        bits, *extents = map(int, re.findall(r"\d+", shape))
+        width, rows = extents[-2] * bits // 8 * ([1, *extents][-3] if len(extents) > 2 else 1), extents[-1]
+        [positions] = [array for array in check.arrays if array.ndim == 2 and array.shape[1] == 2]
+        assert len(positions) == check.threads
+        left, top = positions[:, 0] * bits // 8, positions[:, 1]
+        for start, size, end in ((left, width, 72), (top, rows, 12)):
+            assert (start < 0).any() and (start == 0).any() and (start >= end).any(), check.name
+            assert ((start < end) & (start + size > end)).any(), check.name
+        # The last row and the last column, each alone; the row above the first.
+        assert (top == 11).any() and (left == 72 - max(bits // 8, 4)).any() and (top + 9 == 0).any(), check.name
+        data = [array for array in check.arrays if array.dtype == np.uint8 and array.ndim == 3]
+        assert [a.shape for a in data] == [(check.threads if "store" in message else 1, 16, 128)]
+
+
+@pytest.mark.parametrize("precision", ["bf", "hf"])
+def test_which_elements_are_no_numbers(precision: str) -> None:
+    """Row 0 and column 1 have a NaN, row 1 infinity by the zero in column 5, row 2 both infinities, row 4 NaNs in C."""
+    [product] = [p for p in products(target("bmg")) if (p.what, p.precision) == ("nan", precision)]
+    expected = np.zeros((8, 16), bool)
+    expected[[0, 2]] = expected[:, 1] = expected[1, 5] = expected[4, :4] = True
+    result = product.result("fma")
+    np.testing.assert_array_equal(np.isnan(result), expected)
+    assert (result[1][~expected[1]] == np.inf).all()
+
+
+def test_differing_elements_are_shown_with_their_operands() -> None:
+    check = Check("add", "", (np.arange(100, dtype=np.int32), np.zeros(3, np.int32), np.zeros(100, np.int32)))
+    here = np.arange(100, dtype=np.int32)
+    there = here.copy()
+    there[7::10] += 0x100
+    outcome = hardware_check._compared(check, there, here)
+    assert (outcome.elements, outcome.different, len(outcome.first)) == (100, 10, min(10, hardware_check.SHOWN))
+    assert [d.index for d in outcome.first] == [7 + 10 * n for n in range(len(outcome.first))]
+    first = outcome.first[1]
+    assert (first.operands, first.there, first.here) == (["0x00000011"], "0x00000111", "0x00000011")
+    assert hardware_check._compared(check, here, here.copy()) == hardware_check.Outcome(100, 0, [])
 
 
 def test_no_two_candidates_have_the_same_bits() -> None:
@@ -145,6 +213,7 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Any
 
     class Buffer:
         def __init__(self, context: Any, flags: int, hostbuf: Any) -> None:
+            assert flags == driver.mem_flags.READ_WRITE | driver.mem_flags.COPY_HOST_PTR
             self.array = hostbuf.copy()
 
     class Program:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
 from xegpu_py import opencl
+from xegpu_py.extensions.opencl.comparison import _LastStores
 from xegpu_py.extensions.opencl.program import LocalMemory
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source
+from xegpu_py.numerics.differences import Unlike
+from xegpu_py.visa.program import Instruction
 
 SOURCE = """
 // RUN overwritten arange:f32:64 zeros:f32:64 global=64 local=32
@@ -149,6 +156,76 @@ __kernel void sample(__read_only image2d_t x) {}
     assert all(failure and "which no engine has" in str(failure) for failure in sample.failures)
 
 
+NOWHERE = DiagnosticError([Diagnostic("error", "it stops", Position("k.cl", 3))])
+DIFFERS = Unlike(1, 64, 0, 5, (3,), np.float32(1), np.float32(2))
+COMPARISONS: list[tuple[dict[str, Any], str, list[str]]] = [
+    ({}, "equal", []),
+    (
+        {"arrays": {"y": DIFFERS}, "printed": True},
+        "'y': 1 of 64 elements differ, by up to 5 units in the last place; the printed lines differ",
+        [
+            "k.cl: error: kernel 'k' stores other values with new than with old, first here",
+            "k.cl: note: 'y': 1 of 64 elements differ, by up to 5 units in the last place, "
+            "first [3]: 1.0 with old, 2.0 with new",
+        ],
+    ),
+    (
+        {"arrays": {"y": DIFFERS}, "stores": (None, Position("k.cl", 2))},
+        "'y': 1 of 64 elements differ, by up to 5 units in the last place",
+        ["k.cl:2: error: kernel 'k' stores other values with new than with old, first here"],
+    ),
+    (
+        {"arrays": {"y": DIFFERS}, "stores": (Position("k.cl", 1), Position("k.cl", 2))},
+        "'y': 1 of 64 elements differ, by up to 5 units in the last place",
+        [
+            "k.cl:1: error: kernel 'k' stores other values with new than with old, first here",
+            "k.cl:2: note: with new the store is here",
+        ],
+    ),
+    (
+        {"printed": True},
+        "the printed lines differ",
+        ["k.cl: error: kernel 'k' prints other lines with new than with old"],
+    ),
+    (
+        {"failures": (NOWHERE, None)},
+        "fails with old",
+        ["k.cl:3: error: it stops", "k.cl:3: note: kernel 'k' with old"],
+    ),
+    ({"failures": (NOWHERE, NOWHERE)}, "fails with old and with new", ["k.cl:3: note: kernel 'k' with new"]),
+]
+
+
+@pytest.mark.parametrize(("differing", "summary", "lines"), COMPARISONS)
+def test_texts_of_comparisons(differing: dict[str, Any], summary: str, lines: list[str]) -> None:
+    found = opencl.Comparison("k", ("old", "new"), source=Source("", "k.cl"), **differing)
+    assert found.summary == summary and found.equal == (not differing)
+    text = str(found)
+    assert [line for line in text.splitlines() if line in lines] == lines
+    assert text.count("error:") == len(found.diagnostics())
+    assert ("stores" in text, "prints" in text) == ("arrays" in differing, found.printed and "arrays" not in differing)
+    if not differing:
+        assert text == "kernel 'k': equal"
+
+
+def test_the_last_change_of_each_element() -> None:
+    """Elements 0 and 1 of two bytes each, and element 2; only stores and atomics are looked at."""
+    instructions = [Instruction(name) for name in ("mov", "lsc_store", "lsc_atomic_iadd")]
+    data = np.zeros(8, np.uint8)
+    batch = SimpleNamespace(memory=SimpleNamespace(data=data))
+    watched, elements = np.array([2, 3, 4, 5, 6]), np.array([0, 0, 1, 1, 2])
+    stores = _LastStores(instructions, watched, elements, data[watched])
+    assert stores.time.tolist() == stores.index.tolist() == [-1, -1, -1]
+    for index, changes in ((0, {6: 1}), (1, {3: 1}), (2, {0: 9}), (1, {4: 5, 2: 1}), (2, {4: 5}), (2, {5: 5})):
+        for at, value in changes.items():
+            data[at] = value
+        stores.ran(index, batch, np.zeros(0))
+    # A store sees all that changed since the last one.
+    assert stores.time.tolist() == [2, 4, 0]
+    assert stores.index.tolist() == [1, 2, 1]
+    assert _LastStores(instructions, watched[:0], elements[:0], data[:0]).time.size == 0
+
+
 @pytest.mark.parametrize("given", [{}, {"ocloc": ("a",)}, {"options": ("a", "b", "c")}, {"options": ()}])
 def test_not_two(given: dict[str, tuple[str, ...]]) -> None:
     with pytest.raises(ValueError, match="'ocloc' or 'options' must be two that are compared"):
@@ -172,6 +249,9 @@ def test_stated_calls() -> None:
         ("f zeros:f23:4 global=4", "f23"),
         ("f global=4 locla=4", "locla=4"),
         ("f global=4,x", "invalid literal"),
+        ("f global=4 ulp", "argument 'ulp' is neither"),
+        ("f global=4 global", "argument 'global' is neither"),
+        ("f global=4 close=near", "could not convert string to float: 'near'"),
         ("f none.npy global=4", "none.npy"),
     ],
 )

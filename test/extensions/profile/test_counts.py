@@ -27,7 +27,7 @@ from xegpu_py.engines.semantics.memory import lane_addresses
 from xegpu_py.extensions.profile import launches
 from xegpu_py.extensions.profile.caches import FIRST, reuse_distances, reuse_of
 from xegpu_py.extensions.profile.counts import Counts, Trace
-from xegpu_py.extensions.profile.launches import counted, launched
+from xegpu_py.extensions.profile.launches import counted, launched, sample_of
 from xegpu_py.extensions.profile.profiles import Profile, profile
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.plugins import MissingExtra
@@ -145,6 +145,41 @@ def test_colliding_atomics() -> None:
     assert (atomic.messages, atomic.bytes, atomic.lines, atomic.collisions) == (4, 256, 4, 60)
     assert found.hottest == 64
     assert moved(found, "%bins", "atomic") == (4, 256, 4, 4)
+
+
+@pytest.mark.parametrize(("groups", "expected"), [(1, (32, False)), (2, (64, True))])
+def test_whether_workgroups_share_the_hottest_line(groups: int, expected: tuple[int, bool]) -> None:
+    kernel = xegpu_py.compile(HISTOGRAM.read_text())
+    given = np.full(32 * groups, 7, np.int8), np.zeros(256, np.int32)
+    assert launched(kernel, given, groups).counts.hottest_line == expected
+
+
+def test_the_workgroup_of_an_access() -> None:
+    """Workgroups are counted through x, then y, then z; here each of z loads the same rows of 64 bytes."""
+    x = np.zeros((2 * 4, 3 * 16), np.float32)
+    kernel = copied.compile(x, x.copy(), ROWS=4, COLUMNS=16)
+    counts = launched(kernel, (x, x.copy()), (2, 3, 2)).counts
+    (source, _), trace = counts.buffers, counts.trace
+    assert trace.complete
+    for group in range(12):
+        m, n = group % 2 * 4, group // 2 % 3
+        own = {source.address // 64 + row * 3 + n for row in range(m, m + 4)}
+        lines = trace.lines[trace.threads == group]
+        assert set(lines[lines < (source.address + source.bytes) // 64].tolist()) == own
+
+
+def test_the_workgroups_that_stand_for_all() -> None:
+    """The middle, its neighbours in x, y and z, some at shares of the grid, and those that follow the middle."""
+    for grid, lines, expected in (
+        ((1, 1, 1), 0, [0]),
+        ((2, 1, 1), 1 << 20, [0, 1]),
+        ((8, 4, 2), 1 << 20, [11, 12, 19, 43, 59, 8]),
+        ((8, 4, 2), 4096, [11, 12, 19, 43, 59, 8, 13]),
+        ((8, 4, 2), 0, [11, 12, 19, 43, 59, 8, 13, 14, 15]),
+        ((100, 1, 1), 8192, [49, 50, 93, 13, 31, 71]),
+        ((100, 1, 1), 1, [49, 50, 93, 13, 31, 71, *(n for n in range(51, 81) if n != 71)]),
+    ):
+        assert sample_of(grid, lines) == expected, (grid, lines)
 
 
 def test_loops_and_products_of_a_gemm() -> None:

@@ -14,6 +14,7 @@ from xegpu_py.extensions.profile.gpus import GPUS, gpu
 from xegpu_py.extensions.profile.time_model import (
     BRANCH,
     FITTED,
+    PIPES,
     Prediction,
     pipe_cycles,
     predict,
@@ -131,12 +132,46 @@ def test_the_parts_are_a_sum(rows: int) -> None:
     assert sum(found.parts.values()) == pytest.approx(found.seconds, rel=1e-9)
     assert all(part >= 0 for part in found.parts.values())
     assert f" us = {found.sum_text()}; bound by" in repr(found)
+    # Written again: what is issued while a pipe is busy takes no time, and all that overlaps is a norm.
+    at_once = {name: bound for name, bound in found.bounds.items() if name != "latency"}
+    at_once["issue"] = max(0.0, at_once["issue"] - max(at_once[pipe] for pipe in PIPES))
+    norm = sum(part**FITTED.overlap for part in (*at_once.values(), gpu("b580").launch)) ** (1 / FITTED.overlap)
+    assert found.seconds == pytest.approx(max(norm + found.parts.get("waiting", 0.0), found.bounds["latency"]))
+
+
+def test_what_is_issued_beside_a_busy_pipe() -> None:
+    """A kernel whose parts but for the issue and one pipe are small."""
+    a, b, c = (np.empty(shape, np.float16) for shape in ((32, 32), (32, 64), (32, 64)))
+    kernel = multiplied.compile(a, b, c.astype(np.float32), TURNS=1024)
+    found = predict(kernel, (a, b, c.astype(np.float32)), 1280, "b580")
+    assert found.bound == "dpas" and 0 < found.bounds["issue"] < found.bounds["dpas"]
+    assert found.parts["issue"] == 0 and found.parts["dpas"] > 0.9 * found.seconds
 
 
 def test_gpus_of_names_and_targets() -> None:
     assert gpu("bmg") is GPUS["b580"]
     with pytest.raises(ValueError, match="there is no model of 'h100'; there are max1100, max1550"):
         gpu("h100")
+
+
+RATES = {
+    "max1550": (26.2, 17.5, 419.4, 512, 128, 512, 3.0, 0.5, 1, 0.65, 2.0, 6.0, 204),
+    "b580": (14.59, 0.912, 116.7, 256, 128, 256, 1.228, 1, 1, 1.0, 0.5, 2.31, 18),
+    "b570": (12.67, 0.792, 101.4, 256, 128, 256, 1.066, 1, 1, 1.0, 0.5, 2.31, 16.2),
+    "a770": (19.66, 1.229, 157.3, 192, 64, 256, 2.0, 1, 2, 0.8, 1.0, 8.0, 16),
+}
+"""Tera-operations in a second of f32, f64 and 16-bit products; KB of L1 and shared memory of a core; bytes of L1 in a
+cycle; TB/s of L2; the share of products of four bytes; cycles of a mad; the share of the products' peak; the cost of a
+store to a part of a line; microseconds of a launch; MiB of L2."""
+
+
+@pytest.mark.parametrize("name", RATES)
+def test_published_rates(name: str) -> None:
+    on = gpu(name)
+    rate = 2 * on.cores * on.engines * on.clock / 1e12
+    found = (on.lanes * rate, on.double_lanes * rate, on.dpas_peak / 1e12, on.l1_bytes >> 10, on.slm_bytes >> 10)
+    found += (on.l1_rate, on.l2_rate / 1e12, on.dp4a_share, on.mad_cycles, on.dpas_share, on.part_store)
+    assert (*found, on.launch * 1e6, on.l2_bytes / (1 << 20)) == pytest.approx(RATES[name], rel=2e-3)
 
 
 @pytest.mark.parametrize("capacity", [32, 96, 160, 400])
@@ -363,6 +398,16 @@ def test_a_branch_that_is_not_taken_is_cheap() -> None:
         found = predict(kernel, (np.full(16, value, np.int32),), 1, "b580")
         cycles.append(found.cycles[jump])
     assert cycles[1] - cycles[0] == BRANCH - 1
+
+
+def test_a_message_that_no_thread_sends_has_a_latency() -> None:
+    """It loads after the branch; no access of it is in the trace."""
+    load = "    add (M1, 16) X(0,0)<1> X(0,0)<1;1,0> 0x1:d\n"
+    text = JUMP.replace(load, "    lsc_load.ugm (M1_NM, 1) X:d32x16t flat[In]:a64\n" + load)
+    assert text != JUMP
+    with np.errstate(invalid="raise", divide="raise"):
+        found = predict(Kernel.from_assembly(text), (np.full(16, 9, np.int32),), 1, "b580")
+    assert np.isfinite(found.cycles).all() and 0 < found.seconds < 1e-3
 
 
 def test_products_of_four_bytes_take_xe_hpc_twice_as_long() -> None:
