@@ -196,6 +196,41 @@ def test_overflows_are_found_where_programs_ask_for_it():
     assert line_of(kernels.scaled, "* n") in str(e.value) and "in program (0, 0, 0)" in str(e.value)
 
 
+@pytest.mark.parametrize(
+    ("divisors", "check", "line"),
+    [
+        ({}, "division", ""),
+        ({"y": 0}, "races", ""),
+        ({"y": 0}, "division", "quotient = x // y"),
+        ({"y": 0}, "all", "quotient = x // y"),
+        ({"n": 0}, "races,division", "position = tl"),
+        ({"m": 0}, "division", "rest = x % m"),
+    ],
+)
+def test_integers_that_are_divided_by_zero_are_found_where_that_is_asked_for(divisors, check, line):
+    numbers = {"y": 3, "n": 2, "m": 5} | divisors
+    x, y = np.arange(16, dtype=np.int32), np.full(16, 3, np.int32)
+    y[13] = numbers["y"]
+
+    def run():
+        with xe.options(check=check):
+            kernels.dividing[(1,)](xe.wrap(x.copy()), xe.wrap(y), numbers["n"], numbers["m"], B=16)
+
+    if not line:
+        run()
+        return
+    with pytest.raises(xegpu_py.DiagnosticError, match="integer division by zero") as e:
+        run()
+    assert line_of(kernels.dividing, line) in str(e.value) and "in program (0, 0, 0)" in str(e.value)
+
+
+def test_unsigned_integers_are_checked_like_signed_ones():
+    x, y = np.arange(16, dtype=np.int32), np.zeros(16, np.int32)
+    with xe.options(check="division"), pytest.raises(xegpu_py.DiagnosticError) as e:
+        kernels.unsigned_remainder[(1,)](xe.wrap(x), xe.wrap(y), B=16)
+    assert line_of(kernels.unsigned_remainder, "%") in str(e.value)
+
+
 def test_programs_read_no_register_that_was_not_written():
     product(72, 80, 40, check="uninit")
     x, y, z = vectors(300)

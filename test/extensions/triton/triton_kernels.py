@@ -32,6 +32,23 @@ def asserting(X, n):
 
 
 @triton.jit
+def dividing(X, Y, n, m, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x = tl.load(X + i)
+    y = tl.load(Y + i)
+    quotient = x // y
+    position = tl.program_id(0) // n
+    rest = x % m
+    tl.store(X + i + position, quotient + rest + m // 3)
+
+
+@triton.jit
+def unsigned_remainder(X, Y, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(X + i, tl.load(X + i).to(tl.uint32) % tl.load(Y + i).to(tl.uint32))
+
+
+@triton.jit
 def printing(X, Y, n, B: tl.constexpr):
     i = tl.program_id(1) * B + tl.arange(0, B)
     x = tl.load(X + i)

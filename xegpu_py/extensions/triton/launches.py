@@ -80,24 +80,29 @@ class TtirSource:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._made: dict[tuple[str, tuple[str, ...], bool], tuple[Module, Assumptions]] = {}
+        self._made: dict[tuple[Any, ...], tuple[Module, Assumptions]] = {}
 
-    def module(self, target: str, padding: tuple[str, ...], exact: bool) -> ModuleSource:
+    def module(self, target: str, padding: tuple[str, ...], exact: bool, divisions: bool) -> ModuleSource:
         """The module of XeTile; see `tt_to_xetile`.
 
         Args:
             target: the GPU's name.
             padding: how blocks of the descriptors among the arguments are loaded.
             exact: whether no integers are assumed to fit.
+            divisions: whether divisors are checked.
         """
-        key = ("ttir", VERSION, target, ",".join(padding), str(exact), self.text)
-        return ModuleSource(lambda: self._lowered(target, padding, exact)[0], key)
+        key = ("ttir", VERSION, target, ",".join(padding), str(exact), str(divisions), self.text)
+        return ModuleSource(lambda: self._lowered(target, padding, exact, divisions)[0], key)
 
-    def _lowered(self, target: str, padding: tuple[str, ...], exact: bool) -> tuple[Module, Assumptions]:
-        key = (target, padding, exact)
+    def _lowered(
+        self, target: str, padding: tuple[str, ...], exact: bool, divisions: bool = False
+    ) -> tuple[Module, Assumptions]:
+        key = (target, padding, exact, divisions)
         if key not in self._made:
             module = parse_source(Source(self.text, "<ttir>"))
-            self._made[key] = lowered_to_xetile(module, target=target, padding=padding, exact=exact)
+            self._made[key] = lowered_to_xetile(
+                module, target=target, padding=padding, exact=exact, divisions=divisions
+            )
         return self._made[key]
 
     def assumptions(self, target: str, padding: tuple[str, ...]) -> Assumptions:
@@ -245,20 +250,22 @@ class LoadedKernel:
         key = (settings, padding, exact)
         known = self._kernels.get(key)
         if known is None or (_must_fit() and known.target.name != settings.target):
-            more: dict[str, Any] = {"check": settings.check} if settings.check else {}
+            more: dict[str, Any] = {"check": settings.of_launch} if settings.of_launch else {}
             more |= {"engine": settings.engine} if settings.engine else {}
             more |= {"threads": settings.threads} if settings.threads else {}
-            made = self._compiled(settings, (padding, exact), more)
+            made = self._compiled(settings, (padding, exact, settings.divisions), more)
             made.names = [name for p in self._parameters or () for name in p.names()]
             self._kernels[key] = made
         return self._kernels[key]
 
-    def _compiled(self, settings: Settings, variant: tuple[tuple[str, ...], bool], options: dict[str, Any]) -> Kernel:
+    def _compiled(
+        self, settings: Settings, variant: tuple[tuple[str, ...], bool, bool], options: dict[str, Any]
+    ) -> Kernel:
         """The kernel with its tiles divided among as many subgroups as suit them, or as few as fit the GPU; if none do,
         for the target `VIRTUAL`, with a warning.
 
         Args:
-            variant: the padding and exactness of `TtirSource.module`.
+            variant: the arguments of `TtirSource.module` after the target.
 
         Raises:
             DiagnosticError: if it cannot be lowered.

@@ -14,12 +14,16 @@ AUTOTUNE = ("time", "first", "model")
 the model of the kernel's time on the GPU."""
 
 
+DIVISION = "division"
+"""The check that finds integers that are divided by zero."""
+
+
 class Settings(Struct, frozen=True):
     """How kernels are compiled and run.
 
     Attributes:
         target: the GPU's name.
-        check: checks of the launch: `memory`, which is always on, `bounds`, `races` and `uninit`, or `all`.
+        check: checks of the launch: `memory`, which is always on, `bounds`, `races`, `uninit` and `DIVISION`, or `all`.
         engine: "jit", "interpreter" or "both"; None for the default.
         threads: operating system threads of a launch; None for one for each processor.
         autotune: one of `AUTOTUNE`.
@@ -34,6 +38,16 @@ class Settings(Struct, frozen=True):
     def __post_init__(self) -> None:
         if self.autotune not in AUTOTUNE:
             raise ValueError(f"'autotune' must be one of {', '.join(AUTOTUNE)}, but got {self.autotune!r}")
+
+    @property
+    def of_launch(self) -> tuple[str, ...]:
+        """The checks that the engines make."""
+        return tuple(name for name in self.check if name != DIVISION)
+
+    @property
+    def divisions(self) -> bool:
+        """Whether integers that are divided by zero are found, by assertions that are compiled into the kernel."""
+        return DIVISION in self.check or "all" in self.check
 
 
 def of_environment() -> Settings:

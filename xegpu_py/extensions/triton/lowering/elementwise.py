@@ -13,8 +13,10 @@ from xegpu_py.extensions.triton.lowering.types import elements_of, integer_bits,
 from xegpu_py.extensions.triton.lowering.values import Constant, Pointer, applied, chosen, signed, unsigned
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.tiles import element_types
+from xegpu_py.tiles.effects import device_assert
 from xegpu_py.tiles.functions import PropagateNan, clamp, libdevice, umulhi
 from xegpu_py.tiles.tile_values import Value
+from xegpu_py.tiles.value_base import BUILDING
 
 # Constants and integers.
 
@@ -42,7 +44,21 @@ def _integer(low: Lowering, op: mlir.Operation) -> Value:
         a, b = (low.value(v) for v in op.operands)
         return applied(_OF_TRUTH.get(op.name, op.name), a.dtype, a, b)
     operands = low.integers(list(op.operands), low.is_position(op.results[0]))
+    _check_divisor(low, op, operands[1])
     return applied(op.name, operands[0].dtype, *operands)
+
+
+_DIVISIONS = ("arith.divsi", "arith.remsi", "arith.divui", "arith.remui")
+
+
+def _check_divisor(low: Lowering, op: mlir.Operation, divisor: Value) -> None:
+    """Assert that no element is divided by zero, if that is asked for."""
+    item = low.item(op.operands[1])
+    if not low.divisions or op.name not in _DIVISIONS or (isinstance(item, Constant) and item.number):
+        return
+    # An assertion in the function of a reduction is one of all elements together.
+    with BUILDING.elementwise(""):
+        device_assert(divisor != 0, "integer division by zero")
 
 
 def _unsigned(low: Lowering, op: mlir.Operation) -> Value:
@@ -51,6 +67,7 @@ def _unsigned(low: Lowering, op: mlir.Operation) -> Value:
         name = {"arith.maxui": "arith.ori", "arith.minui": "arith.andi"}.get(op.name, op.name)
         return applied(name, a.dtype, a, b)
     a = unsigned(a)
+    _check_divisor(low, op, b)
     return signed(applied(op.name, a.dtype, a, unsigned(b)))
 
 

@@ -38,12 +38,17 @@ class Lowering:
         functions: the functions of the module, by name.
         values: what the values of TTIR have become.
         elementwise: whether the ops at hand work on each element of values, as those of a reduction do.
+        divisions: whether divisors are checked.
     """
 
     def __init__(
-        self, rules: Mapping[str, Rule], functions: Mapping[str, mlir.Operation], positions: Positions
+        self,
+        rules: Mapping[str, Rule],
+        functions: Mapping[str, mlir.Operation],
+        positions: Positions,
+        divisions: bool = False,
     ) -> None:
-        self._rules, self.functions, self._positions = rules, functions, positions
+        self._rules, self.functions, self._positions, self.divisions = rules, functions, positions, divisions
         self.values: dict[mlir.Value, Item] = {}
         self.elementwise = False
         self._calls: list[str] = []

@@ -60,20 +60,27 @@ class TtToXeTile(Pass):
 
     Integers of TTIR wrap around, and are i32 and i64 here too. With `positions` those of which indices in memory, masks
     and bounds of loops are computed become values of type index, where the arguments of a launch decide whether they
-    fit: launches of Triton's check it. `padding` lists the padding of the descriptors among the arguments.
+    fit: launches of Triton's check it. `padding` lists the padding of the descriptors among the arguments. With
+    `divisions`, integers that are divided by zero fail an assertion.
     """
 
     target: str = DEFAULT
     positions: bool = False
     padding: str = ""
+    divisions: bool = False
 
     def run(self, op: mlir.Operation) -> None:
         padding = tuple(p for p in self.padding.split(",") if p)
-        _lower(op, self.target, padding, exact=not self.positions)
+        _lower(op, self.target, padding, not self.positions, self.divisions)
 
 
 def lowered_to_xetile(
-    module: Module, *, target: str = DEFAULT, padding: Sequence[str] = (), exact: bool = True
+    module: Module,
+    *,
+    target: str = DEFAULT,
+    padding: Sequence[str] = (),
+    exact: bool = True,
+    divisions: bool = False,
 ) -> tuple[Module, Assumptions]:
     """Lower a module of TTIR with one kernel, in place.
 
@@ -82,6 +89,7 @@ def lowered_to_xetile(
         padding: how blocks of the descriptors among the arguments are loaded: "zero" or "nan" for elements out of
             bounds, and "-tf32" after it if the elements are rounded to tf32.
         exact: whether no integers are assumed to fit.
+        divisions: whether integers that are divided by zero fail an assertion.
 
     Returns:
         The module, and what its launches are assumed to satisfy.
@@ -90,12 +98,14 @@ def lowered_to_xetile(
         DiagnosticError: if an op cannot be lowered.
     """
     with module.context, mlir.Location.unknown(module.context), collector_paused():
-        (assumptions,) = _lower(module.operation, target, padding, exact)
+        (assumptions,) = _lower(module.operation, target, padding, exact, divisions)
     module.verify()
     return module, assumptions
 
 
-def _lower(root: mlir.Operation, target: str, padding: Sequence[str], exact: bool) -> list[Assumptions]:
+def _lower(
+    root: mlir.Operation, target: str, padding: Sequence[str], exact: bool, divisions: bool
+) -> list[Assumptions]:
     """Lower all public functions of a module, and erase all functions."""
     body = root.regions[0].blocks[0]
     functions = {
@@ -107,7 +117,7 @@ def _lower(root: mlir.Operation, target: str, padding: Sequence[str], exact: boo
     called = {name for func in functions.values() for name in _called(func)}
     for name, func in functions.items():
         if name not in called and _is_public(func):
-            kernels.append(_kernel(body, name, func, functions, target, padding, exact))
+            kernels.append(_kernel(body, name, func, functions, target, padding, exact, divisions))
     for func in functions.values():
         func.erase()
     return kernels
@@ -138,6 +148,7 @@ def _kernel(
     target: str,
     padding: Sequence[str],
     exact: bool,
+    divisions: bool,
 ) -> Assumptions:
     entry = func.regions[0].blocks[0]
     types: list[str] = []
@@ -157,7 +168,7 @@ def _kernel(
                 build.gpu_module("kernels"),
                 build.kernel(re.sub(r"\W", "_", name), *types) as arguments,
             ):
-                low = Lowering(RULES, functions, positions)
+                low = Lowering(RULES, functions, positions, divisions)
                 remaining, pads = iter(arguments), iter(padding)
                 for made, location in zip(arguments, locations):
                     mlir.BlockArgument(made).set_location(location)
