@@ -29,7 +29,7 @@ from support.processes import missing
 import xegpu_py
 import xegpu_py.language as xl
 from xegpu_py.extensions.tuning import cluster
-from xegpu_py.extensions.tuning.evaluation import OBJECTIVES, Outcome, Trials
+from xegpu_py.extensions.tuning.evaluation import OBJECTIVES, TrialOutcome, Trials
 
 try:
     import dask.config
@@ -50,10 +50,10 @@ class Sleeper:
     def __init__(self, share: tuple[int, int]) -> None:
         pass
 
-    def run(self, key: str, problem: bytes, argument: tuple, limits: cluster.Limits) -> tuple[str, Outcome]:
+    def run(self, key: str, problem: bytes, argument: tuple, limits: cluster.TrialLimits) -> tuple[str, TrialOutcome]:
         time.sleep(Sleeper.seconds)
         wanted = [np.zeros(1)] if argument[1] else None
-        return "done", Outcome("done", (float(argument[0]["number"]),), outputs=wanted)
+        return "done", TrialOutcome("done", (float(argument[0]["number"]),), outputs=wanted)
 
     def end(self, why: str) -> None:
         pass

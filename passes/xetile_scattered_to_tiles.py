@@ -100,7 +100,7 @@ class XeTileScatteredToTiles(Pass):
 
 
 Divided = tuple[int, int, int, int]
-"""An assumption about a launch: the numbers of an array and of an argument, a dimension if that is an array and else
+"""An assumption about launches: the numbers of an array and of an argument, a dimension if that is an array and else
 -1, and of what its extent or value is assumed to be a positive multiple."""
 
 

@@ -28,7 +28,7 @@ from msgspec.structs import replace
 
 from xegpu_py import external_tools, opencl
 from xegpu_py.extensions.profile.gpus import gpu
-from xegpu_py.extensions.profile.launches import Launched, launched
+from xegpu_py.extensions.profile.launches import ProfiledLaunch, launched
 from xegpu_py.extensions.profile.time_model import FITTED, Fitted, predicted
 from xegpu_py.visa.program import extent
 
@@ -88,7 +88,7 @@ def published(found: Sequence[Case]) -> list[tuple[Point, Case]]:
     return result
 
 
-def run(case: Case) -> list[Launched]:
+def run(case: Case) -> list[ProfiledLaunch]:
     """Run the workgroups of a case's launches that stand for all."""
     done = []
     for launch in case.launches:
@@ -110,7 +110,7 @@ def run(case: Case) -> list[Launched]:
     return done
 
 
-def judged(point: Point, case: Case, done: Sequence[Launched], fitted: Fitted) -> Result:
+def judged(point: Point, case: Case, done: Sequence[ProfiledLaunch], fitted: Fitted) -> Result:
     """A point and its prediction."""
     on = gpu(case.gpu)
     found = [predicted(d, on, warm=case.warm, fitted=fitted) for d in done]
@@ -198,7 +198,7 @@ _WORST = math.log(2)
 """The most that an error counts when constants are fitted: points that are wrong for another reason decide nothing."""
 
 
-def fit(samples: Sequence[tuple[Point, Case, list[Launched]]]) -> Fitted:
+def fit(samples: Sequence[tuple[Point, Case, list[ProfiledLaunch]]]) -> Fitted:
     """The constants that predict the groups for fitting best, one changed at a time."""
     own = [s for s in samples if zlib.crc32(s[0].group.encode()) % 2 == 0]
 

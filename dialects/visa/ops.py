@@ -46,7 +46,7 @@ from xegpu_py.visa.program import (
 )
 from xegpu_py.visa.program import Address as MessageAddress
 from xegpu_py.visa.program import Operand as VisaOperand
-from xegpu_py.visa.spec import LANES, Caches, InstructionSpec, OperandSpec
+from xegpu_py.visa.spec import LANES, CacheAttribute, InstructionSpec, OperandSpec
 
 # The dialect, its types, the declarations, and an op for each instruction of the table.
 
@@ -298,7 +298,7 @@ def _define(spec: InstructionSpec) -> type[InstructionOp]:
         fields[slot.name + ACCESS] = Attribute[Annotated[Any, access_codec(slot)]]
     for name, attribute in spec.attributes.items():
         fields[name] = Attribute[Annotated[Any, attribute_codec(name, attribute)]]
-        if isinstance(attribute, (Caches, declared.Flagged)):
+        if isinstance(attribute, (CacheAttribute, declared.SuffixAttribute)):
             values[name] = default("")
     if spec.exec_sizes:
         fields["exec_size"] = Attribute[Annotated[int, NumberCodec(spec.exec_sizes)]]
@@ -448,22 +448,22 @@ def access_codec(slot: OperandSpec) -> AttributeCodec:
 
 def attribute_codec(name: str, attribute: declared.Attribute) -> AttributeCodec:
     """The kind of an attribute that an instruction declares."""
-    if isinstance(attribute, declared.Choice):
+    if isinstance(attribute, declared.KeywordAttribute):
         return WordCodec(attribute.words)
-    if isinstance(attribute, declared.Caches):
+    if isinstance(attribute, declared.CacheAttribute):
         return WordCodec(attribute.pairs)
-    if isinstance(attribute, declared.Flagged):
+    if isinstance(attribute, declared.SuffixAttribute):
         return WordCodec(attribute.words)
-    if isinstance(attribute, declared.Number):
+    if isinstance(attribute, declared.IntegerAttribute):
         return NumberCodec(attribute.values)
     summary = {
-        declared.Shape: "a data shape",
-        declared.Block: "a block shape",
-        declared.Name: "a label",
-        declared.Byte: "two hexadecimal digits",
-        declared.Symbol: "a symbol",
-        declared.Names: "labels",
-        declared.Surface: "a surface",
+        declared.DataShapeAttribute: "a data shape",
+        declared.BlockShapeAttribute: "a block shape",
+        declared.LabelAttribute: "a label",
+        declared.ByteAttribute: "two hexadecimal digits",
+        declared.SymbolAttribute: "a symbol",
+        declared.LabelsAttribute: "labels",
+        declared.SurfaceAttribute: "a surface",
     }
     return _TextKind(
         summary[type(attribute)],
@@ -634,4 +634,4 @@ def _placeholder(spec: InstructionSpec, field: str) -> str:
         return "(.sat)?"
     if field == "exec":
         return f"({{mask}}, {{exec_size}}{'(, !?{guard} (any|all)?)?' if spec.guard else ''})"
-    return f"(.{{{field}}})?" if isinstance(spec.attributes.get(field), declared.Caches) else f"{{{field}}}"
+    return f"(.{{{field}}})?" if isinstance(spec.attributes.get(field), declared.CacheAttribute) else f"{{{field}}}"

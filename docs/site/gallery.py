@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from xegpu_py.drawing import COLOURS, FAINT, PLAIN, Canvas, document
-from xegpu_py.extensions.profile.launches import Launched
+from xegpu_py.extensions.profile.launches import ProfiledLaunch
 from xegpu_py.visa.instructions import INSTRUCTIONS
 
 FOLDER = Path(__file__).parents[2] / "examples" / "gallery"
@@ -52,7 +52,7 @@ def page() -> str:
             ran = runpy.run_path(str(path))
         title, code = re.match(r'"""(.*?)"""\n+(.*)', path.read_text(), re.DOTALL).groups()
         profile = ran["launch"].profile(*ran["arguments"])
-        done: Launched = profile.launched
+        done: ProfiledLaunch = profile.launched
         parts += [
             f"## {name.replace('_', ' ')}",
             f"{' '.join(title.split())}",
@@ -76,7 +76,7 @@ def inner_loop(asm: str) -> str:
     return f"{'Its inner loop' if loops else 'Its last instructions'}:\n\n```visaasm\n{text}\n```"
 
 
-def memory_picture(title: str, done: Launched) -> str:
+def memory_picture(title: str, done: ProfiledLaunch) -> str:
     """The 64-byte lines of each buffer: which workgroup touched them, and how often."""
     trace, program = done.counts.trace, done.counts.program
     writes = np.array([INSTRUCTIONS[inst.name].category in ("store", "atomic") for inst in program.instructions])

@@ -30,7 +30,7 @@ MOST_RUNS = 64
 """The most runs that form a subgroup's part."""
 
 
-class Run(Struct, frozen=True):
+class LaneRun(Struct, frozen=True):
     """Equally distant rows of a vector that follow each other in parts of another one.
 
     Attributes:
@@ -106,7 +106,7 @@ def is_local(op: ir.Operation, parts: int) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def runs_of(rows: tuple[int, ...], parts: int) -> tuple[Run, ...] | None:
+def runs_of(rows: tuple[int, ...], parts: int) -> tuple[LaneRun, ...] | None:
     """The runs that form each of the equal parts of an op's result; None if there are too many, or parts differ."""
     size = len(rows) // parts
     if parts * size != len(rows) or min(rows) < 0:
@@ -114,7 +114,7 @@ def runs_of(rows: tuple[int, ...], parts: int) -> tuple[Run, ...] | None:
     part_runs = [_equal_steps(rows[n * size : (n + 1) * size]) for n in range(parts)]
     if len(part_runs[0]) > MOST_RUNS or any([r[:3] for r in c] != [r[:3] for r in part_runs[0]] for c in part_runs):
         return None
-    return tuple(Run(*run[:3], tuple(c[i][3] for c in part_runs)) for i, run in enumerate(part_runs[0]))
+    return tuple(LaneRun(*run[:3], tuple(c[i][3] for c in part_runs)) for i, run in enumerate(part_runs[0]))
 
 
 def _equal_steps(rows: Sequence[int]) -> list[tuple[int, int, int, int]]:

@@ -49,7 +49,7 @@ from xegpu_py.target.message_rules import RULES
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.messages import broken_shape
 from xegpu_py.visa.program import Raw, Variable
-from xegpu_py.visa.spec import BlockShape, Caches, Problem
+from xegpu_py.visa.spec import BlockShape, CacheAttribute, Problem
 
 # Limits of a message or an instruction stand in the table of `xegpu_py.visa.instructions`, so that vISA's verifier
 # accepts all ops that these rules accept.
@@ -124,7 +124,7 @@ def caches_problem(view: Any, instruction: str, write: bool = False) -> Problem:
     """The reason why a message does not have this pair of cache hints; None if it has."""
     pair = caches_of(view, write)
     declared = INSTRUCTIONS[instruction].attributes["caches"]
-    assert isinstance(declared, Caches)
+    assert isinstance(declared, CacheAttribute)
     if not pair or pair in declared.pairs:
         return None
     words = {word: hint.value for hint, word in (WRITE_CACHE_WORDS if write else READ_CACHE_WORDS).items()}

@@ -16,7 +16,7 @@ from xegpu_py.ir.control_flow import STRUCTURED
 from xegpu_py.layout import WgTiles
 from xegpu_py.passes.analysis.ir_queries import bits_of, element_of
 from xegpu_py.passes.analysis.message_tiling import box_shape, offsets_in, overlap
-from xegpu_py.passes.analysis.shuffle_distribution import Run
+from xegpu_py.passes.analysis.shuffle_distribution import LaneRun
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import make
 
@@ -182,7 +182,7 @@ class Subgroup:
     def shuffle_rows(
         self,
         sources: Sequence[tuple[Sequence[ir.Value], WgTiles]],
-        runs: Sequence[Run],
+        runs: Sequence[LaneRun],
         target: WgTiles,
         user: ir.Operation,
     ) -> list[ir.Value]:
@@ -227,7 +227,13 @@ class Subgroup:
         return results
 
     def _strided(
-        self, buffer: ir.Value, first: build.Index, run: Run, columns: int, column: build.Index, size: tuple[int, ...]
+        self,
+        buffer: ir.Value,
+        first: build.Index,
+        run: LaneRun,
+        columns: int,
+        column: build.Index,
+        size: tuple[int, ...],
     ) -> ir.Value:
         """Load equally distant rows of a buffer, in the order of memory."""
         step, element = abs(run.step), ir.MemRefType(buffer.type).element_type

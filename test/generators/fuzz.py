@@ -191,7 +191,7 @@ def fuzz_on(
     scheduler: str, seconds: float, levels: list[str], out: Path, reference: bool, first: int
 ) -> dict[str, Report]:
     """Run tasks of all levels on the workers of a Dask cluster, and collect their reports."""
-    from xegpu_py.extensions.tuning.cluster import Cluster, Limits
+    from xegpu_py.extensions.tuning.cluster import Cluster, TrialLimits
 
     out.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + seconds
@@ -203,7 +203,7 @@ def fuzz_on(
             yield _words(*tasks[-1], max(min(end - time.monotonic(), 40), 5), "out", reference)
 
     with Cluster(scheduler) as cluster:
-        for number, report in cluster.map(Remote(), words(), Limits(seconds + 2 * SHRINK_SECONDS)):
+        for number, report in cluster.map(Remote(), words(), TrialLimits(seconds + 2 * SHRINK_SECONDS)):
             level, seed = tasks[number]
             if report.state != "done":
                 found[level].ran["crashed"] += 1

@@ -23,7 +23,7 @@ from xegpu_py.language.function_source import FunctionSource, assigned, assigned
 from xegpu_py.language.scopes import Loop, dynamic, promoted
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.reference.evaluate import bind, is_of_workgroup
-from xegpu_py.reference.machine import Barrier, Function, LaunchState, Stepper, Subgroup, Workgroup
+from xegpu_py.reference.machine import Barrier, EvaluatedFunction, EvaluatedSubgroup, LaunchState, Stepper, Workgroup
 from xegpu_py.reference.storage import BASE, AddressSpace
 from xegpu_py.target import DEFAULT
 from xegpu_py.tiles import element_types
@@ -84,7 +84,16 @@ def run(
             values = bind([mlir.Type.parse(t) for t in types], arguments, memory, names=names)
             scratch = _Scratch(function.__name__, types)
             launch = LaunchState(
-                Function(scratch.func), size, block_extent, 1, 1, False, model, values, memory, built_apart=True
+                EvaluatedFunction(scratch.func),
+                size,
+                block_extent,
+                1,
+                1,
+                False,
+                model,
+                values,
+                memory,
+                built_apart=True,
             )
             for number in range(math.prod(size)):
                 group = Workgroup(launch, place_in(launch.grid, number))
@@ -120,7 +129,7 @@ class _Scratch:
 class Session:
     """One subgroup's run of the function: it evaluates the ops that the function builds."""
 
-    def __init__(self, subgroup: Subgroup, scratch: _Scratch, pause: Callable[[Barrier | None], None]) -> None:
+    def __init__(self, subgroup: EvaluatedSubgroup, scratch: _Scratch, pause: Callable[[Barrier | None], None]) -> None:
         """Begin a run.
 
         Args:
@@ -229,7 +238,7 @@ class _ThreadTeam:
                 self._resume[number].release()
                 thread.join()
 
-    def _thread(self, subgroup: Subgroup) -> None:
+    def _thread(self, subgroup: EvaluatedSubgroup) -> None:
         try:
             with np.errstate(all="ignore"):
                 self._subgroup(subgroup)
@@ -241,7 +250,7 @@ class _ThreadTeam:
             self._waits.pop(subgroup.number, None)
             self._paused.release()
 
-    def _subgroup(self, subgroup: Subgroup) -> None:
+    def _subgroup(self, subgroup: EvaluatedSubgroup) -> None:
         with self._context, mlir.Location.unknown(), mlir.loc_tracebacks():
             scratch = _Scratch(self._name, self._types)
             pause = self._never if self._alone else lambda barrier: self._pause(subgroup.number, barrier)

@@ -174,7 +174,7 @@ def _draw_lines(canvas: Canvas, layout: NestedLayout, scale: tuple[float, float,
 
 # Pictures, in SVG, of how the matrices of one DPAS lie in GRFs.
 #
-# The layout is computed by packing (`numerics.pack_a` and its like), not stated here a second time, so that a picture
+# The layout is computed by `numerics.pack_a`, `pack_b` and `pack_c`, not stated here a second time, so that a picture
 # cannot disagree with the arithmetic.
 
 _DWORD = 32

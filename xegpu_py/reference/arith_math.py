@@ -14,7 +14,7 @@ from xegpu_py.ir.builtin import rounding_problem
 from xegpu_py.numerics import div, expansions, integers, maximum_number, minimum_number
 from xegpu_py.numerics.formats import E8M0, Array, bits_of
 from xegpu_py.reference.machine import Node, decoded, evaluates
-from xegpu_py.reference.storage import Element, Unknown, element_of, from_integers, to_float, to_integers
+from xegpu_py.reference.storage import ElementType, UnsupportedOp, element_of, from_integers, to_float, to_integers
 
 # `arith`, `index` and `ub`: arithmetic on numbers, and on vectors element by element.
 #
@@ -36,14 +36,14 @@ def _constant(node: Node) -> Array:
     return np.full(shape, number_of(raw, element), element.dtype)
 
 
-def dense_numbers(attr: ir.DenseElementsAttr, element: Element) -> Array:
+def dense_numbers(attr: ir.DenseElementsAttr, element: ElementType) -> Array:
     """The numbers of a dense constant, in one dimension."""
     if attr.is_splat:
         return np.full(len(attr), number_of(attr.get_splat_value(), element), element.dtype)
     return np.array([number_of(a, element) for a in decoded(attr)], element.dtype)
 
 
-def number_of(attribute: ir.Attribute, element: Element) -> Any:
+def number_of(attribute: ir.Attribute, element: ElementType) -> Any:
     """The number of an attribute."""
     if not element.is_float:
         if isinstance(attribute, ir.BoolAttr):
@@ -55,7 +55,7 @@ def number_of(attribute: ir.Attribute, element: Element) -> Any:
     return to_float(np.asarray(value), element_of("f64"), element)[()]
 
 
-def _nan(text: str, element: Element) -> Any:
+def _nan(text: str, element: ElementType) -> Any:
     """A NaN with the bits of its text."""
     assert element.format
     bits = int(text.split()[0], 16) if text.startswith("0x") else element.format.nan
@@ -94,12 +94,12 @@ def extended(node: Node, a: Array, b: Array) -> tuple[Array, Array]:
     return node.element.wrap(low), node.element.wrap(high)
 
 
-def wide_floats(values: Array, element: Element) -> Array:
+def wide_floats(values: Array, element: ElementType) -> Array:
     """Floats in a type wide enough that rounding numpy's result to the format equals rounding once."""
     return np.asarray(values).astype(np.float32) if element.bits < 32 else np.asarray(values)
 
 
-def rounded(values: Array, element: Element) -> Array:
+def rounded(values: Array, element: ElementType) -> Array:
     """A result in the type of `wide_floats`, rounded to the format."""
     if element.bits < 32 or element.name == "tf32":
         return to_float(np.asarray(values, np.float32), element_of("f32"), element)
@@ -123,7 +123,7 @@ _FLOATS: dict[str, Callable[[Any, Any], Any]] = {
 """The functions of floats in the type of `wide_floats`, whose results are rounded once, by the names of arith."""
 
 
-def binary(name: str, element: Element, a: Array, b: Array) -> Array:
+def binary(name: str, element: ElementType, a: Array, b: Array) -> Array:
     """The op of arith of a name on two numbers, or element by element. Of integers the lowest bits are kept."""
     if element.is_float:
         return rounded(_FLOATS[name](wide_floats(a, element), wide_floats(b, element)), element)
@@ -234,7 +234,7 @@ def to_integer(node: Node, a: Array) -> Array:
 def _require_nearest(node: Node) -> None:
     problem = node.memo("rounding", lambda: rounding_problem(node.op))
     if problem:
-        raise Unknown(*problem)
+        raise UnsupportedOp(*problem)
 
 
 @evaluates("arith.extf", "arith.truncf", "arith.convertf")
@@ -261,7 +261,7 @@ def scaling_truncf(node: Node, a: Array, scale: Array) -> Array:
     return to_float(binary("divf", wide, a, _factor(node, scale, wide)), wide, node.element)
 
 
-def _factor(node: Node, scale: Array, element: Element) -> Array:
+def _factor(node: Node, scale: Array, element: ElementType) -> Array:
     """A scale, of which only the exponent is used, as a number of a format."""
     exponent = element_of(E8M0.mlir)
     return to_float(to_float(scale, node.operand_kind(1).element, exponent), exponent, element)
@@ -287,10 +287,10 @@ def sizeof(node: Node) -> Array:
 _SINGLE = element_of("f32")
 
 
-def _by_single(function: Callable[..., Array], element: Element, *operands: Array) -> Array:
+def _by_single(function: Callable[..., Array], element: ElementType, *operands: Array) -> Array:
     """A function that is computed in f32, for any format."""
     if element.bits > 32:
-        raise Unknown(f"result of type {element.name} has no specified rounding", "compute in f32")
+        raise UnsupportedOp(f"result of type {element.name} has no specified rounding", "compute in f32")
     result = function(*(to_float(v, element, _SINGLE) for v in operands))
     return to_float(np.asarray(result), _SINGLE, element)
 
@@ -317,13 +317,13 @@ def instruction(node: Node, a: Array) -> Array:
     return _instruction(node.name, node.element, a)
 
 
-def _instruction(name: str, element: Element, a: Array) -> Array:
+def _instruction(name: str, element: ElementType, a: Array) -> Array:
     function = _INSTRUCTIONS[name]
     if element.name == "f64" and name == "math.rsqrt":
         return numerics.div(np.ones_like(a), numerics.sqrt(np.asarray(a), "df"), "df")
     if element.name in ("f16", "f64"):
         if element.name == "f64" and name not in _ALSO_F64:
-            raise Unknown("result of type f64 has no specified rounding", "compute in f32")
+            raise UnsupportedOp("result of type f64 has no specified rounding", "compute in f32")
         assert element.format
         return function(np.asarray(a), element.format.name)
     return _by_single(lambda x: function(x, "f"), element, a)
@@ -341,7 +341,7 @@ def is_function(name: str) -> bool:
     return any(name in table for table in rule_tables) or name.removeprefix("arith.") in _FLOATS
 
 
-def apply(name: str, element: Element, *operands: Array) -> Array:
+def apply(name: str, element: ElementType, *operands: Array) -> Array:
     """The function of arith or math of floats of a type, by the name of the op."""
     if name.startswith("arith."):
         return binary(name.removeprefix("arith."), element, *operands)
@@ -420,7 +420,7 @@ def fma(node: Node, a: Array, b: Array, c: Array) -> Array:
     return multiply_add(node.element, a, b, c)
 
 
-def multiply_add(element: Element, a: Array, b: Array, c: Array) -> Array:
+def multiply_add(element: ElementType, a: Array, b: Array, c: Array) -> Array:
     """Products and sums of floats, each rounded once."""
     assert element.format
     if element.format.name in ("hf", "bf", "f", "df"):

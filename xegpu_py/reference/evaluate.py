@@ -20,8 +20,8 @@ from xegpu_py.ir.passes import Step, run_upstream
 from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.numerics.systolic import Systolic
 from xegpu_py.reference import arith_math, gpu_control, memref, triton, vector, xegpu_xetile  # noqa: F401  (the rules)
-from xegpu_py.reference.machine import Function, LaunchState, Workgroup
-from xegpu_py.reference.storage import BASE, AddressSpace, Element, MemRef, attach, element_of, kind_of
+from xegpu_py.reference.machine import EvaluatedFunction, LaunchState, Workgroup
+from xegpu_py.reference.storage import BASE, AddressSpace, ElementType, MemRef, attach, element_of, kind_of
 from xegpu_py.runtime.host_arrays import PackedArrays, PointerTable, check_numbers, packed_shape
 from xegpu_py.runtime.launch import block_of
 from xegpu_py.visa.program import extent, kernel_index, place_in
@@ -93,7 +93,7 @@ def run(
         items = int(ir.IntegerAttr(func.attributes[WORK_ITEMS]).value)
     try:
         with module.context, ir.Location.unknown(), np.errstate(all="ignore"):
-            function = Function(func)
+            function = EvaluatedFunction(func)
             launch = LaunchState(
                 function, size["grid"], size["block"], lanes, items, of_workgroups, model, values, memory
             )
@@ -222,7 +222,7 @@ def bind(
             values.append(np.asarray(next(addresses), np.int64))
         elif element and not isinstance(type_, ir.MemRefType):
             strides = tuple(s // argument.itemsize for s in argument.strides)
-            values.append(triton.Descriptor(memory, next(addresses), argument.shape, strides, element))
+            values.append(triton.DescriptorValue(memory, next(addresses), argument.shape, strides, element))
         elif element:
             per_byte = 8 // element.bits if element.shares_bytes else 1
             strides = tuple(
@@ -243,7 +243,7 @@ def _from_innermost(numbers: Sequence[int]) -> list[tuple[int, int]]:
     return [(len(numbers) - 1 - i, n) for i, n in enumerate(numbers)]
 
 
-def _element_in_memory(type_: ir.Type) -> Element | None:
+def _element_in_memory(type_: ir.Type) -> ElementType | None:
     """The elements of the array that an argument of a type is; None for a number or vector."""
     if isinstance(type_, ir.MemRefType):
         return element_of(str(type_.element_type))
@@ -252,7 +252,7 @@ def _element_in_memory(type_: ir.Type) -> Element | None:
     return element_of(TritonDesc.of(type_).element) if TritonDesc.matches(type_) else None
 
 
-def _array(argument: Any, type_: ir.Type, element: Element, title: str) -> np.ndarray[Any, Any]:
+def _array(argument: Any, type_: ir.Type, element: ElementType, title: str) -> np.ndarray[Any, Any]:
     if not isinstance(argument, np.ndarray):
         raise TypeError(f"{title} must be a numpy array, but got {type(argument).__name__}")
     check_numbers(argument, title)

@@ -12,19 +12,19 @@ from xegpu_py.ir.builtin import PRINT, TEXT, CombiningKind
 from xegpu_py.numerics.formats import Array
 from xegpu_py.numerics.rounding import SOURCES
 from xegpu_py.reference.machine import (
-    Block,
-    Frame,
+    CallFrame,
+    EvaluatedBlock,
+    EvaluatedSubgroup,
     Lane,
     Lanes,
     Node,
     Steps,
-    Subgroup,
     controls,
     evaluates,
     evaluates_in,
     together,
 )
-from xegpu_py.reference.storage import FailedAssertion, Fault, Unknown
+from xegpu_py.reference.storage import FailedAssertion, Fault, UnsupportedOp
 from xegpu_py.reference.vector import combine, identity_of, reduced
 from xegpu_py.visa.program import Dim, place_in
 
@@ -42,7 +42,7 @@ def _index(value: int) -> Array:
 def _of_items(lane: Lane) -> None:
     """Refuse ids that differ within a workgroup in kernels at workgroup level."""
     if lane.launch.whole:
-        raise Unknown(
+        raise UnsupportedOp(
             "differs within a workgroup, but the kernel's vectors belong to the whole workgroup",
             "its tiles have a wg_map, or its vectors a layout; lower it to subgroups first",
         )
@@ -104,14 +104,14 @@ def subgroup_size(lane: Lane, node: Node) -> Array:
 
 
 @controls("gpu.barrier")
-def barrier(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+def barrier(subgroup: EvaluatedSubgroup, frame: CallFrame, node: Node, lanes: Lanes) -> Steps:
     """Wait until all subgroups of the workgroup have arrived."""
     subgroup.check_together(lanes)
     yield from _wait_at_barrier(subgroup, node)
 
 
 @together("gpu.shuffle")
-def shuffle(subgroup: Subgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[Any]:
+def shuffle(subgroup: EvaluatedSubgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[Any]:
     """Each lane gets the value of another lane of its segment of `width` lanes, or its own if that is outside of it."""
     mode, results = node.word("mode"), []
     for lane, (value, offset, width) in enumerate(lane_operands):
@@ -130,7 +130,7 @@ def shuffle(subgroup: Subgroup, node: Node, lane_operands: Sequence[Sequence[Any
 
 
 @together("gpu.rotate")
-def rotate(subgroup: Subgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[Any]:
+def rotate(subgroup: EvaluatedSubgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[Any]:
     """Each lane gets the value of the lane `offset` higher, modulo its segment."""
     offset, width = node.attribute("offset"), node.attribute("width")
     results = []
@@ -146,14 +146,14 @@ def rotate(subgroup: Subgroup, node: Node, lane_operands: Sequence[Sequence[Any]
 
 
 @together("gpu.subgroup_broadcast")
-def subgroup_broadcast(subgroup: Subgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[Any]:
+def subgroup_broadcast(subgroup: EvaluatedSubgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[Any]:
     """One lane's value for all: that of a given lane, or of the first."""
     source_lane = int(lane_operands[0][1]) if len(lane_operands[0]) > 1 else 0
     return [lane_operands[source_lane][0]] * len(lane_operands)
 
 
 @together("gpu.subgroup_reduce")
-def subgroup_reduce(subgroup: Subgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[Any]:
+def subgroup_reduce(subgroup: EvaluatedSubgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[Any]:
     """Combine lane i with lane i + n/2, then with lane i + n/4, and so on; missing lanes have the identity."""
     combining_kind, element = node.word("op"), node.element
     rows = np.array([row[0] for row in lane_operands], element.dtype)
@@ -173,7 +173,7 @@ def subgroup_reduce(subgroup: Subgroup, node: Node, lane_operands: Sequence[Sequ
 
 
 @controls("gpu.all_reduce")
-def all_reduce(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+def all_reduce(subgroup: EvaluatedSubgroup, frame: CallFrame, node: Node, lanes: Lanes) -> Steps:
     """Combine lanes as gpu.subgroup_reduce does, then the results of the subgroups from the first to the last."""
     _of_items(subgroup.lanes[lanes[0]])
     subgroup.check_together(lanes)
@@ -200,7 +200,7 @@ def _kind_of_region(node: Node) -> str:
     return CombiningKind.of_atomic(region_op.name.removeprefix("arith.")).value
 
 
-def _wait_at_barrier(subgroup: Subgroup, node: Node) -> Steps:
+def _wait_at_barrier(subgroup: EvaluatedSubgroup, node: Node) -> Steps:
     barrier = subgroup.workgroup.barrier(_WORKGROUP)
     barrier.signal(len(subgroup.workgroup.subgroups))
     yield from barrier.wait(subgroup, node)
@@ -217,7 +217,7 @@ def printf(lane: Lane, node: Node, *operands: Any) -> None:
 
 
 @controls("scf.for")
-def for_(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+def for_(subgroup: EvaluatedSubgroup, frame: CallFrame, node: Node, lanes: Lanes) -> Steps:
     """A counted loop. Each lane has its own bounds."""
     (block,) = node.regions[0]
     counter, *arguments = block.arguments
@@ -245,7 +245,7 @@ def for_(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
 
 
 @controls("scf.parallel")
-def parallel(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+def parallel(subgroup: EvaluatedSubgroup, frame: CallFrame, node: Node, lanes: Lanes) -> Steps:
     """Nested loops, whose iterations run in row-major order; reductions combine in that order too."""
     (block,) = node.regions[0]
     lower, upper, step, initial_values = node.groups(node.operands)
@@ -273,7 +273,7 @@ def parallel(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Step
 
 
 @controls("scf.if")
-def if_(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+def if_(subgroup: EvaluatedSubgroup, frame: CallFrame, node: Node, lanes: Lanes) -> Steps:
     """A branch."""
     condition = frame.values[node.operands[0]]
     for branch, region in zip((True, False), node.regions):
@@ -284,7 +284,7 @@ def if_(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
 
 
 @controls("scf.while")
-def while_(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+def while_(subgroup: EvaluatedSubgroup, frame: CallFrame, node: Node, lanes: Lanes) -> Steps:
     """A loop while its condition holds; a lane that has left the loop keeps its values."""
     (before_block,), (after_block,) = node.regions
     frame.give(before_block.arguments, node.operands, lanes)
@@ -303,7 +303,7 @@ def while_(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
 
 
 @controls("scf.index_switch")
-def index_switch(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+def index_switch(subgroup: EvaluatedSubgroup, frame: CallFrame, node: Node, lanes: Lanes) -> Steps:
     """A choice among cases; the first region is the default."""
     cases = node.attribute("cases")
     lanes_of_case: dict[int, list[int]] = {}
@@ -315,14 +315,14 @@ def index_switch(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> 
 
 
 @controls("scf.execute_region")
-def execute_region(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+def execute_region(subgroup: EvaluatedSubgroup, frame: CallFrame, node: Node, lanes: Lanes) -> Steps:
     """A region of several blocks."""
     yields = yield from subgroup.region(frame, node.regions[0], lanes)
     for lane, yield_node in yields.items():
         frame.give(node.results, yield_node.operands, (lane,))
 
 
-def _branch_to(subgroup: Subgroup, frame: Frame, node: Node, block: Block, lanes: Lanes) -> Steps:
+def _branch_to(subgroup: EvaluatedSubgroup, frame: CallFrame, node: Node, block: EvaluatedBlock, lanes: Lanes) -> Steps:
     yield_node = yield from subgroup.block(frame, block, lanes)
     frame.give(node.results, yield_node.operands, lanes)
 
@@ -375,7 +375,7 @@ def assert_(node: Node, condition: Any) -> None:
 
 
 @controls("func.call")
-def call(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+def call(subgroup: EvaluatedSubgroup, frame: CallFrame, node: Node, lanes: Lanes) -> Steps:
     """Run the body of a function in its own frame."""
     name = node.attribute("callee")
     function = subgroup.launch.callee(node, name)
@@ -386,7 +386,7 @@ def call(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
             operands = [frame.values[p][lane] for p in node.operands]
             frame.set(node.results, _intrinsic(node, name, operands), lane)
         return
-    callee_frame = Frame(function.size, len(subgroup.lanes))
+    callee_frame = CallFrame(function.size, len(subgroup.lanes))
     for lane in lanes:
         for argument, source in zip(function.blocks[0].arguments, node.operands):
             callee_frame.values[argument][lane] = frame.values[source][lane]
@@ -396,7 +396,7 @@ def call(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
             frame.values[source][lane] = callee_frame.values[result][lane]
 
 
-def _print(subgroup: Subgroup, node: Node, operands: list[Any]) -> None:
+def _print(subgroup: EvaluatedSubgroup, node: Node, operands: list[Any]) -> None:
     """`visa.print`: each lane or element of the mask prints."""
     mask = np.asarray(operands[0])
     values = [np.broadcast_to(v, mask.shape).ravel() for v in operands[1:]]

@@ -17,12 +17,12 @@ from xegpu_py.ir.operation import STATIC, group_sizes
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.reference.storage import (
     AddressSpace,
-    Element,
+    ElementType,
     FailedAssertion,
     Fault,
-    Kind,
     MemRef,
-    Unknown,
+    UnsupportedOp,
+    ValueKind,
     allocated,
     kind_of,
 )
@@ -58,7 +58,7 @@ class LaunchState:
         built_apart: whether each subgroup builds its own ops, and ops at one location correspond (eager execution).
     """
 
-    function: Function
+    function: EvaluatedFunction
     grid: Dim
     block: Dim
     lanes: int
@@ -67,15 +67,15 @@ class LaunchState:
     model: Model
     arguments: Sequence[Any]
     memory: AddressSpace
-    functions: dict[str, Function | None] = field(default_factory=dict)
+    functions: dict[str, EvaluatedFunction | None] = field(default_factory=dict)
     writers: list[tuple[ir.Operation, str]] = field(default_factory=list)
     built_apart: bool = False
 
-    def callee(self, node: Node, name: str) -> Function | None:
+    def callee(self, node: Node, name: str) -> EvaluatedFunction | None:
         """The function that a call names; None if it has no body."""
         if name not in self.functions:
             function = symbol(node.op, name)
-            self.functions[name] = Function(function) if len(function.regions[0].blocks) else None
+            self.functions[name] = EvaluatedFunction(function) if len(function.regions[0].blocks) else None
         return self.functions[name]
 
     @property
@@ -113,7 +113,7 @@ class Barrier:
         """Whether the phase that a subgroup waits for is complete."""
         return self.phases > self.passed.get(subgroup, 0)
 
-    def wait(self, subgroup: Subgroup, node: Node) -> Steps:
+    def wait(self, subgroup: EvaluatedSubgroup, node: Node) -> Steps:
         """Wait for the next phase."""
         subgroup.waits_at = node
         while not self.is_open(subgroup.number):
@@ -140,7 +140,7 @@ class Workgroup:
         self.told: dict[Any, dict[int, Any]] = {}
         self.named_barriers = 0
         count = 1 if launch.whole else -(-launch.block_items // launch.items)
-        self.subgroups = [Subgroup(self, n) for n in range(count)]
+        self.subgroups = [EvaluatedSubgroup(self, n) for n in range(count)]
 
     def barrier(self, number: int) -> Barrier:
         """The barrier with a number."""
@@ -185,7 +185,7 @@ class Workgroup:
             if not progress:
                 self.report_deadlock([s for s, _ in alive])
 
-    def report_deadlock(self, waiting: Sequence[Subgroup]) -> NoReturn:
+    def report_deadlock(self, waiting: Sequence[EvaluatedSubgroup]) -> NoReturn:
         """Report the subgroups that wait forever.
 
         Raises:
@@ -197,7 +197,7 @@ class Workgroup:
         raise first_waiting.error(first_waiting.waits_at, Fault("waits forever at a barrier", note), None)
 
 
-class Frame:
+class CallFrame:
     """The values of one call of a function: a list of the lanes' values for each place."""
 
     __slots__ = ("values",)
@@ -225,7 +225,7 @@ class Frame:
 class Lane:
     """A lane of a subgroup, as rules see it."""
 
-    subgroup: Subgroup
+    subgroup: EvaluatedSubgroup
     number: int
 
     @property
@@ -244,7 +244,7 @@ class Lane:
         return self.subgroup.number * self.launch.items + self.number
 
 
-class Subgroup:
+class EvaluatedSubgroup:
     """A subgroup, or the whole workgroup if the kernel is at workgroup level.
 
     Attributes:
@@ -284,7 +284,7 @@ class Subgroup:
     def run(self) -> Steps:
         """Run the kernel."""
         function = self.launch.function
-        frame = Frame(function.size, len(self.lanes))
+        frame = CallFrame(function.size, len(self.lanes))
         entry = function.blocks[0].arguments
         arguments = list(self.launch.arguments)
         for op_argument in range(len(arguments), len(entry)):
@@ -298,7 +298,7 @@ class Subgroup:
         block = self.launch.function.op.regions[0].blocks[0]
         return self.workgroup.shared_memref(argument, ir.MemRefType(block.arguments[argument].type))
 
-    def region(self, frame: Frame, blocks: list[Block], lanes: Lanes) -> Steps:
+    def region(self, frame: CallFrame, blocks: list[EvaluatedBlock], lanes: Lanes) -> Steps:
         """Run a region. Lanes in the first of several blocks continue first, so that divergent lanes reconverge.
 
         Returns:
@@ -322,13 +322,13 @@ class Subgroup:
                 frame.give(blocks[block_of_lane[lane]].arguments, sources, (lane,))
         return terminators
 
-    def block(self, frame: Frame, block: Block, lanes: Lanes) -> Steps:
+    def block(self, frame: CallFrame, block: EvaluatedBlock, lanes: Lanes) -> Steps:
         """Run the ops of a block up to its terminator, which is returned."""
         values, memory = frame.values, self.launch.memory
         for node in block.nodes:
             style, rule = node.style, node.rule
             if rule is None:
-                raise self.error(node, Unknown("has no rule in the reference evaluator"), None)
+                raise self.error(node, UnsupportedOp("has no rule in the reference evaluator"), None)
             lane: int | None = None
             try:
                 if style == "each":
@@ -376,7 +376,7 @@ class Subgroup:
         if lane is not None and len(self.lanes) > 1:
             at += f", lane {lane}"
         notes = tuple(Diagnostic("note", n, where) for n in (*fault.notes, at))
-        error_class = NotEvaluated if isinstance(fault, Unknown) else DiagnosticError
+        error_class = NotEvaluated if isinstance(fault, UnsupportedOp) else DiagnosticError
         op = "" if isinstance(fault, FailedAssertion) else f"'{node.name}' op "
         return error_class([Diagnostic("error", f"{op}{fault.message}", where, notes)])
 
@@ -434,7 +434,7 @@ class Node:
     def __init__(self, op: ir.Operation, operands: tuple[int, ...], results: tuple[int, ...]) -> None:
         self.op, self.name = op, op.name
         self.operands, self.results = operands, results
-        self.regions: list[list[Block]] = []
+        self.regions: list[list[EvaluatedBlock]] = []
         self.successors: tuple[int, ...] = ()
         self.style: Style = "each"
         self.rule: Callable[..., Any] | None = None
@@ -450,16 +450,16 @@ class Node:
             self._memo[key] = make()
         return self._memo[key]
 
-    def kind(self, result: int = 0) -> Kind:
+    def kind(self, result: int = 0) -> ValueKind:
         """The kind of a result that is a number or a vector."""
         return self.memo(("kind", result), lambda: _kind(self.op.results[result].type))
 
-    def operand_kind(self, index: int) -> Kind:
+    def operand_kind(self, index: int) -> ValueKind:
         """The kind of an operand that is a number or a vector."""
         return self.memo(("operand", index), lambda: _kind(self.op.operands[index].type))
 
     @property
-    def element(self) -> Element:
+    def element(self) -> ElementType:
         """The element type of the first result."""
         return self.kind().element
 
@@ -512,12 +512,12 @@ def mixed(static: Sequence[int], dynamic: Sequence[Any]) -> list[int]:
     return [int(next(waiting)) if n == DYNAMIC else int(n) for n in static]
 
 
-def _kind(type_: ir.Type) -> Kind:
+def _kind(type_: ir.Type) -> ValueKind:
     try:
         return kind_of(str(type_))
     except ValueError as e:
         message = str(e)
-        raise Unknown(message if message.startswith("has ") else f"has no rule for {type_}") from None
+        raise UnsupportedOp(message if message.startswith("has ") else f"has no rule for {type_}") from None
 
 
 def decoded(attribute: ir.Attribute) -> Any:
@@ -541,7 +541,7 @@ def decoded(attribute: ir.Attribute) -> Any:
     return str(attribute)
 
 
-class Block:
+class EvaluatedBlock:
     """A block of a region.
 
     Attributes:
@@ -558,7 +558,7 @@ class Block:
         self.end: Node = None  # type: ignore[assignment]
 
 
-class Function:
+class EvaluatedFunction:
     """A function to be evaluated.
 
     Attributes:
@@ -587,10 +587,10 @@ class Function:
         """The place of a value."""
         return self._slots.setdefault(value, len(self._slots))
 
-    def _region(self, region: ir.Region) -> list[Block]:
+    def _region(self, region: ir.Region) -> list[EvaluatedBlock]:
         mlir_blocks = list(region.blocks)
         numbers = {block: i for i, block in enumerate(mlir_blocks)}
-        blocks = [Block(tuple(self.slot_of(a) for a in block.arguments)) for block in mlir_blocks]
+        blocks = [EvaluatedBlock(tuple(self.slot_of(a) for a in block.arguments)) for block in mlir_blocks]
         for block, block_nodes in zip(mlir_blocks, blocks):
             nodes = [self.node(op.operation, numbers) for op in block.operations]
             block_nodes.nodes = nodes
@@ -617,15 +617,15 @@ class Stepper:
         subgroup: the subgroup.
     """
 
-    def __init__(self, subgroup: Subgroup, func: ir.Operation) -> None:
+    def __init__(self, subgroup: EvaluatedSubgroup, func: ir.Operation) -> None:
         """Begin a run.
 
         Args:
             func: a function with the kernel's arguments, whose ops will be given one by one.
         """
         self.subgroup = subgroup
-        self._function = Function(func)
-        self._frame = Frame(0, len(subgroup.lanes))
+        self._function = EvaluatedFunction(func)
+        self._frame = CallFrame(0, len(subgroup.lanes))
         self._grow()
         for slot, value in zip(self._function.blocks[0].arguments, subgroup.launch.arguments):
             self._frame.values[slot] = [value] * len(subgroup.lanes)
@@ -640,7 +640,7 @@ class Stepper:
         Raises:
             DiagnosticError: at the op, if it cannot be evaluated.
         """
-        block = Block(())
+        block = EvaluatedBlock(())
         block.nodes = [self._function.node(op)]
         self._grow()
         yield from self.subgroup.block(self._frame, block, self.subgroup.present)

@@ -21,19 +21,19 @@ from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.numerics.formats import Array
 from xegpu_py.reference.arith_math import dense_numbers
 from xegpu_py.reference.machine import (
-    Frame,
+    CallFrame,
+    EvaluatedSubgroup,
     Lane,
     Lanes,
     Node,
     Steps,
-    Subgroup,
     controls,
     evaluates,
     evaluates_in,
     mixed,
     symbol,
 )
-from xegpu_py.reference.storage import AddressSpace, Element, Fault, MemRef, allocated, element_of, row_major
+from xegpu_py.reference.storage import AddressSpace, ElementType, Fault, MemRef, allocated, element_of, row_major
 from xegpu_py.reference.vector import combine
 
 
@@ -49,7 +49,7 @@ def store(node: Node, value: Array, memref: MemRef, *indices: Any) -> None:
     memref.store(np.asarray(value), indices)
 
 
-def update(kind_name: str, element: Element, old_element: Array, value: Array) -> Array:
+def update(kind_name: str, element: ElementType, old_element: Array, value: Array) -> Array:
     """The new value of an atomic update of a kind (arith.AtomicRMWKind), computed by the op of arith of that name."""
     if kind_name == "assign":
         return value
@@ -60,7 +60,7 @@ def atomic(
     memory: AddressSpace,
     addresses: Array,
     kind_name: str,
-    element: Element,
+    element: ElementType,
     values: Array,
     expected_elements: Array | None = None,
 ) -> Array:
@@ -120,7 +120,7 @@ def atomic_rmw(node: Node, value: Array, memref: MemRef, *indices: Any) -> Array
 
 
 @controls("memref.generic_atomic_rmw")
-def generic_atomic_rmw(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+def generic_atomic_rmw(subgroup: EvaluatedSubgroup, frame: CallFrame, node: Node, lanes: Lanes) -> Steps:
     """Update one element by a region; the result is the old element."""
     body = node.regions[0][0]
     for lane in lanes:

@@ -49,12 +49,12 @@ class FailedAssertion(Fault):
         super().__init__(f"assertion failed: {text}")
 
 
-class Unknown(Fault):
+class UnsupportedOp(Fault):
     """An op, or a type of an op, that the evaluator does not support."""
 
 
 @dataclass(frozen=True)
-class Allocation:
+class MemoryAllocation:
     """Consecutive bytes.
 
     Attributes:
@@ -82,25 +82,25 @@ class AddressSpace:
 
     def __init__(self, name: str, base: int = 0) -> None:
         self.name = name
-        self.allocations: list[Allocation] = []
+        self.allocations: list[MemoryAllocation] = []
         self._starts: list[int] = []
         self._next = base
         self.watched = range(0)
         self.is_touched = False
 
-    def add(self, name: str, data: Array, writable: bool = True) -> Allocation:
+    def add(self, name: str, data: Array, writable: bool = True) -> MemoryAllocation:
         """Add bytes as an allocation, followed by a gap that makes accesses beyond its end errors."""
-        allocation_ = Allocation(name, self._next, data, writable)
+        allocation_ = MemoryAllocation(name, self._next, data, writable)
         self._next += -(-len(data) // PAGE) * PAGE + PAGE
         self.allocations.append(allocation_)
         self._starts.append(allocation_.address)
         return allocation_
 
-    def allocate(self, name: str, size: int) -> Allocation:
+    def allocate(self, name: str, size: int) -> MemoryAllocation:
         """Add an allocation of zeros; `size` is in bytes."""
         return self.add(name, np.zeros(size, np.uint8))
 
-    def _locate(self, addresses: Array, size: int, verb: str) -> tuple[Allocation, Array] | None:
+    def _locate(self, addresses: Array, size: int, verb: str) -> tuple[MemoryAllocation, Array] | None:
         """The allocation that contains all elements, and their offsets in it; None if there are several."""
         low, high = int(addresses.min()), int(addresses.max())
         at = bisect.bisect_right(self._starts, low) - 1
@@ -156,7 +156,7 @@ class AddressSpace:
         raw = np.ascontiguousarray(values)[..., None].view(np.uint8)
         allocation.data[offsets[..., None] + np.arange(dtype.itemsize)] = raw
 
-    def elements(self, base: int, element_indices: Array, element: Element) -> Array:
+    def elements(self, base: int, element_indices: Array, element: ElementType) -> Array:
         """Elements by their indices (int64, any shape) relative to an address.
 
         Raises:
@@ -169,7 +169,7 @@ class AddressSpace:
         found = raw_bytes >> (bits & 7).astype(np.uint8) & np.uint8((1 << element.bits) - 1)
         return found.view(element.dtype) if element.is_float else element.from_memory(found.view(np.int8))
 
-    def set_elements(self, base: int, element_indices: Array, values: Array, element: Element) -> None:
+    def set_elements(self, base: int, element_indices: Array, values: Array, element: ElementType) -> None:
         """Write elements by their numbers; those that share bytes one after the other.
 
         Raises:
@@ -244,7 +244,7 @@ class MemRef:
     offset: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-    element: Element
+    element: ElementType
 
     @property
     def address(self) -> int:
@@ -310,7 +310,7 @@ def allocated(memory: AddressSpace, memref_type: ir.MemRefType, name: str) -> Me
 
 
 @dataclass(frozen=True)
-class Element:
+class ElementType:
     """An element type.
 
     Attributes:
@@ -383,7 +383,7 @@ class Element:
 
 
 @lru_cache(maxsize=256)
-def element_of(name: str) -> Element:
+def element_of(name: str) -> ElementType:
     """The element type of MLIR's name.
 
     Raises:
@@ -391,20 +391,20 @@ def element_of(name: str) -> Element:
     """
     if name in FLOATS:
         fmt = FLOATS[name]
-        return Element(name, fmt.bits, fmt.dtype, fmt.dtype, fmt)
+        return ElementType(name, fmt.bits, fmt.dtype, fmt.dtype, fmt)
     if name == "index" or name.startswith("!tt.ptr<"):
-        return Element(name, 64, np.dtype(np.int64), np.dtype(np.int64))
+        return ElementType(name, 64, np.dtype(np.int64), np.dtype(np.int64))
     if not is_integer(name) or bit_width(name) > 64:
         raise ValueError(f"elements of type {name} are not supported by the reference evaluator")
     bits = bit_width(name)
     if bits == 1:
-        return Element(name, 1, np.dtype(bool), np.dtype(np.uint8))
+        return ElementType(name, 1, np.dtype(bool), np.dtype(np.uint8))
     size = next(n for n in (1, 2, 4, 8) if 8 * n >= bits)
-    return Element(name, bits, np.dtype(f"i{size}"), np.dtype(f"i{size}"))
+    return ElementType(name, bits, np.dtype(f"i{size}"), np.dtype(f"i{size}"))
 
 
 @dataclass(frozen=True)
-class Kind:
+class ValueKind:
     """The type of a number or vector.
 
     Attributes:
@@ -414,7 +414,7 @@ class Kind:
     """
 
     shape: tuple[int, ...]
-    element: Element
+    element: ElementType
     is_vector: bool
 
 
@@ -422,7 +422,7 @@ _TENSOR = re.compile(r"tensor<((?:\d+x)*)([^?]*)>\Z")
 
 
 @lru_cache(maxsize=4096)
-def kind_of(text: str) -> Kind:
+def kind_of(text: str) -> ValueKind:
     """The kind of a type, from its text.
 
     Raises:
@@ -430,10 +430,10 @@ def kind_of(text: str) -> Kind:
     """
     if text.startswith("vector<"):
         shape, element = vector_of(text)
-        return Kind(shape, element_of(element), True)
+        return ValueKind(shape, element_of(element), True)
     if m := _TENSOR.match(text):
-        return Kind(tuple(map(int, m[1].split("x")[:-1])), element_of(m[2]), True)
-    return Kind((), element_of(text), False)
+        return ValueKind(tuple(map(int, m[1].split("x")[:-1])), element_of(m[2]), True)
+    return ValueKind((), element_of(text), False)
 
 
 def _widened(values: Array) -> Array:
@@ -452,7 +452,7 @@ def _odd_single(wide: Array) -> Array:
     return np.asarray(bits + np.where(moves, np.where(outward, 1, -1), 0).astype(np.int32)).view(np.float32)
 
 
-def to_float(values: Array, source: Element, target: Element) -> Array:
+def to_float(values: Array, source: ElementType, target: ElementType) -> Array:
     """Floats in another format: rounded once to nearest even, with canonical NaNs (docs/numerics.md, mov and FCVT)."""
     assert source.format and target.format
     with np.errstate(all="ignore"):
@@ -475,7 +475,7 @@ def to_float(values: Array, source: Element, target: Element) -> Array:
         return wide if target.format is DF else convert(wide, "df", target.format.name)
 
 
-def from_integers(values: Array, target: Element) -> Array:
+def from_integers(values: Array, target: ElementType) -> Array:
     """Integers, of any numpy type, as floats: rounded once to nearest even; infinity from overflow."""
     assert target.format
     integers = np.asarray(values)
@@ -485,7 +485,7 @@ def from_integers(values: Array, target: Element) -> Array:
     return to_float(odd_doubles(integers), element_of("f64"), target)
 
 
-def to_integers(values: Array, target: Element, *, signed: bool) -> Array:
+def to_integers(values: Array, target: ElementType, *, signed: bool) -> Array:
     """Floats toward zero; out of range the nearest limit, and 0 for NaN (docs/numerics.md, mov)."""
     low, high = (-(1 << target.bits - 1), (1 << target.bits - 1) - 1) if signed else (0, (1 << target.bits) - 1)
     quadwords = convert(_widened(values), "df", "q" if signed else "uq")

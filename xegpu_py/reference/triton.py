@@ -26,18 +26,26 @@ from xegpu_py.numerics.formats import Array
 from xegpu_py.reference import arith_math
 from xegpu_py.reference.arith_math import apply, multiply_add
 from xegpu_py.reference.machine import (
-    Frame,
+    CallFrame,
+    EvaluatedSubgroup,
     Lane,
     Lanes,
     Node,
     Steps,
-    Subgroup,
     controls,
     evaluates,
     evaluates_in,
 )
 from xegpu_py.reference.memref import atomic
-from xegpu_py.reference.storage import AddressSpace, Element, FailedAssertion, Fault, Unknown, element_of, to_float
+from xegpu_py.reference.storage import (
+    AddressSpace,
+    ElementType,
+    FailedAssertion,
+    Fault,
+    UnsupportedOp,
+    element_of,
+    to_float,
+)
 from xegpu_py.reference.xegpu_xetile import multiplied, reduced_along
 
 # Conversions and arithmetic. Integers wrap around; addresses have 64 bits.
@@ -112,7 +120,7 @@ def addptr(node: Node, pointers: Array, offset: Array) -> Array:
     return np.asarray(pointers + node.operand_kind(1).element.signed(offset).astype(np.int64) * pointee.bytes)
 
 
-def pointee_of(node: Node, value: Any) -> Element:
+def pointee_of(node: Node, value: Any) -> ElementType:
     """The element that pointers point to."""
     return node.memo(("pointee", value), lambda: element_of(re.findall(r"!tt\.ptr<([^,>]+)", str(value.type))[0]))
 
@@ -134,13 +142,13 @@ def extern_elementwise(node: Node, *operands: Array) -> Array:
         found = _ALIASES.get(spelled, f"math.{spelled}")
         if arith_math.is_function(found):
             return apply(found, node.element, *operands)
-    raise Unknown(f"calls '{symbol}', which the reference evaluator does not know")
+    raise UnsupportedOp(f"calls '{symbol}', which the reference evaluator does not know")
 
 
 @evaluates("tt.elementwise_inline_asm")
 def inline_asm(node: Node, *operands: Array) -> Array:
     """Assembly of another machine has no meaning here."""
-    raise Unknown("is assembly of another machine, which the reference evaluator does not implement")
+    raise UnsupportedOp("is assembly of another machine, which the reference evaluator does not implement")
 
 
 # Sources.
@@ -290,14 +298,14 @@ def nothing(node: Node) -> None:
 
 
 @dataclass(frozen=True)
-class Descriptor:
+class DescriptorValue:
     """A descriptor of a tensor in memory: its first address, shape, strides in elements, and what is outside of it."""
 
     memory: AddressSpace
     address: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-    element: Element
+    element: ElementType
     outside: Any = 0
 
     def element_offsets(self, indices: Sequence[Any]) -> tuple[Array, Array]:
@@ -323,13 +331,13 @@ class Descriptor:
 
 
 @evaluates_in("tt.make_tensor_descriptor")
-def make_tensor_descriptor(lane: Lane, node: Node, *operands: Array) -> Descriptor:
+def make_tensor_descriptor(lane: Lane, node: Node, *operands: Array) -> DescriptorValue:
     """A descriptor of a tensor at a pointer."""
     given = node.named(operands)
     shape, strides = (tuple(int(n) for n in given[name]) for name in ("shape", "strides"))
     element = element_of(TensorDesc.of(node.op.results[0]).element)
     outside = np.nan if node.field("padding") == PaddingOption.nan and element.is_float else 0
-    return Descriptor(lane.launch.memory, int(given["base"][0]), shape, strides, element, outside)
+    return DescriptorValue(lane.launch.memory, int(given["base"][0]), shape, strides, element, outside)
 
 
 def _block(node: Node, first: Sequence[Array]) -> list[Array]:
@@ -338,27 +346,27 @@ def _block(node: Node, first: Sequence[Array]) -> list[Array]:
 
 
 @evaluates("tt.descriptor_load")
-def descriptor_load(node: Node, desc: Descriptor, *indices: Array) -> Array:
+def descriptor_load(node: Node, desc: DescriptorValue, *indices: Array) -> Array:
     """A block."""
     return desc.load(_block(node, indices)).reshape(node.shape)
 
 
 @evaluates("tt.descriptor_store")
-def descriptor_store(node: Node, desc: Descriptor, value: Array, *indices: Array) -> None:
+def descriptor_store(node: Node, desc: DescriptorValue, value: Array, *indices: Array) -> None:
     """Write a block."""
     places = _block(node, indices)
     desc.store(places, np.reshape(value, places[0].shape))
 
 
 @evaluates("tt.descriptor_reduce")
-def descriptor_reduce(node: Node, desc: Descriptor, value: Array, *indices: Array) -> None:
+def descriptor_reduce(node: Node, desc: DescriptorValue, value: Array, *indices: Array) -> None:
     """Update a block's elements that are inside of the shape, in order."""
     places, kind = _block(node, indices), node.field("kind")
     addresses, inside = desc.element_offsets(places)
     values = np.reshape(value, inside.shape)[inside]
     name = kind.name
     if kind in (DescriptorReduceKind.inc, DescriptorReduceKind.dec):
-        raise Unknown(f"updates by '{name}', which the reference evaluator does not implement")
+        raise UnsupportedOp(f"updates by '{name}', which the reference evaluator does not implement")
     element = desc.element
     letter = "f" if element.is_float else "i" if name in ("add", "and", "or", "xor") else ""
     suffix = "numf" if letter == "f" and name in ("min", "max") else letter or ("u" if element.name[0] == "u" else "s")
@@ -366,13 +374,13 @@ def descriptor_reduce(node: Node, desc: Descriptor, value: Array, *indices: Arra
 
 
 @evaluates("tt.descriptor_gather")
-def descriptor_gather(node: Node, desc: Descriptor, rows: Array, column: Array) -> Array:
+def descriptor_gather(node: Node, desc: DescriptorValue, rows: Array, column: Array) -> Array:
     """Rows of a matrix, from a column on."""
     return desc.load(_rows(node.shape, rows, column))
 
 
 @evaluates("tt.descriptor_scatter")
-def descriptor_scatter(node: Node, desc: Descriptor, rows: Array, column: Array, value: Array) -> None:
+def descriptor_scatter(node: Node, desc: DescriptorValue, rows: Array, column: Array, value: Array) -> None:
     """Write rows of a matrix, from a column on."""
     desc.store(_rows(value.shape, rows, column), value)
 
@@ -387,7 +395,7 @@ def _rows(shape: tuple[int, ...], rows: Array, column: Array) -> list[Array]:
 _BY_ELEMENT = ("arith.", "math.", "tt.bitcast", "tt.fp_to_fp", "tt.clampf", "tt.precise_", "tt.mulhiui")
 
 
-def _run_region(subgroup: Subgroup, frame: Frame, node: Node, lane: int, given: Sequence[Array]) -> Steps:
+def _run_region(subgroup: EvaluatedSubgroup, frame: CallFrame, node: Node, lane: int, given: Sequence[Array]) -> Steps:
     """Run a region for numbers, or for all elements of arrays at once where its ops allow that; what it returns."""
     blocks = node.regions[0]
     at_once = node.memo(
@@ -420,7 +428,7 @@ def _single_kind(node: Node) -> str | None:
 
 
 @controls("tt.reduce")
-def reduce(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+def reduce(subgroup: EvaluatedSubgroup, frame: CallFrame, node: Node, lanes: Lanes) -> Steps:
     """Combine elements as xetile.reduction does, if the region is one op; otherwise by halves."""
     (lane,), axis = lanes, node.field("axis")
     sources = [np.moveaxis(frame.values[p][lane], axis, 0) for p in node.operands]
@@ -437,7 +445,7 @@ def reduce(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
 
 
 @controls("tt.scan")
-def scan(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+def scan(subgroup: EvaluatedSubgroup, frame: CallFrame, node: Node, lanes: Lanes) -> Steps:
     """Combine each element with the result before it."""
     (lane,), axis = lanes, node.field("axis")
     sources = [np.moveaxis(frame.values[p][lane], axis, 0) for p in node.operands]
@@ -454,7 +462,7 @@ def scan(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
 
 
 @controls("tt.map_elementwise")
-def map_elementwise(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+def map_elementwise(subgroup: EvaluatedSubgroup, frame: CallFrame, node: Node, lanes: Lanes) -> Steps:
     """Run the region for each pack of neighbours along the last dimension."""
     (lane,), pack = lanes, node.field("pack")
     sources = [np.asarray(frame.values[p][lane]) for p in node.operands]
@@ -490,7 +498,7 @@ _SPLIT = {
 
 
 def _product(
-    node: Node, elements: tuple[Element, Element], precision: Any, model: Any, a: Array, b: Array, c: Array
+    node: Node, elements: tuple[ElementType, ElementType], precision: Any, model: Any, a: Array, b: Array, c: Array
 ) -> Array:
     one, other = elements
     if one.name == "f64" or (one.name == "f32" and precision not in _SPLIT):
@@ -508,7 +516,7 @@ def _product(
     return multiplied(node, c, a, b, (one.name, other.name), model)
 
 
-def _parts(value: Array, element: Element, narrow: Element, count: int) -> list[Array]:
+def _parts(value: Array, element: ElementType, narrow: ElementType, count: int) -> list[Array]:
     """A sum of numbers of a narrower type, the greatest first."""
     found = []
     for _ in range(count):
@@ -544,7 +552,7 @@ def dot_scaled(lane: Lane, node: Node, *operands: Array) -> Array:
 def _factor(values: Array, kind: ScaleDotElemType, packed: int) -> Array:
     """The elements of a factor as f64; two of e2m1 are in a byte, the first one in the low bits."""
     if kind.name not in _FORMATS:
-        raise Unknown(f"has factors of type {kind.name}, which the reference evaluator does not implement")
+        raise UnsupportedOp(f"has factors of type {kind.name}, which the reference evaluator does not implement")
     element = element_of(_FORMATS[kind.name])
     values = np.ascontiguousarray(values)
     if kind in PACKED:
@@ -555,7 +563,7 @@ def _factor(values: Array, kind: ScaleDotElemType, packed: int) -> Array:
     return to_float(np.ascontiguousarray(values).view(element.dtype), element, element_of("f64"))
 
 
-def _times(values: Array, scales: Array, element: Element) -> Array:
+def _times(values: Array, scales: Array, element: ElementType) -> Array:
     """Elements times the scales of their rows: numbers, or bytes of powers of two 2^(s - 127), NaN where s is 255."""
     if element.name.startswith("f"):
         factors = to_float(scales, element, element_of("f64"))
@@ -583,7 +591,7 @@ def print_(lane: Lane, node: Node, *operands: Array) -> None:
     lane.subgroup.printed.append("".join(f"{line}\n" for line in lines))
 
 
-def _shown(node: Node, operand: int, element: Element, number: Any) -> str:
+def _shown(node: Node, operand: int, element: ElementType, number: Any) -> str:
     if element.is_float:
         return f"{float(to_float(np.asarray(number), element, element_of('f64'))):f}"
     signed = node.field("isSigned")[operand]

@@ -17,8 +17,8 @@ from xegpu_py.ir.builtin import CombiningKind
 from xegpu_py.ir.element_movement import MOVES
 from xegpu_py.numerics.formats import Array
 from xegpu_py.reference import arith_math
-from xegpu_py.reference.machine import RULES, Frame, Lanes, Node, Steps, Subgroup, controls, evaluates
-from xegpu_py.reference.storage import Element, Fault, MemRef, Unknown, element_of, to_float
+from xegpu_py.reference.machine import RULES, CallFrame, EvaluatedSubgroup, Lanes, Node, Steps, controls, evaluates
+from xegpu_py.reference.storage import ElementType, Fault, MemRef, UnsupportedOp, element_of, to_float
 
 for _name, _move in MOVES.items():
     evaluates(_name)(_move)
@@ -34,12 +34,12 @@ def bitcast(node: Node, a: Array) -> Array:
     return _from_bits(bits.reshape(*node.shape, target.bits), target)
 
 
-def _to_bits(values: Array, element: Element) -> Array:
+def _to_bits(values: Array, element: ElementType) -> Array:
     patterns = element.unsigned(values) if not element.is_float else values.view(f"u{element.dtype.itemsize}")
     return np.asarray(patterns.astype(np.uint64)[..., None] >> np.arange(element.bits, dtype=np.uint64) & np.uint64(1))
 
 
-def _from_bits(bits: Array, element: Element) -> Array:
+def _from_bits(bits: Array, element: ElementType) -> Array:
     total = (bits << np.arange(element.bits, dtype=np.uint64)).sum(axis=-1, dtype=np.uint64)
     if element.is_float:
         return np.asarray(total.astype(f"u{element.dtype.itemsize}")).view(element.dtype)
@@ -87,13 +87,13 @@ def outerproduct(node: Node, a: Array, b: Array, *acc: Array) -> Array:
     return multiply_add(node.word("kind") if "kind" in node.op.attributes else "add", node, x, y, acc[0])
 
 
-def combine(combining_kind: str, element: Element, a: Array, b: Array) -> Array:
+def combine(combining_kind: str, element: ElementType, a: Array, b: Array) -> Array:
     """Combine two vectors element by element by a combining kind."""
     suffix = ("f" if element.is_float else "i") if combining_kind in ("add", "mul", "and", "or", "xor") else ""
     return arith_math.binary(combining_kind + suffix, element, a, b)
 
 
-def by_halves(combining_kind: str, element: Element, rows: Array) -> Array:
+def by_halves(combining_kind: str, element: ElementType, rows: Array) -> Array:
     """Combine n rows: row i with row i + n/2, and so on; an odd last row is combined with the first of the result.
 
     This is the order of all reductions (docs/reference.md), unless the choice `reduction-order` is another one.
@@ -113,7 +113,7 @@ def is_sequential(node: Node, combining_kind: str) -> bool:
     return bool(node.memo("is_sequential", lambda: CombiningKind(combining_kind).is_sequential(node.op)))
 
 
-def reduced(node: Node, combining_kind: str, element: Element, rows: Array, acc: Array | None = None) -> Array:
+def reduced(node: Node, combining_kind: str, element: ElementType, rows: Array, acc: Array | None = None) -> Array:
     """Combine rows by halves, and then with an accumulator. bf16 and 8-bit floats are summed in f32.
 
     A row alone keeps its bits, those of a NaN too. `node` is the op; its module may say that rows are combined by
@@ -151,7 +151,7 @@ def multi_reduction(node: Node, a: Array, acc: Array) -> Array:
     return reduced(node, node.word("kind"), node.element, rows, acc)
 
 
-def identity_of(combining_kind: str, element: Element) -> Array:
+def identity_of(combining_kind: str, element: ElementType) -> Array:
     """The identity of a combining kind."""
     return np.asarray(
         arith_math.number_of(CombiningKind(combining_kind).identity(ir.Type.parse(element.name)), element)
@@ -346,7 +346,7 @@ def transfer_write(node: Node, *operands: Any, mask: Array | None = None) -> Non
 
 
 @controls("vector.mask")
-def mask(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+def mask(subgroup: EvaluatedSubgroup, frame: CallFrame, node: Node, lanes: Lanes) -> Steps:
     """Evaluate one op for the masked elements; the others of its result are passed through, or left out."""
     body = node.regions[0][0]
     for lane in lanes:
@@ -384,4 +384,4 @@ def _masked(node: Node, operands: list[Any], mask: Array) -> Any:
         memref, *operands_left = operands
         *indices, index_vector, own_mask, otherwise = operands_left
         return read_masked(memref, _with_index_vector(indices, index_vector), own_mask & mask, otherwise)
-    raise Unknown(f"has no rule for '{node.name}' in it")
+    raise UnsupportedOp(f"has no rule for '{node.name}' in it")

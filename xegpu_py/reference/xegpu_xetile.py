@@ -22,19 +22,19 @@ from xegpu_py.ir.element_movement import MOVES
 from xegpu_py.numerics import multiply, multiply_scaled, truncate
 from xegpu_py.numerics.formats import FLOATS, Array
 from xegpu_py.reference.machine import (
-    Frame,
+    CallFrame,
+    EvaluatedSubgroup,
     Lane,
     Lanes,
     Node,
     Steps,
-    Subgroup,
     controls,
     evaluates,
     evaluates_in,
     together,
 )
 from xegpu_py.reference.memref import atomic
-from xegpu_py.reference.storage import AddressSpace, Element, Fault, MemRef, element_of, to_float
+from xegpu_py.reference.storage import AddressSpace, ElementType, Fault, MemRef, element_of, to_float
 from xegpu_py.reference.vector import combine, is_sequential, reduced
 
 # `xegpu`: blocks, scattered elements, dpas and barriers, in VC mode and in SIMT mode.
@@ -60,7 +60,7 @@ class EvaluatedBlock:
     extents: tuple[int, ...] | None
     strides: tuple[int, ...]
     offsets: tuple[int, ...]
-    element: Element
+    element: ElementType
 
     def element_offsets(self, shape: Sequence[int], block: int = 0) -> tuple[Array, Array]:
         """The offsets of a block's elements from the tensor's first element, and which of them are in bounds.
@@ -91,7 +91,7 @@ class EvaluatedBlock:
 
 
 @dataclass(frozen=True)
-class Scattered:
+class ScatteredElements:
     """The addresses of elements, int64, and what lies there.
 
     Those of a descriptor with an address for each lane have the shape of its value: chunk, if there is one, and lanes.
@@ -99,7 +99,7 @@ class Scattered:
 
     memory: AddressSpace
     addresses: Array
-    element: Element
+    element: ElementType
 
 
 def _desc(node: Node) -> TensorDesc:
@@ -139,10 +139,12 @@ def create_nd_tdesc(lane: Lane, node: Node, *operands: Any) -> EvaluatedBlock:
 
 
 @evaluates("xegpu.update_nd_offset", "xegpu.update_offset", "xetile.update_tile_offset")
-def update_offset(node: Node, descriptor: EvaluatedBlock | Scattered, *operands: Any) -> EvaluatedBlock | Scattered:
+def update_offset(
+    node: Node, descriptor: EvaluatedBlock | ScatteredElements, *operands: Any
+) -> EvaluatedBlock | ScatteredElements:
     """RFC: "updates the subtensor's offsets for the tensor descriptor. These offsets are relative offset to the current
     position in the number of elements"; scattered elements have an offset each, in elements too."""
-    if isinstance(descriptor, Scattered):
+    if isinstance(descriptor, ScatteredElements):
         return replace(
             descriptor, addresses=descriptor.addresses + _indices(node, operands[0]) * descriptor.element.bytes
         )
@@ -177,7 +179,7 @@ def _transformed(node: Node, desc: TensorDesc, blocks: Array, mode: Mode) -> Arr
 
 
 @together("xegpu.load_nd")
-def load_nd(subgroup: Subgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[Array]:
+def load_nd(subgroup: EvaluatedSubgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[Array]:
     """RFC: "loads the memory specified by tensor_desc to a multi-dimension vector"."""
     desc, mode = _desc(node), node.field("mode")
     blocks = _blocks(lane_operands[0][0], desc)
@@ -188,7 +190,7 @@ def load_nd(subgroup: Subgroup, node: Node, lane_operands: Sequence[Sequence[Any
     return [_transformed(node, desc, fragment, mode) for fragment in lane_fragments]
 
 
-def _check_lanes(subgroup: Subgroup, desc: TensorDesc) -> None:
+def _check_lanes(subgroup: EvaluatedSubgroup, desc: TensorDesc) -> None:
     assert desc.attr.map
     lanes = math.prod(desc.attr.map.wi_layout)
     if lanes != len(subgroup.lanes):
@@ -212,7 +214,7 @@ def fragments(desc: TensorDesc) -> list[tuple[Array, ...]]:
 
 
 @together("xegpu.store_nd")
-def store_nd(subgroup: Subgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[None]:
+def store_nd(subgroup: EvaluatedSubgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[None]:
     """RFC: "stores a vector to memory specified by tensor_desc"."""
     desc, mode = _desc(node), node.field("mode")
     block = lane_operands[0][1]
@@ -239,7 +241,7 @@ def _by_blocks(value: Array, desc: TensorDesc, shape: tuple[int, ...]) -> Array:
 
 
 @evaluates_in("xegpu.create_tdesc")
-def create_tdesc(lane: Lane, node: Node, source: Any, offsets: Array) -> Scattered:
+def create_tdesc(lane: Lane, node: Node, source: Any, offsets: Array) -> ScatteredElements:
     """RFC: "creates a tensor descriptor for a scattered load. It accepts a memory address and a vector of offsets";
     "Each WI thread may load a consecutive chunk of data elements from the memory but put them along the column
     dimension"."""
@@ -247,7 +249,7 @@ def create_tdesc(lane: Lane, node: Node, source: Any, offsets: Array) -> Scatter
     memory, address = _source(lane, source, desc)
     element = source.element if isinstance(source, MemRef) else element_of(desc.element)
     element_offsets = _indices(node, offsets) + np.arange(desc.chunk)[:, None]
-    return Scattered(memory, (address + element_offsets * element.bytes).reshape(desc.shape[::-1]), element)
+    return ScatteredElements(memory, (address + element_offsets * element.bytes).reshape(desc.shape[::-1]), element)
 
 
 def precision(element: str) -> str:
@@ -305,7 +307,7 @@ def unpacked(b: Array) -> Array:
 
 
 @together(*XeGPU.implementing(MatrixProduct))
-def dpas(subgroup: Subgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[Array]:
+def dpas(subgroup: EvaluatedSubgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[Array]:
     """RFC: "does the matrix multiplication on the 2D matrix represented as 2D or 3D vectors"; with scales that of
     blocks of 32 elements of K (OCP Microscaling Formats 1.0)."""
     names = node.memo("factors", lambda: _factors(node))
@@ -324,7 +326,7 @@ def _factors(node: Node) -> tuple[str, str]:
 
 
 def _dpas_of_fragments(
-    subgroup: Subgroup, node: Node, lane_operands: Sequence[Sequence[Any]], names: tuple[str, str]
+    subgroup: EvaluatedSubgroup, node: Node, lane_operands: Sequence[Sequence[Any]], names: tuple[str, str]
 ) -> list[Array]:
     """RFC: "WI mapping for vector_a, vector_b, vector_c refer to the sg_mapping associated with tensor_desc"."""
     lanes = len(subgroup.lanes)
@@ -390,7 +392,7 @@ def truncf(node: Node, values: Array) -> Array:
 
 
 @together("xegpu.lane_shuffle")
-def lane_shuffle(subgroup: Subgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[Array]:
+def lane_shuffle(subgroup: EvaluatedSubgroup, node: Node, lane_operands: Sequence[Sequence[Any]]) -> list[Array]:
     """Upstream: `pack` moves element j of lane i from position j * S + i to i * N + j; `unpack` is the reverse."""
     lanes = len(subgroup.lanes)
     if len(lane_operands) != lanes:
@@ -411,7 +413,7 @@ def alloc_nbarrier(lane: Lane, node: Node, *count: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedBarrierValue:
     """A named barrier: its number, and the number of participating subgroups."""
 
     number: int
@@ -419,26 +421,26 @@ class Named:
 
 
 @evaluates("xegpu.init_nbarrier")
-def init_nbarrier(node: Node, number: Any, participants: Any) -> Named:
+def init_nbarrier(node: Node, number: Any, participants: Any) -> NamedBarrierValue:
     """RFC: "returns one named barrier with the specified barrier ID"; "the input specifies the number of total
     participant threads"."""
-    return Named(int(number) & 0xFF, int(participants) & 0xFF)
+    return NamedBarrierValue(int(number) & 0xFF, int(participants) & 0xFF)
 
 
 @evaluates("xegpu.create_nbarrier")
-def create_nbarrier(node: Node, number: Any, role: Any) -> Named:
+def create_nbarrier(node: Node, number: Any, role: Any) -> NamedBarrierValue:
     """The older name of `init_nbarrier`, with threads that all arrive and wait."""
-    return Named(int(number) & 0xFF, node.field("num_producers"))
+    return NamedBarrierValue(int(number) & 0xFF, node.field("num_producers"))
 
 
-def _check_named(subgroup: Subgroup, barrier: Named) -> None:
+def _check_named(subgroup: EvaluatedSubgroup, barrier: NamedBarrierValue) -> None:
     count = subgroup.workgroup.named_barriers
     if barrier.number >= max(count, 1):
         raise Fault(f"uses named barrier {barrier.number}, but the kernel allocates {count}")
 
 
 @controls("xegpu.nbarrier_arrive")
-def nbarrier_arrive(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+def nbarrier_arrive(subgroup: EvaluatedSubgroup, frame: CallFrame, node: Node, lanes: Lanes) -> Steps:
     """RFC: "notifies other threads sharing the same named barrier that it has arrived"."""
     subgroup.check_together(lanes)
     barrier = frame.values[node.operands[0]][lanes[0]]
@@ -449,7 +451,7 @@ def nbarrier_arrive(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) 
 
 
 @controls("xegpu.nbarrier_wait")
-def nbarrier_wait(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) -> Steps:
+def nbarrier_wait(subgroup: EvaluatedSubgroup, frame: CallFrame, node: Node, lanes: Lanes) -> Steps:
     """RFC: "waits until all other threads sharing the same named barrier have signaled the arrival"."""
     subgroup.check_together(lanes)
     barrier = frame.values[node.operands[0]][lanes[0]]
@@ -462,7 +464,7 @@ def nbarrier_wait(subgroup: Subgroup, frame: Frame, node: Node, lanes: Lanes) ->
 
 
 @evaluates_in("xetile.init_tile")
-def init_tile(lane: Lane, node: Node, *operands: Any) -> EvaluatedBlock | Scattered:
+def init_tile(lane: Lane, node: Node, *operands: Any) -> EvaluatedBlock | ScatteredElements:
     """A tile of the innermost two dimensions of a memref or of a matrix at an address, or scattered elements."""
     operand_values = node.named(operands)
     tile: Tile = node.memo("tile", lambda: Tile.of(node.op.opview.tile))
@@ -472,7 +474,9 @@ def init_tile(lane: Lane, node: Node, *operands: Any) -> EvaluatedBlock | Scatte
     else:
         memory, address, element = lane.launch.memory, int(source), element_of(tile.element)
     if tile.scattered:
-        return Scattered(memory, address + _indices(node, operand_values["indices"][0]) * element.bytes, element)
+        return ScatteredElements(
+            memory, address + _indices(node, operand_values["indices"][0]) * element.bytes, element
+        )
     offsets, shape, strides = (node.index_list(n, operand_values[n]) for n in ("offsets", "shape", "strides"))
     if isinstance(source, MemRef):
         shape, strides = shape or list(source.shape), strides or list(source.strides)
@@ -495,7 +499,9 @@ def _padding(node: Node) -> Array:
     return to_float(np.asarray(float(number)), element_of("f64"), element)
 
 
-def _accessed(tile: EvaluatedBlock | Scattered, shape: tuple[int, ...], mask: Sequence[Array]) -> tuple[Array, Array]:
+def _accessed(
+    tile: EvaluatedBlock | ScatteredElements, shape: tuple[int, ...], mask: Sequence[Array]
+) -> tuple[Array, Array]:
     """The addresses of a tile's elements, and which of them are accessed: those in bounds, or where a mask is set.
 
     RFC: "the mask applies to the first dimension in memory and not the second dimension (Chunk Size)".
@@ -507,7 +513,7 @@ def _accessed(tile: EvaluatedBlock | Scattered, shape: tuple[int, ...], mask: Se
 
 
 @evaluates("xetile.load_tile", "xetile.load", "xegpu.load_gather")
-def load(node: Node, tile: EvaluatedBlock | Scattered, *mask: Array) -> Array:
+def load(node: Node, tile: EvaluatedBlock | ScatteredElements, *mask: Array) -> Array:
     """Load a tile; out-of-bounds and masked elements are padding. RFC: "load data per each work item"; "the mask
     operand masks out memory access"."""
     addresses, active = _accessed(tile, node.shape, mask)
@@ -517,14 +523,14 @@ def load(node: Node, tile: EvaluatedBlock | Scattered, *mask: Array) -> Array:
 
 
 @evaluates("xetile.store_tile", "xetile.store", "xegpu.store_scatter")
-def store(node: Node, value: Array, tile: EvaluatedBlock | Scattered, *mask: Array) -> None:
+def store(node: Node, value: Array, tile: EvaluatedBlock | ScatteredElements, *mask: Array) -> None:
     """Store a tile; out-of-bounds and masked elements are not written."""
     addresses, active = _accessed(tile, np.shape(value), mask)
     tile.memory.write(addresses[active], tile.element.to_memory(np.asarray(value)[active]))
 
 
 @evaluates("xetile.atomic_rmw", "xegpu.atomic_rmw")
-def atomic_rmw(node: Node, value: Array, tile: EvaluatedBlock | Scattered, *operands_and_mask: Array) -> Array:
+def atomic_rmw(node: Node, value: Array, tile: EvaluatedBlock | ScatteredElements, *operands_and_mask: Array) -> Array:
     """RFC: "atomically reads, modifies, and writes back data to the memory specified by the tensor_desc". Elements are
     updated in row-major order; those that are not accessed are zero in the result."""
     masked = node.op.opview.mask is not None
@@ -572,7 +578,7 @@ def reduction(node: Node, a: Array) -> Array:
     return reduced_along(node, combining_kind, element, a, dim)
 
 
-def reduced_along(node: Node, combining_kind: str, element: Element, a: Array, dim: int) -> Array:
+def reduced_along(node: Node, combining_kind: str, element: ElementType, a: Array, dim: int) -> Array:
     """Combine all elements along a dimension, of which one is left, in the order of `xetile.reduction`."""
     lines, block = np.moveaxis(a, dim, 0), reduced_block(dim, element.bits)
     if is_sequential(node, combining_kind):
@@ -584,7 +590,7 @@ def reduced_along(node: Node, combining_kind: str, element: Element, a: Array, d
     return np.expand_dims(_tree(combining_kind, element, partials), dim)
 
 
-def _tree(combining_kind: str, element: Element, values: Sequence[Array]) -> Array:
+def _tree(combining_kind: str, element: ElementType, values: Sequence[Array]) -> Array:
     """Combine all values, neighbours first."""
     partials = list(values)
     while len(partials) > 1:

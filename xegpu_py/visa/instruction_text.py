@@ -34,20 +34,20 @@ from xegpu_py.visa.program import (
 )
 from xegpu_py.visa.spec import (
     Attribute,
-    Block,
     BlockShape,
-    Byte,
-    Caches,
-    Choice,
+    BlockShapeAttribute,
+    ByteAttribute,
+    CacheAttribute,
     DataShape,
-    Flagged,
+    DataShapeAttribute,
     InstructionSpec,
-    Names,
-    Number,
+    IntegerAttribute,
+    KeywordAttribute,
+    LabelsAttribute,
     OperandSpec,
-    Shape,
-    Surface,
-    Symbol,
+    SuffixAttribute,
+    SurfaceAttribute,
+    SymbolAttribute,
 )
 
 _FIELD = re.compile(r"\{(\w+)\}")
@@ -437,20 +437,20 @@ def read_attribute(name: str, attribute: Attribute, cursor: Cursor, modern: bool
         SyntaxFault: if the text is none of this kind.
     """
     start = cursor.skip()
-    if isinstance(attribute, Choice):
+    if isinstance(attribute, KeywordAttribute):
         m = cursor.match(_WORD)
         keyword = m[0] if m else ""
         if keyword not in attribute.words:
             cursor.pos = start
             raise cursor.expected(f"'{name}', one of {', '.join(attribute.words)}")
         return keyword
-    if isinstance(attribute, Number):
+    if isinstance(attribute, IntegerAttribute):
         m = cursor.match(_NUMBER)
         if m is None or int(m[0]) not in attribute.values:
             cursor.pos = start
             raise cursor.expected(f"'{name}', {attribute.summary}")
         return int(m[0])
-    if isinstance(attribute, Caches):
+    if isinstance(attribute, CacheAttribute):
         m = cursor.match(_CACHES) if cursor.at(".") else None
         caching = ".".join(filter(None, m.groups())) if m else ""
         is_legal = caching in attribute.pairs or (
@@ -461,19 +461,19 @@ def read_attribute(name: str, attribute: Attribute, cursor: Cursor, modern: bool
         if not m and cursor.at("."):
             raise cursor.expected("cache options of L1 and L3, such as '.ca.ca'")
         return caching
-    if isinstance(attribute, Shape):
+    if isinstance(attribute, DataShapeAttribute):
         m = cursor.match(_SHAPE)
         if m is None:
             raise cursor.expected("the data's shape, such as 'd32', 'd32x4', 'd64x16t' or 'd8c32'")
         return DataShape("d" + m[1].replace("u", "c"), int(m[2] or 1), bool(m[3]))
-    if isinstance(attribute, Block):
+    if isinstance(attribute, BlockShapeAttribute):
         m = cursor.match(_BLOCK)
         if m is None:
             raise cursor.expected("the block's shape, such as 'd16.2x16x16nt'")
         return BlockShape(int(m[1]), int(m[2] or 1), int(m[3]), int(m[4]), m[5] == "t", m[6] == "t")
-    if isinstance(attribute, Flagged):
+    if isinstance(attribute, SuffixAttribute):
         return next((keyword for keyword in attribute.words if cursor.accept(f".{keyword}")), "")
-    if isinstance(attribute, Surface):
+    if isinstance(attribute, SurfaceAttribute):
         m = cursor.match(_SURFACE)
         if m is None:
             raise cursor.expected("a surface, such as '%slm'")
@@ -481,7 +481,7 @@ def read_attribute(name: str, attribute: Attribute, cursor: Cursor, modern: bool
             why = "no engine has a table of surfaces, only shared local memory, '%slm'"
             raise cursor.fault(f"'{m[0]}' is not supported: {why}", start)
         return SLM
-    if isinstance(attribute, Names):
+    if isinstance(attribute, LabelsAttribute):
         names: list[str] = []
         while not names or cursor.accept(","):
             m = cursor.match(_LABEL)
@@ -489,12 +489,12 @@ def read_attribute(name: str, attribute: Attribute, cursor: Cursor, modern: bool
                 raise cursor.expected("a label")
             names.append(m[0])
         return tuple(names)
-    if isinstance(attribute, Byte):
+    if isinstance(attribute, ByteAttribute):
         m = cursor.match(_PAIR_OF_DIGITS)
         if m is None:
             raise cursor.expected(f"'{name}', two hexadecimal digits")
         return int(m[0], 16)
-    if isinstance(attribute, Symbol):
+    if isinstance(attribute, SymbolAttribute):
         m = cursor.match(_SYMBOL)
         if m is None:
             raise cursor.expected("a name")
@@ -507,17 +507,17 @@ def read_attribute(name: str, attribute: Attribute, cursor: Cursor, modern: bool
 
 def write_attribute(attribute: Attribute, value: Any, modern: bool = False) -> str:
     """The text of one attribute."""
-    if isinstance(attribute, Caches):
+    if isinstance(attribute, CacheAttribute):
         return f".{value}" if value else ""
-    if isinstance(attribute, Flagged):
+    if isinstance(attribute, SuffixAttribute):
         return f".{value}" if value else ""
-    if isinstance(attribute, Names):
+    if isinstance(attribute, LabelsAttribute):
         return ", ".join(value)
-    if isinstance(attribute, Byte):
+    if isinstance(attribute, ByteAttribute):
         return f"{value:02x}"
-    if isinstance(attribute, Symbol):
+    if isinstance(attribute, SymbolAttribute):
         return f'"{value}"' if attribute.quoted else value
-    if modern and isinstance(attribute, Shape):
+    if modern and isinstance(attribute, DataShapeAttribute):
         return str(value).replace("c", "u").replace("x1t", "t")
     return str(value)
 

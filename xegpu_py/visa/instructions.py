@@ -35,18 +35,18 @@ from xegpu_py.visa.program import (
 from xegpu_py.visa.spec import (
     FLOATS,
     INTEGERS,
-    Byte,
+    ByteAttribute,
     Check,
-    Choice,
-    Flagged,
     InstructionSpec,
-    Name,
-    Number,
+    IntegerAttribute,
+    KeywordAttribute,
+    LabelAttribute,
     OperandKind,
     OperandSpec,
     Problem,
     Span,
-    Symbol,
+    SuffixAttribute,
+    SymbolAttribute,
     Use,
     all_of,
 )
@@ -65,7 +65,7 @@ _MATH = ("hf", "f")
 
 _MATH_DOUBLE = ("hf", "f", "df")
 
-_CONDITIONS = Choice(("eq", "ne", "gt", "ge", "lt", "le"))
+_CONDITIONS = KeywordAttribute(("eq", "ne", "gt", "ge", "lt", "le"))
 
 
 def _dst(types: tuple[str, ...], flags: bool = False) -> OperandSpec:
@@ -445,7 +445,7 @@ ARITHMETIC = (
         "The next state of a Galois shift register with the polynomial `src1`, or of those in fields of 16 or 8 bits.",
         "lfsr.{fields} {exec} {dst} {src0} {src1}",
         (_dst(("ud",)), OperandSpec("src0", "src", types=("ud",)), _src("src1", ("ud",))),
-        {"fields": Choice(tuple(FIELDS))},
+        {"fields": KeywordAttribute(tuple(FIELDS))},
         guard=True,
         check=_side_by_side,
         source="IGC 2.40",
@@ -495,7 +495,7 @@ ARITHMETIC = (
         "For each bit the bit of `function` of number `src0 + 2 * src1 + 4 * src2`, by the bits of the sources.",
         "bfn.x{function} {exec} {dst} {src0} {src1} {src2}",
         (_dst(("d", "ud", "w", "uw")), *(_src(f"src{i}", ("d", "ud", "w", "uw")) for i in range(3))),
-        {"function": Byte()},
+        {"function": ByteAttribute()},
         guard=True,
         low_bits=True,
         check=_one_kind,
@@ -583,7 +583,7 @@ ARITHMETIC = (
         "The address of the function or constant `symbol`.",
         "faddr {symbol} {dst}",
         (_dst(("uq", "q", "ud", "d")),),
-        {"symbol": Symbol(quoted=True)},
+        {"symbol": SymbolAttribute(quoted=True)},
         category="address",
         exec_sizes=(),
         all_lanes=True,
@@ -600,9 +600,9 @@ ARITHMETIC = (
 
 # Barriers and control flow, of the table of instructions.
 
-_LABEL = {"label": Name()}
+_LABEL = {"label": LabelAttribute()}
 
-_REGISTERS = {"sent": Number(tuple(range(33))), "received": Number(tuple(range(33)))}
+_REGISTERS = {"sent": IntegerAttribute(tuple(range(33))), "received": IntegerAttribute(tuple(range(33)))}
 
 
 def _byte(name: str) -> OperandSpec:
@@ -677,7 +677,7 @@ CONTROL = (
         "fcall",
         "The enabled lanes run the function `callee`, of `sent` registers of arguments and `received` of results.",
         "fcall {exec} {callee} {sent} {received}",
-        attributes={"callee": Symbol(), **_REGISTERS},
+        attributes={"callee": SymbolAttribute(), **_REGISTERS},
         category="control",
         guard=True,
         source="IGC 2.40",
@@ -688,7 +688,7 @@ CONTROL = (
         "The enabled lanes run the function whose address is `src0`, until its `fret`.",
         "ifcall{uniform} {exec} {src0} {sent} {received}",
         (_src("src0", ("uq", "q", "ud", "d")),),
-        {"uniform": Flagged(("uniform",)), **_REGISTERS},
+        {"uniform": SuffixAttribute(("uniform",)), **_REGISTERS},
         category="control",
         guard=True,
         source="IGC 2.40",
@@ -774,10 +774,10 @@ _DPAS = InstructionSpec(
         _matrix("src2", "vector", 1, ("d", "ud", "df")),
     ),
     {
-        "W": Choice(tuple(PRECISIONS)),
-        "A": Choice(tuple(PRECISIONS)),
-        "SD": Number((1, 2, 4, 8)),
-        "RC": Number(tuple(range(1, 9))),
+        "W": KeywordAttribute(tuple(PRECISIONS)),
+        "A": KeywordAttribute(tuple(PRECISIONS)),
+        "SD": IntegerAttribute((1, 2, 4, 8)),
+        "RC": IntegerAttribute(tuple(range(1, 9))),
     },
     category="dpas",
     exec_sizes=(8, 16),
@@ -837,7 +837,12 @@ _BDPAS = InstructionSpec(
         _scales("src3", 0),
         _scales("src4", 1),
     ),
-    {"W": Choice(SCALED_PRECISIONS), "A": Choice(SCALED_PRECISIONS), "SD": Number((8,)), "RC": Number((8,))},
+    {
+        "W": KeywordAttribute(SCALED_PRECISIONS),
+        "A": KeywordAttribute(SCALED_PRECISIONS),
+        "SD": IntegerAttribute((8,)),
+        "RC": IntegerAttribute((8,)),
+    },
     category="dpas",
     exec_sizes=(16,),
     all_lanes=True,

@@ -33,15 +33,15 @@ from xegpu_py.visa.program import (
 from xegpu_py.visa.spec import (
     Attribute,
     Check,
-    Choice,
     DataShape,
-    Flagged,
     InstructionSpec,
-    Names,
-    Number,
+    IntegerAttribute,
+    KeywordAttribute,
+    LabelsAttribute,
     OperandSpec,
     Problem,
-    Surface,
+    SuffixAttribute,
+    SurfaceAttribute,
     all_of,
 )
 
@@ -360,7 +360,7 @@ def _pair(
             "src" if stores else "dst", "raw", "read" if stores else "write", types, bytes=_data_bytes(expand)
         )
         if "surface" in text:
-            attributes = {**attributes, "surface": Surface()}
+            attributes = {**attributes, "surface": SurfaceAttribute()}
         checks = [_one_number(s.name) for s in slots if s.kind == "src"]
         checks += [facts["check"]] if "check" in facts else []
         yield InstructionSpec(
@@ -392,7 +392,7 @@ def _atomic(
         "writes `src0` where it equals `src1`, and `fcmpwr` writes `src1` where it equals `src0`.",
         f"{name}.{{change}}{{width}} {{exec}} {text} {order}",
         (at, OperandSpec("dst", "raw", "write", null=True, bytes=size), *operands),
-        {"change": Choice(tuple(_ATOMICS)), "width": Flagged(widths), **attributes},
+        {"change": KeywordAttribute(tuple(_ATOMICS)), "width": SuffixAttribute(widths), **attributes},
         category="atomic",
         guard=True,
         exec_sizes=_SVM_SIZES,
@@ -403,7 +403,7 @@ def _atomic(
 
 _DWORDS = ("ud", "d", "f")
 
-_QUADS: dict[str, Attribute] = {"channels": Choice(_CHANNELS)}
+_QUADS: dict[str, Attribute] = {"channels": KeywordAttribute(_CHANNELS)}
 
 OLDER = (
     *_pair(
@@ -411,7 +411,7 @@ OLDER = (
         "{alignment} ({owords}) {base}",
         "{} `owords` times 16 bytes at the address `base` {}, whatever the execution mask.",
         _block,
-        {"alignment": Flagged(("aligned", "unaligned")), "owords": Number((1, 2, 4, 8))},
+        {"alignment": SuffixAttribute(("aligned", "unaligned")), "owords": IntegerAttribute((1, 2, 4, 8))},
         _BASE,
     ),
     *_pair(
@@ -419,7 +419,7 @@ OLDER = (
         ".{size}.{blocks} {exec} {addresses}",
         "{} `blocks` times `size` bytes at each lane's address {}.",
         _svm_lanes,
-        {"size": Number((1, 4, 8)), "blocks": Number((1, 2, 4, 8))},
+        {"size": IntegerAttribute((1, 4, 8)), "blocks": IntegerAttribute((1, 2, 4, 8))},
         _ADDRESSES,
         sizes=_SVM_SIZES,
         check=_several_blocks,
@@ -442,7 +442,7 @@ OLDER = (
         ".{size} {exec}{modified} {surface} {offset} {offsets}",
         "{} `size` bytes at each lane's offset and `offset`, counted in elements, {}.",
         _scattered,
-        {"size": Number((1, 2, 4)), "modified": Flagged(("mod",))},
+        {"size": IntegerAttribute((1, 2, 4)), "modified": SuffixAttribute(("mod",))},
         _OFFSET,
         _offsets(4),
         types=_DWORDS,
@@ -453,7 +453,7 @@ OLDER = (
         ".{bytes} {exec} {surface} {offset} {offsets}",
         "{} 1, 2 or 4 bytes at each lane's offset and `offset` {}.",
         _scattered,
-        {"bytes": Number((1, 2, 4))},
+        {"bytes": IntegerAttribute((1, 2, 4))},
         _OFFSET,
         _offsets(4),
         types=_DWORDS,
@@ -475,7 +475,7 @@ OLDER = (
         ".{blocks} {exec} {surface} {offsets}",
         "{} 8 bytes at each lane's offset {}.",
         _qwords,
-        {"blocks": Number((1,))},
+        {"blocks": IntegerAttribute((1,))},
         _offsets(4),
         types=("q", "uq", "df"),
         sizes=_SVM_SIZES,
@@ -484,7 +484,7 @@ OLDER = (
         "dword_atomic",
         "{surface} {offsets}",
         _offsets(4),
-        {"surface": Surface()},
+        {"surface": SurfaceAttribute()},
         "{src0} {src1} {dst}",
         ("16",),
         _dword_types,
@@ -494,7 +494,7 @@ OLDER = (
         "{modified} ({owords}) {surface} {offset}",
         "{} `owords` times 16 bytes at `offset`, counted in 16 bytes, {}, whatever the execution mask.",
         _block,
-        {"modified": Flagged(("mod",)), "owords": Number((1, 2, 4, 8, 16))},
+        {"modified": SuffixAttribute(("mod",)), "owords": IntegerAttribute((1, 2, 4, 8, 16))},
         _OFFSET,
     ),
     *_pair(
@@ -502,7 +502,7 @@ OLDER = (
         "{modified} ({owords}) {surface} {offset}",
         "{} `owords` times 16 bytes at `offset`, a multiple of 4 bytes, {}, whatever the execution mask.",
         _block,
-        {"modified": Flagged(("mod",)), "owords": Number((1, 2, 4, 8, 16))},
+        {"modified": SuffixAttribute(("mod",)), "owords": IntegerAttribute((1, 2, 4, 8, 16))},
         _OFFSET,
     ),
     *(
@@ -511,7 +511,7 @@ OLDER = (
             f"Orders the thread's accesses to {memory} memory before it and after it.",
             f"{name}{{flushed}}",
             (),
-            {"flushed": Flagged(_FLUSHED)},
+            {"flushed": SuffixAttribute(_FLUSHED)},
             category="sync",
             exec_sizes=(),
             expansion=_fence,
@@ -523,7 +523,7 @@ OLDER = (
         "Jumps with all enabled lanes to the label with the number `src0`, counted from 0.",
         "switchjmp {exec} {src0} ({labels})",
         (OperandSpec("src0", "src", "read", ("ud", "uw", "ub"), immediate=True),),
-        {"labels": Names()},
+        {"labels": LabelsAttribute()},
         category="control",
         exec_sizes=(1,),
         check=lambda inst, target: None if 1 <= len(inst["labels"]) <= 32 else ("has 1 to 32 labels",),

@@ -10,15 +10,15 @@ from xegpu_py.target import Target
 from xegpu_py.visa.program import STATE, Address, Immediate, Instruction, Region, align_bytes
 from xegpu_py.visa.spec import (
     Attribute,
-    Block,
     BlockShape,
-    Caches,
+    BlockShapeAttribute,
+    CacheAttribute,
     Check,
-    Choice,
+    DataShapeAttribute,
     InstructionSpec,
+    KeywordAttribute,
     OperandSpec,
     Problem,
-    Shape,
     Use,
     all_of,
     payload_lanes,
@@ -26,19 +26,19 @@ from xegpu_py.visa.spec import (
 
 _READING, _WRITING = ("df", "uc", "ca", "cc", "st", "ri"), ("df", "uc", "wb", "wt", "st")
 
-_LOAD_CACHES = Caches(
+_LOAD_CACHES = CacheAttribute(
     ("df.df", "uc.uc", "uc.ca", "ca.uc", "ca.ca", "st.uc", "st.ca", "ri.ca"), ("df", "uc", "ca", "cc", "st", "ri")
 )
 
-_STORE_CACHES = Caches(
+_STORE_CACHES = CacheAttribute(
     ("df.df", "uc.uc", "uc.wb", "wt.uc", "wt.wb", "st.uc", "st.wb", "wb.wb"), ("df", "uc", "wb", "wt", "st")
 )
 
-_ATOMIC_CACHES = Caches(("df.df", "uc.uc", "uc.wb"), ("df", "uc", "wb"))
+_ATOMIC_CACHES = CacheAttribute(("df.df", "uc.uc", "uc.wb"), ("df", "uc", "wb"))
 
-_MEMORY = Choice(("ugm", "slm"))
+_MEMORY = KeywordAttribute(("ugm", "slm"))
 
-_ADDRESS_SIZE = Choice(("a32", "a64", "a32u", "a32s"))
+_ADDRESS_SIZE = KeywordAttribute(("a32", "a64", "a32u", "a32s"))
 
 
 SCRATCH = ("ss", "surf")
@@ -153,7 +153,11 @@ def _data(name: str, use: Use, null: bool = False) -> OperandSpec:
     return OperandSpec(name, "raw", use, null=null, bytes=_data_bytes)
 
 
-_MESSAGE_ATTRIBUTES: dict[str, Attribute] = {"sfid": _MEMORY, "data": Shape(), "address_size": _ADDRESS_SIZE}
+_MESSAGE_ATTRIBUTES: dict[str, Attribute] = {
+    "sfid": _MEMORY,
+    "data": DataShapeAttribute(),
+    "address_size": _ADDRESS_SIZE,
+}
 
 
 def _needs_vector(inst: Instruction, target: Target) -> Problem:
@@ -326,7 +330,7 @@ def _access(
     return InstructionSpec(name, doc, form, tuple(slots), caches, **common)
 
 
-_BLOCK_ATTRIBUTES: dict[str, Attribute] = {"sfid": Choice(("ugm",)), "block": Block()}
+_BLOCK_ATTRIBUTES: dict[str, Attribute] = {"sfid": KeywordAttribute(("ugm",)), "block": BlockShapeAttribute()}
 
 MEMORY = (
     _access(
@@ -369,8 +373,8 @@ MEMORY = (
         (),
         {
             "sfid": _MEMORY,
-            "flush": Choice(("none", "evict", "invalidate", "discard", "clean", "flushl3", "type6")),
-            "scope": Choice(("group", "local", "tile", "gpu", "gpus", "sysrel", "sysacq")),
+            "flush": KeywordAttribute(("none", "evict", "invalidate", "discard", "clean", "flushl3", "type6")),
+            "scope": KeywordAttribute(("group", "local", "tile", "gpu", "gpus", "sysrel", "sysacq")),
         },
         category="sync",
         exec_sizes=(),

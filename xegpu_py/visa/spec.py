@@ -78,13 +78,13 @@ class OperandSpec(Struct, frozen=True):
     lane_bytes: Callable[[Instruction, Target], Array] | None = None
 
 
-class Choice(Struct, frozen=True):
+class KeywordAttribute(Struct, frozen=True):
     """An attribute whose value is one of several words."""
 
     words: tuple[str, ...]
 
 
-class Number(Struct, frozen=True):
+class IntegerAttribute(Struct, frozen=True):
     """An attribute whose value is one of several numbers."""
 
     values: tuple[int, ...]
@@ -98,7 +98,7 @@ class Number(Struct, frozen=True):
         return f"one of {', '.join(map(str, self.values))}"
 
 
-class Caches(Struct, frozen=True):
+class CacheAttribute(Struct, frozen=True):
     """Cache options of a message: those for L1 and L3 (`.ca.ca`), on cri those for L1, L2 and L3, or none.
 
     Attributes:
@@ -110,43 +110,55 @@ class Caches(Struct, frozen=True):
     words: tuple[str, ...]
 
 
-class Shape(Struct, frozen=True):
+class DataShapeAttribute(Struct, frozen=True):
     """The data of each lane of a message: `d32`, `d32x4`, `d64x16t`, `d8c32`."""
 
 
-class Block(Struct, frozen=True):
+class BlockShapeAttribute(Struct, frozen=True):
     """The data of a 2D block message: `d16.2x16x16nt`."""
 
 
-class Name(Struct, frozen=True):
+class LabelAttribute(Struct, frozen=True):
     """A label."""
 
 
-class Byte(Struct, frozen=True):
+class ByteAttribute(Struct, frozen=True):
     """A number of 8 bits, in two hexadecimal digits."""
 
 
-class Symbol(Struct, frozen=True):
+class SymbolAttribute(Struct, frozen=True):
     """The name of a function or a constant of another text; `quoted` says whether it is printed in quotes."""
 
     quoted: bool = False
 
 
-class Flagged(Struct, frozen=True):
+class SuffixAttribute(Struct, frozen=True):
     """One of some words, which may follow behind a point, as in `ifcall.uniform`, or "" in its place."""
 
     words: tuple[str, ...]
 
 
-class Names(Struct, frozen=True):
+class LabelsAttribute(Struct, frozen=True):
     """Labels with commas between them."""
 
 
-class Surface(Struct, frozen=True):
+class SurfaceAttribute(Struct, frozen=True):
     """The surface of a message of earlier GPUs: always `%slm`, shared local memory."""
 
 
-Attribute = Choice | Number | Caches | Shape | Block | Name | Byte | Symbol | Flagged | Names | Surface
+Attribute = (
+    KeywordAttribute
+    | IntegerAttribute
+    | CacheAttribute
+    | DataShapeAttribute
+    | BlockShapeAttribute
+    | LabelAttribute
+    | ByteAttribute
+    | SymbolAttribute
+    | SuffixAttribute
+    | LabelsAttribute
+    | SurfaceAttribute
+)
 
 
 def all_of(*checks: Check) -> Check:

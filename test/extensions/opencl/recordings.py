@@ -28,7 +28,7 @@ import msgspec
 import numpy as np
 
 from xegpu_py import opencl
-from xegpu_py.extensions.opencl.compiler import Compiled
+from xegpu_py.extensions.opencl.compiler import CompiledProgram
 from xegpu_py.extensions.opencl.program import LocalMemory
 from xegpu_py.runtime.host_arrays import copy_of
 from xegpu_py.target import TARGETS
@@ -100,7 +100,7 @@ class Recording(msgspec.Struct):
     """What is recorded: the program of each file for one target, and the results of kernels by name: the bytes of their
     arrays, then what they print."""
 
-    programs: dict[str, Compiled]
+    programs: dict[str, CompiledProgram]
     results: dict[str, list[bytes]]
 
 

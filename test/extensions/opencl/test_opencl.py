@@ -285,10 +285,10 @@ def test_files_that_hold_more_than_a_program_are_refused(tmp_path: Path) -> None
 
 
 def test_programs_of_the_largest_size_are_read_again() -> None:
-    made = compiler.Compiled("a.cl", "", "pvc", compiler.abi.Info(), (), {"constant": b""}, {}, ())
+    made = compiler.CompiledProgram("a.cl", "", "pvc", compiler.abi.Info(), (), {"constant": b""}, {}, ())
     room = compiler.LARGEST - len(zlib.decompress(made.to_bytes()[len(compiler._MAGIC) :])) - 3
     largest = msgspec.structs.replace(made, memory={"constant": bytes(room)})
-    assert compiler.Compiled.from_bytes(largest.to_bytes(), "a.clp") == largest
+    assert compiler.CompiledProgram.from_bytes(largest.to_bytes(), "a.clp") == largest
     with pytest.raises(opencl.CompileError, match="files of programs hold at most"):
         msgspec.structs.replace(made, memory={"constant": bytes(room + 1)}).to_bytes()
 

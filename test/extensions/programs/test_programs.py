@@ -19,7 +19,7 @@ import pytest
 
 import xegpu_py
 from xegpu_py.extensions.programs import device, host_libraries
-from xegpu_py.extensions.programs.host_libraries import Host, MemRef, multiply
+from xegpu_py.extensions.programs.host_libraries import HostMemRef, LibraryState, multiply
 from xegpu_py.extensions.programs.host_lowering import jam_loops
 from xegpu_py.extensions.programs.native import C_FUNCTIONS
 
@@ -351,12 +351,12 @@ def test_arrays_are_printed_as_by_mlir(name, tmp_path):
             array = np.where(rng.random(shape) < 0.3, special, array)
         array = np.asarray(array.astype(f"<{PRINTERS[name]}") if PRINTERS[name][0] == "f" else
                            rng.integers(32, 127, shape).astype(PRINTERS[name]))  # fmt: skip
-        memref = MemRef.of(array)
+        memref = HostMemRef.of(array)
         inner = memref.descriptor()
         unranked = (ctypes.c_int64 * 2)(array.ndim, ctypes.addressof(inner))
         expected = _printed_by_mlir(name, unranked, tmp_path / "out")
         own, given = os.pipe()
-        host_libraries.LIBRARY[f"printMemref{name}"].body(Host(given), memref)
+        host_libraries.LIBRARY[f"printMemref{name}"].body(LibraryState(given), memref)
         os.close(given)
         with open(own) as file:
             assert file.read() == expected

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from xegpu_py.extensions.programs.host_libraries import MemRef
+from xegpu_py.extensions.programs.host_libraries import HostMemRef
 
 LINES = [(0, (24,), (1,)), (23, (24,), (-1,)), (1, (8,), (3,))]
 MATRICES = [(0, (4, 6), (6, 1)), (23, (4, 6), (-6, -1)), (5, (4, 6), (6, -1))]
@@ -14,7 +14,7 @@ MATRICES = [(0, (4, 6), (6, 1)), (23, (4, 6), (-6, -1)), (5, (4, 6), (6, -1))]
 @pytest.mark.parametrize(("offset", "sizes", "strides"), [*LINES, *MATRICES, (7, (), ())])
 def test_elements_of_views(offset, sizes, strides):
     memory = np.arange(24, dtype=np.int32)
-    view = MemRef(memory.ctypes.data, memory.ctypes.data, offset, sizes, strides).array("i32")
+    view = HostMemRef(memory.ctypes.data, memory.ctypes.data, offset, sizes, strides).array("i32")
     places = np.array([offset + sum(i * s for i, s in zip(at, strides)) for at in np.ndindex(sizes)])
     assert view.shape == sizes and view.ravel().tolist() == places.tolist()
     # The memory that the view keeps is that of its elements.
@@ -29,9 +29,9 @@ def test_elements_of_views(offset, sizes, strides):
 def test_packed_elements_fill_bytes():
     memory = np.arange(64, dtype=np.uint8)
     at = memory.ctypes.data
-    assert MemRef(at, at, 2, (3, 4), (8, 1)).array("i4").tolist() == [[1, 2], [5, 6], [9, 10]]
+    assert HostMemRef(at, at, 2, (3, 4), (8, 1)).array("i4").tolist() == [[1, 2], [5, 6], [9, 10]]
     lines = [(1, (4,), (1,)), (0, (3,), (1,)), (0, (4,), (3,)), (0, (4,), (2,))]
     for offset, sizes, strides in (*lines, (0, (2, 4), (5, 1))):
         message = f"elements of {sizes} with strides {strides} do not fill bytes"
         with pytest.raises(ValueError, match=re.escape(message)):
-            MemRef(at, at, offset, sizes, strides).array("i4")
+            HostMemRef(at, at, offset, sizes, strides).array("i4")

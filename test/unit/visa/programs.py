@@ -29,19 +29,19 @@ from xegpu_py.visa.program import (
     Vector,
 )
 from xegpu_py.visa.spec import (
-    Block,
     BlockShape,
-    Byte,
-    Caches,
-    Choice,
+    BlockShapeAttribute,
+    ByteAttribute,
+    CacheAttribute,
     DataShape,
-    Flagged,
+    DataShapeAttribute,
     InstructionSpec,
-    Name,
-    Number,
+    IntegerAttribute,
+    KeywordAttribute,
+    LabelAttribute,
     OperandSpec,
-    Shape,
-    Surface,
+    SuffixAttribute,
+    SurfaceAttribute,
 )
 from xegpu_py.visa.verify import instruction_problem
 
@@ -127,25 +127,25 @@ def _types(spec: InstructionSpec, rng: random.Random) -> dict[str, str]:
 
 
 def _attribute(kind: object, rng: random.Random, spec: InstructionSpec, target: Target) -> object:
-    if isinstance(kind, Choice):
+    if isinstance(kind, KeywordAttribute):
         words = kind.words
         if words == tuple(PRECISIONS):
             words = tuple(w for w in words if w in target.dpas_precisions)
         return rng.choice(words)
-    if isinstance(kind, Number):
+    if isinstance(kind, IntegerAttribute):
         return 8 if 8 in kind.values and rng.random() < 0.7 else rng.choice(kind.values)
-    if isinstance(kind, Byte):
+    if isinstance(kind, ByteAttribute):
         return rng.getrandbits(8)
-    if isinstance(kind, Flagged):
+    if isinstance(kind, SuffixAttribute):
         return rng.choice(("", *kind.words))
-    if isinstance(kind, Surface):
+    if isinstance(kind, SurfaceAttribute):
         return "%slm"
-    if isinstance(kind, Caches):
+    if isinstance(kind, CacheAttribute):
         return rng.choice(("", *kind.pairs))
-    if isinstance(kind, Shape):
+    if isinstance(kind, DataShapeAttribute):
         size = rng.choice(["d8", "d16", "d32", "d64", "d8c32", "d16c32"])
         return DataShape(size, rng.choice([1, 1, 2, 3, 4, 8, 16]), rng.random() < 0.3)
-    if isinstance(kind, Block):
+    if isinstance(kind, BlockShapeAttribute):
         size = rng.choice([8, 16, 32, 64])
         return BlockShape(
             size,
@@ -155,7 +155,7 @@ def _attribute(kind: object, rng: random.Random, spec: InstructionSpec, target: 
             rng.random() < 0.3,
             rng.random() < 0.3,
         )
-    assert isinstance(kind, Name)
+    assert isinstance(kind, LabelAttribute)
     return "L1"
 
 

@@ -15,7 +15,7 @@ from mlir import ir
 from msgspec import Struct, structs, to_builtins
 
 from xegpu_py.argument_types import checked
-from xegpu_py.extensions.fidelity.traces import Trace
+from xegpu_py.extensions.fidelity.traces import SumTrace
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.diagnostics import DiagnosticError, Position, position_of
 from xegpu_py.ir.module import walk
@@ -259,17 +259,17 @@ class _Runs(Struct):
     initial: DeviceMemory
     count: int = 0
 
-    def traced(self, run: Callable[[Kernel], Statistics], **options: Any) -> Trace:
+    def traced(self, run: Callable[[Kernel], Statistics], **options: Any) -> SumTrace:
         """Run the kernel with other options, and record where it goes."""
         self.count += 1
         traced_kernel = self.version.with_engine("jit", threads=1, **options)
         traced_kernel.layout = structs.replace(traced_kernel.layout, logs=True)
-        trace = Trace(traced_kernel.runnable)
+        trace = SumTrace(traced_kernel.runnable)
         traced_kernel.log = trace.log
         trace.stats = run(traced_kernel)
         return trace
 
-    def alternative(self, choice: Choice, name: str) -> tuple[Trace, DeviceMemory]:
+    def alternative(self, choice: Choice, name: str) -> tuple[SumTrace, DeviceMemory]:
         """Run an alternative on a copy of the memory; what it prints is dropped."""
         memory = self.initial.copy()
         launch = structs.replace(self.prepared, memory=memory, staged=None)
@@ -377,7 +377,7 @@ def _order_of_sums(runs: _Runs, lines: tuple[Line, ...], types: Mapping[str, np.
     return Rule(choice.name, selected, choice.alternatives.get(selected, choice.rule), lines, tuple(tried), True)
 
 
-def _tried(runs: _Runs, usual: Trace, choice: Choice, name: str, types: Mapping[str, np.dtype[Any]]) -> Tried:
+def _tried(runs: _Runs, usual: SumTrace, choice: Choice, name: str, types: Mapping[str, np.dtype[Any]]) -> Tried:
     meaning = choice.alternatives.get(name, choice.rule)
     try:
         trace, memory = runs.alternative(choice, name)
@@ -416,7 +416,7 @@ def _is_nan(values: Array) -> Array:
         return np.zeros(values.shape, bool)
 
 
-def _lines(trace: Trace, ats: Sequence[int]) -> tuple[Line, ...]:
+def _lines(trace: SumTrace, ats: Sequence[int]) -> tuple[Line, ...]:
     """The lines of instructions, in order."""
     instructions = [trace.program.instructions[at] for at in ats]
     return _by_line((inst.written.where, inst.name, int(trace.executed[at])) for at, inst in zip(ats, instructions))

@@ -32,7 +32,7 @@ def _hashes(columns: Array) -> Array:
     return hashes
 
 
-class Trace:
+class SumTrace:
     """The sums of a launch, which do not depend on the order of its threads.
 
     Attributes:
@@ -73,12 +73,12 @@ class Trace:
             return np.where(acting == 1, operands, 0)
         return np.where(records.values[:, None] != 0, operands, 0)
 
-    def addresses(self, other: Trace) -> list[int]:
+    def addresses(self, other: SumTrace) -> list[int]:
         """The messages and barriers whose addresses, lanes or numbers differ, by their indices."""
         ats = {*self._messages, *other._messages}
         return sorted(at for at in ats if (self._messages[at] - other._messages[at]) & _WORD)
 
-    def branches(self, other: Trace) -> list[int]:
+    def branches(self, other: SumTrace) -> list[int]:
         """The jumps that lead other threads, or threads more often, to one of their ends, by their indices."""
         starts, count = block_starts(self.program), len(self.program.instructions)
         is_divergent = flow_of(self.program).divergent

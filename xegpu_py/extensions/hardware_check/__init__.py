@@ -62,7 +62,7 @@ class Check(Struct, frozen=True):
     threads: int = 1
 
 
-class Device(Protocol):
+class CheckDevice(Protocol):
     """A GPU, or an engine, that runs checks."""
 
     name: str
@@ -322,7 +322,7 @@ def checks(target: Target) -> list[Check]:
 # Products, which tell models apart. Each of the 128 elements of a result is a sum of its own.
 
 
-class Product(Struct, frozen=True):
+class DpasOperands(Struct, frozen=True):
     """The operands of a dpas of depth 8 with 8 rows and 16 columns.
 
     Attributes:
@@ -369,7 +369,7 @@ class Product(Struct, frozen=True):
         return _check(f"dpas {w} {self.kind}: {self.what}", target, parts, body, 1)
 
 
-def products(target: Target) -> list[Product]:
+def products(target: Target) -> list[DpasOperands]:
     """The products that tell models apart, at most 64."""
     rng = np.random.default_rng(31)
     names = [n for n in ("bf", "hf", "tf32") if n in target.dpas_precisions]
@@ -385,7 +385,7 @@ def _matrix(values: Array, precision: str) -> Array:
     return np.asarray(values).astype(PRECISIONS[precision].dtype)
 
 
-def _sums(precision: str, rng: np.random.Generator) -> Product:
+def _sums(precision: str, rng: np.random.Generator) -> DpasOperands:
     """Sums whose terms reach over more bits than a number has, and nearly cancel."""
     depth = 8 * ops_per_channel(precision, precision)
 
@@ -396,10 +396,10 @@ def _sums(precision: str, rng: np.random.Generator) -> Product:
     a, b = numbers(8, depth), numbers(depth, LANES)
     size = (8, LANES)
     c = rng.integers(1 << 23, 1 << 24, size) * rng.choice([-1.0, 1.0], size) * 2.0 ** rng.integers(-8, 2, size)
-    return Product("sums", precision, "f", _matrix(a, precision), _matrix(b, precision), c.astype(np.float32))
+    return DpasOperands("sums", precision, "f", _matrix(a, precision), _matrix(b, precision), c.astype(np.float32))
 
 
-def _flushed(precision: str, name: str) -> Product:
+def _flushed(precision: str, name: str) -> DpasOperands:
     """Subnormal numbers, as `Systolic.flushed` calls them."""
     depth = 8 * ops_per_channel(precision, precision)
     of, _, sums = name.partition(" ")
@@ -414,17 +414,17 @@ def _flushed(precision: str, name: str) -> Product:
     # Products are normal numbers of f, so that only factors can be zeros. Narrow formats do not have 2^12.
     b = np.eye(depth, LANES) * (2.0**12 if fmt.exponent == TYPES["f"].exponent else 1.0)
     matrices = _matrix(a, precision), _matrix(b, precision), c.astype(TYPES[kind].dtype)
-    return Product(f"flushed {name}", precision, kind, *matrices)
+    return DpasOperands(f"flushed {name}", precision, kind, *matrices)
 
 
-def _nans(precision: str) -> Product:
+def _nans(precision: str) -> DpasOperands:
     """NaNs from operands, from infinity times zero, and from infinities of both signs."""
     depth = 8 * ops_per_channel(precision, precision)
     a, b = np.ones((8, depth)), np.ones((depth, LANES))
     c = np.zeros((8, LANES), np.float32)
     a[0, 3], b[2, 1], a[1, 0], b[0, 5], a[2, 4], a[2, 5] = np.nan, -np.nan, np.inf, 0, np.inf, -np.inf
     bits_of(c)[4, :4] = 0x7F812345, 0xFFC54321, 0x7FFFFFFF, 0xFF800001
-    return Product("nan", precision, "f", _matrix(a, precision), _matrix(b, precision), c)
+    return DpasOperands("nan", precision, "f", _matrix(a, precision), _matrix(b, precision), c)
 
 
 TELLING = (93, 66, 2, 105, 42, 109, 9, 52, 26, 38, 16, 40, 94)
@@ -474,7 +474,7 @@ def _flushing(model: Systolic, name: str) -> Systolic:
 # The report.
 
 
-class Difference(Struct, frozen=True):
+class ElementDifference(Struct, frozen=True):
     """An element that differs: its index, the hexadecimal bits of the arrays at the index, there and here."""
 
     index: int
@@ -483,12 +483,12 @@ class Difference(Struct, frozen=True):
     here: str
 
 
-class Outcome(Struct):
+class CheckOutcome(Struct):
     """The result of a check: the number of elements, how many differ, and the first of them; or why it did not run."""
 
     elements: int = 0
     different: int = 0
-    first: list[Difference] = field(default_factory=list)
+    first: list[ElementDifference] = field(default_factory=list)
     error: str | None = None
 
 
@@ -507,7 +507,7 @@ class Report(Struct):
     device: str
     target: str
     version: str
-    checks: dict[str, Outcome]
+    checks: dict[str, CheckOutcome]
     models: list[Systolic]
     telling: str = ""
 
@@ -539,7 +539,7 @@ def _described(model: Systolic) -> str:
     return f"{', '.join(changed)}; NaN {model.nan:#x}{zeros}"
 
 
-def run(device: Device, target: Target, only: str = "") -> Report:
+def run(device: CheckDevice, target: Target, only: str = "") -> Report:
     """Run the checks of a target on a device and here.
 
     Args:
@@ -548,7 +548,7 @@ def run(device: Device, target: Target, only: str = "") -> Report:
     here = Engine(target.name)
     all_products = products(target)
     probes = {n: product.check(target) for n, product in enumerate(all_products)}
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, CheckOutcome] = {}
     results: dict[int, Array] = {}
     numbers = {id(check): n for n, check in probes.items()}
     for check in (*checks(target), *probes.values()):
@@ -560,7 +560,7 @@ def run(device: Device, target: Target, only: str = "") -> Report:
         try:
             there = device.run(check)
         except FinalizerError as e:
-            outcomes[name] = Outcome(error=str(e))
+            outcomes[name] = CheckOutcome(error=str(e))
             continue
         if id(check) in numbers:
             results[numbers[id(check)]] = there
@@ -571,7 +571,7 @@ def run(device: Device, target: Target, only: str = "") -> Report:
     return Report(device.name, target.name, version("xegpu-py"), outcomes, models, telling)
 
 
-def _compared(check: Check, there: Array, here: Array) -> Outcome:
+def _compared(check: Check, there: Array, here: Array) -> CheckOutcome:
     a, b = (bits_of(np.ascontiguousarray(x)).ravel() for x in (there, here))
     different = np.flatnonzero(a != b)
 
@@ -582,8 +582,8 @@ def _compared(check: Check, there: Array, here: Array) -> Outcome:
     for at in different[:SHOWN].tolist():
         sources = [x for x in check.arrays[:-1] if x.size == a.size]
         operands = [bits(bits_of(x).ravel()[at], x) for x in sources]
-        first.append(Difference(at, operands, bits(a[at], there), bits(b[at], here)))
-    return Outcome(a.size, len(different), first)
+        first.append(ElementDifference(at, operands, bits(a[at], there), bits(b[at], here)))
+    return CheckOutcome(a.size, len(different), first)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -14,8 +14,8 @@ from msgspec import Struct, field, structs
 
 from xegpu_py.argument_types import checked
 from xegpu_py.engines.operands import Batch
-from xegpu_py.extensions.opencl.compiler import DEFAULT, Compiled, CompileError, compiled, failed
-from xegpu_py.extensions.opencl.program import Launch, LocalMemory, Program, Ready, options_of
+from xegpu_py.extensions.opencl.compiler import DEFAULT, CompiledProgram, CompileError, compiled, failed
+from xegpu_py.extensions.opencl.program import Launch, LocalMemory, PreparedLaunch, Program, options_of
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source
 from xegpu_py.numerics.differences import Unlike, unlike
 from xegpu_py.numerics.formats import Array
@@ -201,7 +201,7 @@ def _names(compilers: Sequence[str | Path], options: Sequence[str]) -> tuple[str
     return name(0), name(1)
 
 
-def _compiled(source: str | Path, target: str, options: str, ocloc: str | Path | None, name: str) -> Compiled:
+def _compiled(source: str | Path, target: str, options: str, ocloc: str | Path | None, name: str) -> CompiledProgram:
     try:
         return compiled(source, target, options, ocloc)
     except CompileError as e:
@@ -221,7 +221,7 @@ class _Run(Struct):
 
     arrays: Mapping[str, Array]
     launch: Launch
-    ready: Ready
+    ready: PreparedLaunch
     printed: list[str] = []
 
     @property
@@ -241,7 +241,7 @@ class _Run(Struct):
         return np.concatenate(offsets), np.concatenate(elements)
 
 
-def _ready(call: Call, compiled: Compiled, options: Options) -> _Run:
+def _ready(call: Call, compiled: CompiledProgram, options: Options) -> _Run:
     """A launch with copies of the arrays; an array that is passed twice is one copy."""
     copies: dict[int, Array] = {}
     arguments = [copies.setdefault(id(a), copy_of(a)) if isinstance(a, np.ndarray) else a for a in call.arguments]
@@ -254,7 +254,7 @@ def _ready(call: Call, compiled: Compiled, options: Options) -> _Run:
     return _Run({n: a for n, a in zip(kernel.names, arguments) if isinstance(a, np.ndarray)}, launch, ready)
 
 
-def _run(call: Call, program: Compiled, options: Options) -> _Run | DiagnosticError:
+def _run(call: Call, program: CompiledProgram, options: Options) -> _Run | DiagnosticError:
     """A launch that has run, or its error: also that of vISA that is not supported."""
     printed = io.StringIO()
     try:
@@ -267,7 +267,7 @@ def _run(call: Call, program: Compiled, options: Options) -> _Run | DiagnosticEr
     return run
 
 
-def _compared(call: Call, programs: Sequence[Compiled], names: tuple[str, str], options: Options) -> Comparison:
+def _compared(call: Call, programs: Sequence[CompiledProgram], names: tuple[str, str], options: Options) -> Comparison:
     one, other = (_run(call, program, options) for program in programs)
     source = Source(programs[0].source, programs[0].file)
     result = Comparison(call.kernel, names, source=source)
@@ -312,7 +312,7 @@ class _LastStores:
 
 
 def _first_stores(
-    call: Call, programs: Sequence[Compiled], runs: tuple[_Run, _Run], options: Options
+    call: Call, programs: Sequence[CompiledProgram], runs: tuple[_Run, _Run], options: Options
 ) -> tuple[Position | None, Position | None]:
     """The stores, in both versions, that leave the element which differs and is stored first in the first version."""
     (one_at, elements), (other_at, _) = (run.elements_of_arrays() for run in runs)

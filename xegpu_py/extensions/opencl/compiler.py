@@ -85,7 +85,7 @@ class Relocation(Struct, frozen=True):
     symbol: str
 
 
-class Compiled(Struct, frozen=True):
+class CompiledProgram(Struct, frozen=True):
     """The output of ocloc for a program: everything that running it takes.
 
     Attributes:
@@ -120,7 +120,7 @@ class Compiled(Struct, frozen=True):
         return _MAGIC + zlib.compress(data, 9)
 
     @classmethod
-    def from_bytes(cls, data: bytes, file: str) -> Compiled:
+    def from_bytes(cls, data: bytes, file: str) -> CompiledProgram:
         """Read the bytes that `to_bytes` wrote.
 
         Raises:
@@ -138,7 +138,7 @@ class Compiled(Struct, frozen=True):
         raise failed(file, "the file is not a program that opencl.Program.save wrote")
 
     @classmethod
-    def read(cls, path: Path) -> Compiled:
+    def read(cls, path: Path) -> CompiledProgram:
         """Read a file of bytes that `to_bytes` wrote.
 
         Raises:
@@ -156,7 +156,7 @@ def failed(file: str, message: str) -> CompileError:
     return CompileError([Diagnostic("error", message, Position(file))])
 
 
-def compiled(source: str | Path, target: str, options: str, ocloc: str | Path | None = None) -> Compiled:
+def compiled(source: str | Path, target: str, options: str, ocloc: str | Path | None = None) -> CompiledProgram:
     """Compile a program by ocloc; arguments and errors are those of `opencl.compile`."""
     if target not in DEVICES:
         raise ValueError(f"'target' must be one of {', '.join(DEVICES)}, but got {target!r}")
@@ -219,7 +219,7 @@ def compiled(source: str | Path, target: str, options: str, ocloc: str | Path | 
         dumps = [p for p in Path(folder).glob("dump/*.visaasm") if ".inline." not in p.name]
         dumps.sort(key=lambda p: (p.stat().st_mtime_ns, p.name))
         texts = tuple(own(p.read_text(errors="replace")) for p in dumps)
-        return _described(binaries[0].read_bytes(), Compiled(name, text, target, abi.Info(), texts, {}, {}, ()))
+        return _described(binaries[0].read_bytes(), CompiledProgram(name, text, target, abi.Info(), texts, {}, {}, ()))
 
 
 def _program(ocloc: str | Path | None) -> str | None:
@@ -273,7 +273,7 @@ def _opened(binary: bytes, name: str) -> Any:
         raise failed(name, "the file is no ELF file, such as ocloc writes") from None
 
 
-def _described(binary: bytes, compiled: Compiled) -> Compiled:
+def _described(binary: bytes, compiled: CompiledProgram) -> CompiledProgram:
     """The result with what its binary says."""
     elf, sections = _opened(binary, compiled.file), _elf(binary, compiled.file)
     if ".ze_info" not in sections:
@@ -307,7 +307,7 @@ def _described(binary: bytes, compiled: Compiled) -> Compiled:
     return msgspec.structs.replace(compiled, info=info, memory=memory, symbols=symbols, relocations=tuple(relocations))
 
 
-def relocated(compiled: Compiled, addresses: Mapping[str, int]) -> dict[str, bytes]:
+def relocated(compiled: CompiledProgram, addresses: Mapping[str, int]) -> dict[str, bytes]:
     """The program's memory with the addresses in it, by segment.
 
     Args:

@@ -17,8 +17,8 @@ from xegpu_py.argument_types import Range, checked
 from xegpu_py.extensions.fidelity.report import Fidelity, array_types, measured
 from xegpu_py.extensions.opencl import abi
 from xegpu_py.extensions.opencl.abi import BUFFER_BYTES, FIRST_RECORD, printed
-from xegpu_py.extensions.opencl.compiler import DEFAULT, Compiled, compiled, failed, relocated
-from xegpu_py.extensions.profile.launches import Groups, Launched, counted
+from xegpu_py.extensions.opencl.compiler import DEFAULT, CompiledProgram, compiled, failed, relocated
+from xegpu_py.extensions.profile.launches import Groups, ProfiledLaunch, counted
 from xegpu_py.extensions.profile.profiles import Profile, profile_of
 from xegpu_py.ir.diagnostics import Position, Source, error_at
 from xegpu_py.runtime.device_memory import Buffer, DeviceMemory
@@ -100,7 +100,7 @@ def load(path: str | Path, **options: Any) -> Program:
     Raises:
         CompileError: if the file is no such program.
     """
-    compiled = Compiled.read(Path(path))
+    compiled = CompiledProgram.read(Path(path))
     return Program(compiled, options_of(compiled.target, options))
 
 
@@ -121,7 +121,9 @@ class Program:
         kernels: the kernels by their names.
     """
 
-    def __init__(self, compiled: Compiled, options: Options, remake: Callable[[str], Program] | None = None) -> None:
+    def __init__(
+        self, compiled: CompiledProgram, options: Options, remake: Callable[[str], Program] | None = None
+    ) -> None:
         self.compiled, self.options, self._remake = compiled, options, remake
         named = {k.name: k.args_info for k in compiled.info.kernels_misc_info}
         infos = sorted((k for k in compiled.info.kernels if k.name != _PLACEHOLDER), key=lambda k: k.name)
@@ -347,7 +349,7 @@ class Kernel:
         return memories
 
 
-class Ready(Struct, frozen=True):
+class PreparedLaunch(Struct, frozen=True):
     """A launch that is ready to run: the version of the kernel, its arguments, and the buffer of printf or None."""
 
     version: Version
@@ -397,7 +399,7 @@ class Launch(Struct, frozen=True):
         ready = self.ready(arguments)
         return ready.version, ready.prepared
 
-    def run(self, ready: Ready) -> Statistics:
+    def run(self, ready: PreparedLaunch) -> Statistics:
         """Run a launch that is ready, once; errors as of a call."""
         program, memory = self.kernel.owner, ready.prepared.memory
         try:
@@ -421,14 +423,14 @@ class Launch(Struct, frozen=True):
         run = lambda own: self.run(structs.replace(ready, version=own))  # noqa: E731
         return measured(ready.version, ready.prepared, types, run, only)
 
-    def counted(self, arguments: Sequence[Any], groups: Groups = None, trace_limit: int = 1 << 22) -> Launched:
+    def counted(self, arguments: Sequence[Any], groups: Groups = None, trace_limit: int = 1 << 22) -> ProfiledLaunch:
         """Count what workgroups do; `profile.time_model.predicted` takes the counts of a "sample". The arrays do not
         change.
         """
         ready = self.ready(arguments)
         return counted(ready.version, ready.prepared, groups, trace_limit)
 
-    def ready(self, arguments: Sequence[Any], memory: DeviceMemory | None = None) -> Ready:
+    def ready(self, arguments: Sequence[Any], memory: DeviceMemory | None = None) -> PreparedLaunch:
         """Check the arguments, and move them to memory; errors as of a call.
 
         Args:
@@ -488,4 +490,4 @@ class Launch(Struct, frozen=True):
             payload_offset = kernel.inputs.get(item.var.name)
             data = b"" if payload_offset is None else bytes(payload[payload_offset : payload_offset + item.size])
             inputs[item.var.name] = data.ljust(item.size, b"\0")
-        return Ready(version, Prepared(Grid(self.groups, self.block), inputs, memory, staged), printer)
+        return PreparedLaunch(version, Prepared(Grid(self.groups, self.block), inputs, memory, staged), printer)

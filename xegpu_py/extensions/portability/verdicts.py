@@ -253,7 +253,7 @@ class Portability(Struct, dict=True):
         return {"Targets": self._repr_html_()}
 
 
-class Launch(Struct):
+class LoweredLaunch(Struct):
     """A kernel that is lowered for a target, with its arguments in memory.
 
     Attributes:
@@ -357,7 +357,7 @@ def _problems(d: Diagnostic) -> list[Problem]:
     ]
 
 
-def _run(launch: Launch) -> DiagnosticError | None:
+def _run(launch: LoweredLaunch) -> DiagnosticError | None:
     """Run a kernel; the errors of all messages that break rules, and that with which it ends."""
     memory = launch.prepared.memory.copy()
     try:
@@ -367,7 +367,7 @@ def _run(launch: Launch) -> DiagnosticError | None:
     return None
 
 
-def _judge_text(verdict: Verdict, launch: Launch) -> None:
+def _judge_text(verdict: Verdict, launch: LoweredLaunch) -> None:
     """Judge a lowered kernel before it runs."""
     kernel, target = launch.kernel, target_of(verdict.target)
     allocations = {n: engine_allocation(kernel.program, target, n) for n in target.grf_counts}
@@ -479,7 +479,7 @@ def _arrays(names: Sequence[str], arguments: Sequence[Any]) -> dict[str, Array]:
 
 def _launch(
     kernel: Any, arguments: Sequence[Any], keywords: Mapping[str, Any], grid: Any, block: Any, target: str
-) -> Launch:
+) -> LoweredLaunch:
     """A launch of a kernel on copies of the arguments.
 
     Raises:
@@ -503,13 +503,13 @@ def _launch(
         return _of_kernel(kernel.for_target(target), copied_arguments, grid, block)
     if isinstance(kernel, Launchable):
         on = kernel.for_target(target)
-        return Launch(*on.prepared(copied_arguments), _arrays(on.names, copied_arguments))
+        return LoweredLaunch(*on.prepared(copied_arguments), _arrays(on.names, copied_arguments))
     raise TypeError(f"'kernel' must be a kernel, or a function that makes one for a target, but got {kernel!r}")
 
 
-def _of_kernel(kernel: Kernel, arguments: Sequence[Any], grid: Any, block: Any) -> Launch:
+def _of_kernel(kernel: Kernel, arguments: Sequence[Any], grid: Any, block: Any) -> LoweredLaunch:
     version, prepared = kernel.prepared(arguments, grid, block)
-    return Launch(version, prepared, _arrays([kernel.memory_name(i) for i in range(len(arguments))], arguments))
+    return LoweredLaunch(version, prepared, _arrays([kernel.memory_name(i) for i in range(len(arguments))], arguments))
 
 
 def _tile_launch(
@@ -519,7 +519,7 @@ def _tile_launch(
     grid: Any,
     block: Any,
     target: str,
-) -> Launch:
+) -> LoweredLaunch:
     """A launch of a kernel of the tile language, or of what chooses its options and arguments."""
     hints = {name: value for name, value in keywords.items() if name in LAUNCH_HINTS}
     others = {name: value for name, value in keywords.items() if name not in hints}

@@ -105,7 +105,7 @@ def segments_of(inst: Instruction, records: Records) -> Segments:
     return segments
 
 
-class Lines(Struct):
+class TouchedLines(Struct):
     """The distinct lines that each message touches: the sums of `origins` and `offsets` that exist.
 
     Attributes:
@@ -130,7 +130,7 @@ class Lines(Struct):
         return lines.ravel() if self.exists.all() else lines[np.broadcast_to(self.exists, lines.shape)]
 
 
-def lines_of(segments: Segments, size: int = LINE) -> Lines:
+def lines_of(segments: Segments, size: int = LINE) -> TouchedLines:
     """The distinct lines that each message touches; they have `size` bytes, a power of two."""
     shift = size.bit_length() - 1
     starts, ends, valid = segments.starts, segments.ends, segments.valid
@@ -148,10 +148,10 @@ def lines_of(segments: Segments, size: int = LINE) -> Lines:
             ordered = np.minimum(first[:, :, None] + steps, last[:, :, None]).reshape(len(first), -1)
         exists = np.ones(ordered.shape, bool)
         exists[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-        return Lines(origins, ordered, exists)
+        return TouchedLines(origins, ordered, exists)
     lines = (first[:, :, None] + steps).reshape(len(first), -1)
     there = (valid[:, :, None] & (first[:, :, None] + steps <= last[:, :, None])).reshape(lines.shape)
-    return Lines(origins, *_distinct(lines, there))
+    return TouchedLines(origins, *_distinct(lines, there))
 
 
 def _distinct(values: Array, there: Array) -> tuple[Array, Array]:
@@ -304,7 +304,7 @@ class Counts:
         self._across = np.array([1, size.grid[0], size.grid[0] * size.grid[1]])
         self._together = max(1, THREADS // self._group_size)
         self._trace_limit, self._traced = trace_limit, 0
-        self._pieces: list[tuple[Array, Array, Array, int, Lines]] = []
+        self._pieces: list[tuple[Array, Array, Array, int, TouchedLines]] = []
         self._arrivals: list[tuple[Array, ...]] = []
         self.steps: list[tuple[range, int]] = []
         self.traffic: dict[tuple[str, str], Traffic] = {}
@@ -378,7 +378,7 @@ class Counts:
         complete = np.bincount(meetings) == self._group_size
         np.add.at(self.tables["waited"], indices, np.where(complete[meetings], last[meetings] - cycles, 0))
 
-    def _message(self, index: int, segments: Segments) -> Lines | None:
+    def _message(self, index: int, segments: Segments) -> TouchedLines | None:
         """Count executions of a message; the lines of global memory that they touched."""
         inst, tables = self.program.instructions[index], self.tables
         kind = kind_of(inst)

@@ -24,7 +24,7 @@ from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Dim, Indirect, Instruction, Program, Raw, Variable, analysis, variables
 
 
-class Launched(Struct):
+class ProfiledLaunch(Struct):
     """Workgroups of a launch that ran, and what they did.
 
     Attributes:
@@ -190,7 +190,7 @@ Groups = Sequence[int] | Literal["sample"] | None
 """The numbers of workgroups that run, or "sample" for some that stand for all; None for all."""
 
 
-def counted(kernel: Kernel, prepared: Prepared, groups: Groups = None, trace_limit: int = 1 << 22) -> Launched:
+def counted(kernel: Kernel, prepared: Prepared, groups: Groups = None, trace_limit: int = 1 << 22) -> ProfiledLaunch:
     """Count what a launch does.
 
     Args:
@@ -205,13 +205,13 @@ def counted(kernel: Kernel, prepared: Prepared, groups: Groups = None, trace_lim
     if groups is None:
         workgroups: Sequence[int] = range(math.prod(size.grid))
         counts.end(*logged.run(counts.receive, [range(len(workgroups))], STEPS))
-        return Launched(kernel, size.grid, size.threads(kernel.program), workgroups, counts)
+        return ProfiledLaunch(kernel, size.grid, size.threads(kernel.program), workgroups, counts)
     workgroups = sample_of(size.grid, RUN_LINES)[:1] if groups == "sample" else groups
     counts.end(*logged.run(counts.receive, [range(group, group + 1) for group in workgroups]))
     if groups == "sample":
         workgroups = sample_of(size.grid, int(counts.tables["lines"].sum()))
         counts.end(*logged.run(counts.receive, [range(group, group + 1) for group in workgroups[1:]]))
-    return Launched(kernel, size.grid, size.threads(kernel.program), workgroups, counts)
+    return ProfiledLaunch(kernel, size.grid, size.threads(kernel.program), workgroups, counts)
 
 
 def launched(
@@ -221,7 +221,7 @@ def launched(
     block: int | Sequence[int] | None = None,
     groups: Groups = None,
     trace_limit: int = 1 << 22,
-) -> Launched:
+) -> ProfiledLaunch:
     """Count what workgroups do; see `counted`. Arrays do not change.
 
     Raises:

@@ -15,7 +15,7 @@ from xegpu_py.argument_types import checked
 from xegpu_py.extensions.profile.caches import reuse_of
 from xegpu_py.extensions.profile.counts import SUMMED, Row, Traffic, by_line
 from xegpu_py.extensions.profile.gpus import GPUS, USUAL, gpu
-from xegpu_py.extensions.profile.launches import Launched, launched
+from xegpu_py.extensions.profile.launches import ProfiledLaunch, launched
 from xegpu_py.extensions.profile.report import page
 from xegpu_py.extensions.profile.time_model import predicted
 from xegpu_py.plugins import MissingExtra
@@ -54,7 +54,7 @@ class Profile(Struct, dict=True):
 
         Entry n counts the distances from 2^(n-1) to 2^n - 1, and the last entry first accesses.
         """
-        launch: Launched | None = self.__dict__.get("launched")
+        launch: ProfiledLaunch | None = self.__dict__.get("launched")
         return reuse_of(launch.counts.trace, launch.counts.buffers) if launch else {}
 
     @property
@@ -93,7 +93,7 @@ class Profile(Struct, dict=True):
             MissingExtra: if Bokeh is not installed.
             ValueError: if there is no such GPU, or the profile was read from a file.
         """
-        launch: Launched | None = self.__dict__.get("launched")
+        launch: ProfiledLaunch | None = self.__dict__.get("launched")
         if launch is None:
             raise ValueError("only the process that ran the kernel makes the report of its profile")
         is_modelled = self.target in USUAL or self.target in GPUS
@@ -137,7 +137,7 @@ def profile(
     return profile_of(launch)
 
 
-def profile_of(launch: Launched) -> Profile:
+def profile_of(launch: ProfiledLaunch) -> Profile:
     """The profile of a launch whose workgroups were counted."""
     counts, kernel, trace = launch.counts, launch.kernel, launch.counts.trace
     allocation = kernel.allocation

@@ -20,7 +20,7 @@ from pygments.lexers import PythonLexer
 
 from xegpu_py.extensions.profile.counts import LINE, SUMMED, Row, by_line
 from xegpu_py.extensions.profile.gpus import Gpu
-from xegpu_py.extensions.profile.launches import Launched
+from xegpu_py.extensions.profile.launches import ProfiledLaunch
 from xegpu_py.extensions.profile.time_model import BARRIER, Prediction
 from xegpu_py.highlighting import MlirLexer, VisaLexer
 from xegpu_py.layout.maps import from_wg_map
@@ -113,7 +113,7 @@ def _pictures(lines: Sequence[str]) -> dict[int, str]:
 
 
 def _native(
-    done: Launched, keys: Mapping[int, str | None], costs: Mapping[int, float], executions: Mapping[Any, int]
+    done: ProfiledLaunch, keys: Mapping[int, str | None], costs: Mapping[int, float], executions: Mapping[Any, int]
 ) -> Listing | None:
     """The kernel's native code by Intel's finalizer; None without it."""
     kernel = done.kernel
@@ -141,7 +141,7 @@ def _native(
     )
 
 
-def listings(done: Launched, rows: Sequence[Row], cycles: Sequence[float]) -> list[Listing]:
+def listings(done: ProfiledLaunch, rows: Sequence[Row], cycles: Sequence[float]) -> list[Listing]:
     """The source, the levels of MLIR, vISA and, with Intel's finalizer, native code."""
     kernel = done.kernel
     spent = {row.index: cycles[row.index] * row.executions for row in rows}
@@ -303,7 +303,7 @@ class _Map(Struct):
     times: Array
 
     @classmethod
-    def of(cls, done: Launched, first: int, count: int, pitch: int, cells: int) -> _Map | None:
+    def of(cls, done: ProfiledLaunch, first: int, count: int, pitch: int, cells: int) -> _Map | None:
         """The map of `count` lines from a line on, with at most so many cells in a row; None without accesses."""
         trace, groups = done.counts.trace, math.prod(done.grid)
         places = trace.lines - first
@@ -342,7 +342,7 @@ class _Lines(Struct):
     packed: str
 
     @classmethod
-    def of(cls, done: Launched, first: int, whole: int, pitch: int, most: int) -> _Lines:
+    def of(cls, done: ProfiledLaunch, first: int, whole: int, pitch: int, most: int) -> _Lines:
         """The lines of a buffer from a line on, in at most so many bytes."""
         trace, count = done.counts.trace, min(whole, 1 << 20)
         while True:
@@ -363,7 +363,7 @@ class _Lines(Struct):
             count //= 2
 
 
-def _maps(done: Launched) -> Iterator[tuple[str, _Map, _Lines]]:
+def _maps(done: ProfiledLaunch) -> Iterator[tuple[str, _Map, _Lines]]:
     """The map of each buffer, by cells and by lines; the lines of a buffer take what those before it have left."""
     left = PACKED
     for buffer in done.counts.buffers:
@@ -453,7 +453,7 @@ def _memory_map(found: _Map) -> Any:
     return column(made, time, part, sizing_mode="stretch_width")
 
 
-def _timeline(done: Launched, cycles: Sequence[float]) -> Any:
+def _timeline(done: ProfiledLaunch, cycles: Sequence[float]) -> Any:
     """When each thread of the first workgroup computes, sends messages, and waits at barriers, by the model."""
     from bokeh.models import SingleIntervalTicker
 
@@ -516,7 +516,7 @@ _FOLDER = Path(__file__).parent
 
 
 def page(
-    title: str, done: Launched, rows: Sequence[Row], found: Prediction, on: Gpu, further: Mapping[str, str] = {}
+    title: str, done: ProfiledLaunch, rows: Sequence[Row], found: Prediction, on: Gpu, further: Mapping[str, str] = {}
 ) -> str:
     """The report as HTML.
 
@@ -593,7 +593,7 @@ def page(
     )
 
 
-def _tables(done: Launched, rows: Sequence[Row]) -> str:
+def _tables(done: ProfiledLaunch, rows: Sequence[Row]) -> str:
     """The counts by line of the source, and by buffer."""
     found = []
     names = [name for name in SUMMED if any(getattr(row, name) for row in rows)]

@@ -18,7 +18,7 @@ from msgspec import Struct, structs
 from xegpu_py.extensions.profile.caches import distinct, hits, new_lines
 from xegpu_py.extensions.profile.counts import LINE
 from xegpu_py.extensions.profile.gpus import Gpu, gpu
-from xegpu_py.extensions.profile.launches import Launched, launched
+from xegpu_py.extensions.profile.launches import ProfiledLaunch, launched
 from xegpu_py.numerics.dpas import ops_per_channel
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.kernel import Kernel
@@ -419,7 +419,7 @@ def predict(
 
 
 def predicted(
-    launch: Launched, on: str | Gpu | None = None, *, warm: bool = False, fitted: Fitted = FITTED
+    launch: ProfiledLaunch, on: str | Gpu | None = None, *, warm: bool = False, fitted: Fitted = FITTED
 ) -> Prediction:
     """The prediction for a launch of which workgroups have run; see `predict`."""
     kernel = launch.kernel
@@ -430,7 +430,7 @@ def predicted(
 class _Model:
     """The quantities from which the time of a launch follows, each for an average workgroup."""
 
-    def __init__(self, launch: Launched, on: Gpu, fitted: Fitted) -> None:
+    def __init__(self, launch: ProfiledLaunch, on: Gpu, fitted: Fitted) -> None:
         self.done, self.on, self.fitted = launch, on, fitted
         self.program, self.counts = launch.kernel.program, launch.counts
         self.allocation = launch.kernel.allocation

@@ -19,8 +19,15 @@ from xegpu_py import cache
 from xegpu_py.extensions.programs import host_libraries
 from xegpu_py.extensions.programs.confinement import confine
 from xegpu_py.extensions.programs.device import Device
-from xegpu_py.extensions.programs.host_libraries import ELEMENTS, Function, Host, MemRef, descriptor_type, memref_copy
-from xegpu_py.extensions.programs.host_lowering import PREFIX, HostCode, Launch, lower
+from xegpu_py.extensions.programs.host_libraries import (
+    ELEMENTS,
+    HostMemRef,
+    LibraryFunction,
+    LibraryState,
+    descriptor_type,
+    memref_copy,
+)
+from xegpu_py.extensions.programs.host_lowering import PREFIX, HostCode, LaunchFunc, lower
 from xegpu_py.extensions.programs.load import Job, SharedArray
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, error_at, position_of
 from xegpu_py.ir.module import Context, walk
@@ -79,11 +86,11 @@ def _perform(job: Job, send: Callable[..., None]) -> Any:
     def say(message: str | Diagnostic) -> None:
         send("say", message)
 
-    def reached(launch_number: int, launch: Launch, ended: bool) -> None:
+    def reached(launch_number: int, launch: LaunchFunc, ended: bool) -> None:
         send("launch", launch_number, launch.kernel, ended)
 
     device = Device(code.kernels, job, say, reached)
-    host = Host(1, np.random.default_rng(job.seed))
+    host = LibraryState(1, np.random.default_rng(job.seed))
 
     def guard(action: Callable[[], Any]) -> Any:
         try:
@@ -91,7 +98,7 @@ def _perform(job: Job, send: Callable[..., None]) -> Any:
         except BaseException as e:
             _leave(job, send, e)
 
-    compiled = Compiled(code, device, host, guard, host_libraries.LIBRARY)
+    compiled = NativeHostCode(code, device, host, guard, host_libraries.LIBRARY)
     arrays = _arrays(job)
     if not job.allow_native:
         cache_folder = cache.folder_of(job.options.get("cache"))
@@ -112,11 +119,11 @@ def _arrays(job: Job) -> list[Any]:
 # Compiled host code: linking it to the runtime, and calling its functions.
 
 
-class Compiled:
+class NativeHostCode:
     """A program's host code as native code, in this process."""
 
     def __init__(
-        self, code: HostCode, device: Device, host: Host, guard: Guard, printing: Mapping[str, Function]
+        self, code: HostCode, device: Device, host: LibraryState, guard: Guard, printing: Mapping[str, LibraryFunction]
     ) -> None:
         """Compile it.
 
@@ -206,7 +213,7 @@ def _given(kind: ir.Type, value: Any, title: str) -> Any:
         actual = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
         raise TypeError(f"{title} must be a numpy array of {ELEMENTS.get(element, element)}, but got {actual}")
     check_numbers(value, title)
-    view = MemRef.of(value)
+    view = HostMemRef.of(value)
     inner = view.descriptor()
     if isinstance(kind, ir.UnrankedMemRefType):
         return _Held((ctypes.c_int64 * 2)(value.ndim, ctypes.addressof(inner)), inner)
@@ -247,9 +254,9 @@ def _field(kind: ir.Type) -> Any:
 def _taken(kind: ir.Type, word: Any) -> Any:
     """A result: a number or a copy of an array."""
     if isinstance(kind, ir.MemRefType):
-        view = MemRef.ranked(ctypes.addressof(word), ir.MemRefType(kind).rank)
+        view = HostMemRef.ranked(ctypes.addressof(word), ir.MemRefType(kind).rank)
     elif isinstance(kind, ir.UnrankedMemRefType):
-        view = MemRef.unranked(ctypes.addressof(word))
+        view = HostMemRef.unranked(ctypes.addressof(word))
     else:
         dtype = ELEMENTS[str(kind)]
         return np.array([word], f"u{dtype.itemsize}").view(dtype)[0]

@@ -16,8 +16,8 @@ from mlir import ir
 from msgspec import structs
 
 from xegpu_py.dialects import visa
-from xegpu_py.extensions.programs.host_libraries import ELEMENTS, MemRef
-from xegpu_py.extensions.programs.host_lowering import Launch, Site
+from xegpu_py.extensions.programs.host_libraries import ELEMENTS, HostMemRef
+from xegpu_py.extensions.programs.host_lowering import LaunchFunc, Site
 from xegpu_py.extensions.programs.load import Job
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, error_at, position_of
 from xegpu_py.ir.module import Module, walk
@@ -81,7 +81,7 @@ class Device:
     kernels: dict[str, Module]
     job: Job
     say: Callable[[str | Diagnostic], None]
-    reached: Callable[[int, Launch, bool], None]
+    reached: Callable[[int, LaunchFunc, bool], None]
     launches: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -96,19 +96,19 @@ class Device:
         action = getattr(self, site.action)
 
         def called(*words: int) -> None:
-            arguments = [MemRef.unranked(w) if t == "memref" else w for w, t in zip(words, site.words)]
+            arguments = [HostMemRef.unranked(w) if t == "memref" else w for w, t in zip(words, site.words)]
             guard(partial(action, site, *arguments))
 
         types = [ctypes.c_void_p if t == "memref" else ctypes.c_int64 for t in site.words]
         return ctypes.CFUNCTYPE(None, *types)(called)
 
-    def allocate(self, site: Site, memref: MemRef) -> None:
+    def allocate(self, site: Site, memref: HostMemRef) -> None:
         """Register new memory, and fill it with zeros."""
         array = memref.array(site.element)
         ctypes.memset(memref.aligned, 0, array.nbytes)
         self._live[memref.allocated] = array.nbytes
 
-    def deallocate(self, site: Site, memref: MemRef) -> None:
+    def deallocate(self, site: Site, memref: HostMemRef) -> None:
         """Free memory, at the latest when `KEPT` bytes are waiting.
 
         A freed address is not reused at once, so that freeing it a second time is an error and does not free memory
@@ -129,12 +129,12 @@ class Device:
             del self._freed[oldest]
             _free(oldest)
 
-    def copy(self, site: Site, to: MemRef, source: MemRef) -> None:
+    def copy(self, site: Site, to: HostMemRef, source: HostMemRef) -> None:
         if to.sizes != source.sizes:
             raise error_at(site.where, f"'gpu.memcpy' op copies an array of sizes {source.sizes} to one of {to.sizes}")
         np.copyto(to.array(site.element), source.array(site.element))
 
-    def fill(self, site: Site, to: MemRef, value: MemRef) -> None:
+    def fill(self, site: Site, to: HostMemRef, value: HostMemRef) -> None:
         to.array(site.element)[...] = value.array(site.element)[0]
 
     def refute(self, site: Site) -> None:
@@ -166,11 +166,11 @@ class Device:
     def _run(
         self,
         number: int,
-        launch: Launch,
+        launch: LaunchFunc,
         grid: Dim,
         block: Dim,
         shared: int,
-        memrefs: Sequence[MemRef],
+        memrefs: Sequence[HostMemRef],
     ) -> None:
         kernel = self._kernel(launch, shared, self._broken(launch, grid, block))
         arguments = [_argument(t, m) for t, m in zip(launch.parameters, memrefs)]
@@ -226,7 +226,7 @@ class Device:
         self.say(f"launch {number}: kernel '{version.name}', workgroup {group}, subgroup {thread}")
         version.observer = Tracer(version.program, version.layout, group, thread, self.say)
 
-    def _block(self, launch: Launch, kernel: Any, block: Dim) -> Sequence[int]:
+    def _block(self, launch: LaunchFunc, kernel: Any, block: Dim) -> Sequence[int]:
         """The block of a launch in the unit of its kernel: subgroups, or work items (see `COUNTS_SUBGROUPS`, `LANES`).
 
         Raises:
@@ -253,21 +253,21 @@ class Device:
         # Work items are numbered along x first: rows that consist of whole subgroups keep the block's shape.
         return (items // lanes,) if block[0] % lanes else (block[0] // lanes, *block[1:])
 
-    def _check_threads(self, launch: Launch, subgroups: int, lanes: int, threads: int) -> None:
+    def _check_threads(self, launch: LaunchFunc, subgroups: int, lanes: int, threads: int) -> None:
         """Warn once of a launch whose threads are neither the subgroups of a kernel's layouts nor their lanes."""
         if threads not in (subgroups, subgroups * lanes):
             text = f"has layouts for {subgroups} subgroups, but is launched with {threads} threads"
             self._warn_once(launch, f"{text}; it runs with {subgroups} subgroups")
 
-    def _warn_once(self, launch: Launch, text: str, *notes: Diagnostic) -> None:
+    def _warn_once(self, launch: LaunchFunc, text: str, *notes: Diagnostic) -> None:
         if (launch.module, launch.kernel) not in self._misfits:
             self._misfits.add((launch.module, launch.kernel))
             self.say(Diagnostic("warning", f"kernel '{launch.kernel}' {text}", launch.where, notes))
 
-    def _func(self, launch: Launch) -> ir.Operation:
+    def _func(self, launch: LaunchFunc) -> ir.Operation:
         return visa.kernel_named(self.kernels[launch.module].operation, launch.kernel)
 
-    def _broken(self, launch: Launch, grid: Dim, block: Dim) -> tuple[str, ...]:
+    def _broken(self, launch: LaunchFunc, grid: Dim, block: Dim) -> tuple[str, ...]:
         """The attributes of a kernel whose sizes differ from those of the launch. The launch ignores them."""
         func = self._func(launch)
         broken = []
@@ -288,14 +288,14 @@ class Device:
                 self.say(Diagnostic("warning", message, launch.where))
         return tuple(broken)
 
-    def _kernel(self, launch: Launch, shared: int, broken: tuple[str, ...]) -> Any:
+    def _kernel(self, launch: LaunchFunc, shared: int, broken: tuple[str, ...]) -> Any:
         key = launch.module, launch.kernel, shared, broken
         kernel = self._compiled.get(key)
         if kernel is None:
             kernel = self._compiled[key] = self._compile(launch, shared, broken)
         return kernel
 
-    def _compile(self, launch: Launch, shared: int, broken: tuple[str, ...]) -> Any:
+    def _compile(self, launch: LaunchFunc, shared: int, broken: tuple[str, ...]) -> Any:
         module = self.kernels[launch.module]
         if any(op.name == DYNAMIC for op in walk(module.operation)):
             module = with_shared_memory(module, shared)
@@ -363,12 +363,12 @@ def _kernel_of(op: ir.Operation) -> ir.Operation:
     return op
 
 
-def _argument(kind: Parameter, memref: MemRef) -> Any:
+def _argument(kind: Parameter, memref: HostMemRef) -> Any:
     """An argument of a kernel: the array of a memref parameter; otherwise the number or vector stored at the memref."""
     if kind.element not in ELEMENTS:
         raise TypeError(f"has an argument with elements of {kind.element}, which host code cannot pass")
     if kind.is_memref:
         return memref.array(kind.element)
     shape = tuple(n for n in kind.shape if n is not None)
-    array = MemRef.contiguous(memref.aligned, shape).array(kind.element)
+    array = HostMemRef.contiguous(memref.aligned, shape).array(kind.element)
     return array if shape else array[()]

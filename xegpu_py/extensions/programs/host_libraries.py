@@ -31,7 +31,7 @@ _SCALARS: dict[str, Any] = {
 
 
 @dataclass
-class Host:
+class LibraryState:
     """State that library functions share while a program runs.
 
     Attributes:
@@ -50,14 +50,14 @@ class Host:
 
 
 @dataclass(frozen=True)
-class Function:
+class LibraryFunction:
     """A library function.
 
     Attributes:
         name: its name in host code.
         takes: the MLIR types of its arguments.
         gives: the MLIR type of its result; None if it has no result.
-        body: its implementation, called with the `Host` and the arguments; memrefs are `MemRef`s.
+        body: its implementation, called with the `LibraryState` and the arguments; memrefs are `HostMemRef`s.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Function:
         """Whether it takes memrefs, so that programs call it by MLIR's C interface."""
         return any(t.startswith("memref") for t in self.takes)
 
-    def callback(self, host: Host, guard: Callable[[Callable[[], Any]], Any]) -> Any:
+    def callback(self, host: LibraryState, guard: Callable[[Callable[[], Any]], Any]) -> Any:
         """A C function for compiled code.
 
         Args:
@@ -92,14 +92,14 @@ class Function:
 
 def _reader(kind: str) -> Callable[[Any], Any]:
     if kind.startswith("memref<*"):
-        return MemRef.unranked
+        return HostMemRef.unranked
     if kind.startswith("memref<"):
         rank = kind.count("x")
-        return lambda pointer: MemRef.ranked(pointer, rank)
+        return lambda pointer: HostMemRef.ranked(pointer, rank)
     return lambda word: word
 
 
-class Library(dict[str, Function]):
+class Library(dict[str, LibraryFunction]):
     """Functions by their names."""
 
     def define(self, name: str, takes: str, gives: str | None = None) -> Callable[[Any], Any]:
@@ -111,7 +111,7 @@ class Library(dict[str, Function]):
         """
 
         def add(body: Callable[..., Any]) -> Callable[..., Any]:
-            self[name] = Function(name, tuple(takes.split()), gives, body)
+            self[name] = LibraryFunction(name, tuple(takes.split()), gives, body)
             return body
 
         return add
@@ -127,17 +127,19 @@ ABSOLUTE, RELATIVE = float(np.float32(1e-4)), float(np.float32(1e-3))
 """The tolerances of `allclose`."""
 
 
-def _fill(host: Host, memref: MemRef, value: float, *, element: str) -> None:
+def _fill(host: LibraryState, memref: HostMemRef, value: float, *, element: str) -> None:
     memref.array(element)[...] = np.float32(value)
 
 
-def _fill_random(host: Host, memref: MemRef, lower: float, upper: float, whole: bool, *, element: str) -> None:
+def _fill_random(
+    host: LibraryState, memref: HostMemRef, lower: float, upper: float, whole: bool, *, element: str
+) -> None:
     array = memref.array(element)
     numbers = host.random.uniform(lower, upper, array.shape)
     array[...] = (np.trunc(numbers) if whole else numbers).astype(np.float32)
 
 
-def _is_close(host: Host, actual: MemRef, expected: MemRef, *, element: str) -> bool:
+def _is_close(host: LibraryState, actual: HostMemRef, expected: HostMemRef, *, element: str) -> bool:
     """Whether all elements are within the tolerance; NaNs always are."""
     have = actual.array(element).astype(np.float32).ravel()
     want = expected.array("f32").ravel()
@@ -149,12 +151,12 @@ def _is_close(host: Host, actual: MemRef, expected: MemRef, *, element: str) -> 
     return not bool(far.any())
 
 
-def _print_close(host: Host, actual: MemRef, expected: MemRef, *, element: str) -> None:
+def _print_close(host: LibraryState, actual: HostMemRef, expected: HostMemRef, *, element: str) -> None:
     is_close = _is_close(host, actual, expected, element=element)
     host.print(f"[ALLCLOSE: {'TRUE' if is_close else 'FALSE'}]\n")
 
 
-def _print_error(host: Host, first: MemRef, second: MemRef, *, element: str) -> None:
+def _print_error(host: LibraryState, first: HostMemRef, second: HostMemRef, *, element: str) -> None:
     a, b = (m.array(element).astype(np.float64).ravel() for m in (first, second))
     count = min(len(a), len(b))
     a, b = a[:count], b[:count]
@@ -170,7 +172,7 @@ def _print_error(host: Host, first: MemRef, second: MemRef, *, element: str) -> 
         host.print(f"Max {name} error {error} at idx={at or 0} (i={i}, j={j})\n")
 
 
-def _gemm(host: Host, a: MemRef, b: MemRef, c: MemRef, *, element: str, rounded: str) -> None:
+def _gemm(host: LibraryState, a: HostMemRef, b: HostMemRef, c: HostMemRef, *, element: str, rounded: str) -> None:
     """C + A x B in f32. The result is rounded once to C's type."""
     sizes = a.sizes, b.sizes, c.sizes
     if any(len(s) != 2 for s in sizes):
@@ -225,7 +227,7 @@ def number(value: float) -> str:
 
 
 @dataclass(frozen=True)
-class MemRef:
+class HostMemRef:
     """A memref of a running program.
 
     Attributes:
@@ -242,7 +244,7 @@ class MemRef:
     strides: tuple[int, ...]
 
     @classmethod
-    def ranked(cls, pointer: int, rank: int) -> MemRef:
+    def ranked(cls, pointer: int, rank: int) -> HostMemRef:
         """The memref at a pointer to a ranked descriptor."""
         descriptor: Any = descriptor_type(rank).from_address(pointer)
         return cls(
@@ -254,19 +256,19 @@ class MemRef:
         )
 
     @classmethod
-    def unranked(cls, pointer: int) -> MemRef:
+    def unranked(cls, pointer: int) -> HostMemRef:
         """The memref at a pointer to an unranked descriptor."""
         rank, descriptor = (ctypes.c_int64 * 2).from_address(pointer)
         return cls.ranked(descriptor, rank)
 
     @classmethod
-    def of(cls, array: Array) -> MemRef:
+    def of(cls, array: Array) -> HostMemRef:
         """The memref of a numpy array."""
         strides = tuple(s // array.itemsize for s in array.strides)
         return cls(array.ctypes.data, array.ctypes.data, 0, array.shape, strides)
 
     @classmethod
-    def contiguous(cls, pointer: int, sizes: tuple[int, ...]) -> MemRef:
+    def contiguous(cls, pointer: int, sizes: tuple[int, ...]) -> HostMemRef:
         """A memref in row-major order."""
         return cls(pointer, pointer, 0, sizes, tuple(math.prod(sizes[i + 1 :]) for i in range(len(sizes))))
 
@@ -301,13 +303,13 @@ class MemRef:
         strided = np.lib.stride_tricks.as_strided(flat[-first:], self.sizes, [s * size for s in self.strides])
         return strided.view(dtype)
 
-    def _packed(self, each: int) -> MemRef:
+    def _packed(self, each: int) -> HostMemRef:
         """The memref of the bytes, each of which holds `each` elements."""
         counts = (self.offset, *self.sizes[-1:], *self.strides[:-1])
         if self.strides[-1:] != (1,) or any(n % each for n in counts):
             raise ValueError(f"elements of {self.sizes} with strides {self.strides} do not fill bytes")
         sizes, strides = (*self.sizes[:-1], self.sizes[-1] // each), (*(s // each for s in self.strides[:-1]), 1)
-        return MemRef(self.allocated, self.aligned, self.offset // each, sizes, strides)
+        return HostMemRef(self.allocated, self.aligned, self.offset // each, sizes, strides)
 
 
 for _name, _element in _FLOATS.items():
@@ -320,7 +322,7 @@ for _name, _element in _FLOATS.items():
 
 
 @LIBRARY.define("printAllcloseI32", "memref<*xi32> memref<*xi32>")
-def _print_equal(host: Host, actual: MemRef, expected: MemRef) -> None:
+def _print_equal(host: LibraryState, actual: HostMemRef, expected: HostMemRef) -> None:
     is_equal = np.array_equal(actual.array("i32").ravel(), expected.array("i32").ravel())
     host.print(f"[ALLCLOSE: {'TRUE' if is_equal else 'FALSE'}]\n")
 
@@ -365,7 +367,7 @@ def _texts(values: Array, element: str) -> list[str]:
     return [number(v) for v in floats.tolist()]
 
 
-def _shape(memref: MemRef) -> str:
+def _shape(memref: HostMemRef) -> str:
     sizes, strides = (", ".join(map(str, s)) for s in (memref.sizes, memref.strides))
     return (
         f"base@ = {memref.aligned:#x} rank = {len(memref.sizes)} offset = {memref.offset} "
@@ -381,17 +383,17 @@ def _nested(values: Array, element: str, indent: int = 1) -> str:
     return f"[{between.join(_nested(v, element, indent + 1) for v in values)}]"
 
 
-def _print_memref(host: Host, memref: MemRef, *, element: str, title: str) -> None:
+def _print_memref(host: LibraryState, memref: HostMemRef, *, element: str, title: str) -> None:
     values = memref.array(element)
     data = _nested(values, element) if values.ndim else f"[{_texts(values.reshape(1), element)[0]}]"
     host.print(f"{title} {_shape(memref)} data = \n{data}\n")
 
 
-def _print_shape(host: Host, memref: MemRef) -> None:
+def _print_shape(host: LibraryState, memref: HostMemRef) -> None:
     host.print(f"Unranked Memref {_shape(memref)}\n")
 
 
-def _verify(host: Host, actual: MemRef, expected: MemRef, *, element: str, error: float | None) -> int:
+def _verify(host: LibraryState, actual: HostMemRef, expected: HostMemRef, *, element: str, error: float | None) -> int:
     """The number of elements that differ, or -1 if shapes, strides or offsets differ. Prints to standard error."""
     if (actual.sizes, actual.strides, actual.offset) != (expected.sizes, expected.strides, expected.offset):
         sys.stderr.write(_shape(actual) + _shape(expected))
@@ -428,7 +430,7 @@ for _name, _error in _VERIFIED.items():
     )
 
 
-def _printer(text: Callable[[float], str]) -> Callable[[Host, float], None]:
+def _printer(text: Callable[[float], str]) -> Callable[[LibraryState, float], None]:
     return lambda host, value: host.print(text(value))
 
 
@@ -457,23 +459,23 @@ for _name, _text in {"Open": "( ", "Close": " )", "Comma": ", ", "Newline": "\n"
 
 @LIBRARY.define("printString", "!llvm.ptr")
 @LIBRARY.define("printCString", "!llvm.ptr")
-def _print_string(host: Host, pointer: int) -> None:
+def _print_string(host: LibraryState, pointer: int) -> None:
     host.print(ctypes.string_at(pointer).decode("utf-8", "surrogateescape"))
 
 
 @LIBRARY.define("printFlops", "f64")
-def _print_flops(host: Host, flops: float) -> None:
+def _print_flops(host: LibraryState, flops: float) -> None:
     sys.stderr.write(f"{flops / 1e9:f} GFLOPS\n")
 
 
 @LIBRARY.define("rtclock", "", "f64")
-def _clock(host: Host) -> float:
+def _clock(host: LibraryState) -> float:
     """Seconds since 1970."""
     return time.time()
 
 
 @LIBRARY.define("nanoTime", "", "i64")
-def _nanoseconds(host: Host) -> int:
+def _nanoseconds(host: LibraryState) -> int:
     return time.time_ns()
 
 
@@ -481,8 +483,8 @@ def memref_copy(size: int, source: int, to: int) -> None:
     """`memrefCopy`, which compiled code calls to copy non-contiguous elements of `size` bytes."""
 
     def elements(pointer: int) -> Array:
-        view = MemRef.unranked(pointer)
-        counted = MemRef(
+        view = HostMemRef.unranked(pointer)
+        counted = HostMemRef(
             0, view.aligned, view.offset * size, (*view.sizes, size), (*(s * size for s in view.strides), 1)
         )
         return counted.array("ui8")

@@ -11,7 +11,7 @@ from mlir import ir
 from mlir.dialects import arith, func, memref, scf
 from mlir.passmanager import PassManager
 
-from xegpu_py.extensions.programs.host_libraries import Function
+from xegpu_py.extensions.programs.host_libraries import LibraryFunction
 from xegpu_py.extensions.programs.native import check_native
 from xegpu_py.ir.diagnostics import DiagnosticError, Position, emit_error, error_at, position_of
 from xegpu_py.ir.module import Module, from_mlir, walk
@@ -48,7 +48,7 @@ _IGNORED = ("gpu.wait", "gpu.host_register", "gpu.host_unregister", "gpu.set_def
 
 
 @dataclass(frozen=True)
-class Launch:
+class LaunchFunc:
     """A `gpu.launch_func` of host code.
 
     Attributes:
@@ -83,7 +83,7 @@ class HostCode:
     results: list[ir.Type]
     kernels: dict[str, Module]
     sites: dict[str, Site]
-    called: list[Function]
+    called: list[LibraryFunction]
 
 
 @dataclass(frozen=True)
@@ -103,11 +103,11 @@ class Site:
     where: Position
     words: tuple[str, ...]
     element: str = ""
-    launch: Launch | None = None
+    launch: LaunchFunc | None = None
     message: str = ""
 
 
-def lower(module: Module, entry: str, library: dict[str, Function], allow_native: bool = False) -> HostCode:
+def lower(module: Module, entry: str, library: dict[str, LibraryFunction], allow_native: bool = False) -> HostCode:
     """Lower a program's host code.
 
     Args:
@@ -137,7 +137,7 @@ def lower(module: Module, entry: str, library: dict[str, Function], allow_native
 class _Lowering:
     module: Module
     entry: str
-    library: dict[str, Function]
+    library: dict[str, LibraryFunction]
     allow_native: bool
     sites: dict[str, Site] = field(default_factory=dict)
     signatures: dict[tuple[str, str], tuple[Parameter, ...]] = field(default_factory=dict)
@@ -182,7 +182,7 @@ class _Lowering:
         function.attributes["llvm.emit_c_interface"] = ir.UnitAttr.get()
         return ir.FunctionType(_plain(ir.TypeAttr(function.attributes["function_type"]).value))
 
-    def _library_functions(self) -> list[Function]:
+    def _library_functions(self) -> list[LibraryFunction]:
         """The called external functions; each must be in the library, with its type.
 
         They are renamed, since MLIR's lowering of vector.print declares functions with the library's names.
@@ -399,7 +399,7 @@ def _launch(lowering: _Lowering, op: ir.Operation) -> list[ir.Value]:
     if len(symbol) != 2 or tuple(symbol) not in lowering.signatures:
         emit_error(op, f"launches {op.attributes['kernel']}, which is not a kernel of this module")
     parameters = lowering.signatures[symbol[0], symbol[1]]
-    launch = Launch(symbol[0], symbol[1], position_of(op.location), parameters)
+    launch = LaunchFunc(symbol[0], symbol[1], position_of(op.location), parameters)
     with _scope() as to_stack:
         words = [_index(s) for (s,) in sizes]
         words.append(_index(shared[0]) if shared else arith.constant(ir.IndexType.get(), 0))

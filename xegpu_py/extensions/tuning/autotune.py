@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from xegpu_py.argument_types import check_fields, checked
 from xegpu_py.extensions.tuning import evaluation
-from xegpu_py.extensions.tuning.evaluation import Launch, Objective, Run, Trials, bound
+from xegpu_py.extensions.tuning.evaluation import Objective, Run, TrialLaunch, Trials, bound
 from xegpu_py.extensions.tuning.search import tune
 from xegpu_py.extensions.tuning.space import Space
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
@@ -214,7 +214,7 @@ class Candidates:
             self.after(full)
         return statistics
 
-    def __call__(self, **configuration: Any) -> Launch:
+    def __call__(self, **configuration: Any) -> TrialLaunch:
         config = self.config(configuration)
         kernel: Any = self.variant(config)
         full: dict[str, Any] = {}
@@ -239,7 +239,7 @@ class Candidates:
                 values[name][...] = saved[name]
             return self.run(counted if self.counted else kernel, config, values)
 
-        return Launch(run, lambda arguments: bound(kernel, (), named(arguments), self.grid, self.block), config)
+        return TrialLaunch(run, lambda arguments: bound(kernel, (), named(arguments), self.grid, self.block), config)
 
 
 class Autotuner(Tunable):

@@ -70,7 +70,7 @@ def needing(purpose: str) -> Iterator[None]:
         raise MissingExtra(f"{EXTRA.format(purpose)} (there is no '{e.name}')") from None
 
 
-class Problem(Protocol):
+class WorkerTask(Protocol):
     """The work of a search or launch, which workers run."""
 
     def run(self, argument: Any) -> Any:
@@ -80,7 +80,7 @@ class Problem(Protocol):
 # Problems as bytes, with the sources of functions that a worker cannot import.
 
 
-def packed(problem: Problem) -> bytes:
+def packed(problem: WorkerTask) -> bytes:
     """A problem as bytes.
 
     Functions and kernels of the main program, of notebooks and of functions travel by value, with the text of their
@@ -123,7 +123,7 @@ def _by_value(function: Any) -> bool:
     return str(module).split(".")[0] in {m.split(".")[0] for m in cloudpickle.list_registry_pickle_by_value()}
 
 
-def unpacked(data: bytes) -> Problem:
+def unpacked(data: bytes) -> WorkerTask:
     """The problem of `packed`."""
     sources, inner = pickle.loads(data)
     for file, text in sources.items():
@@ -198,7 +198,7 @@ def _processor() -> str:
 # The child process of a worker.
 
 
-class Limits(Struct, frozen=True):
+class TrialLimits(Struct, frozen=True):
     """The limits of a trial.
 
     Attributes:
@@ -235,7 +235,7 @@ class Child:
         childs.close()
         self._problems: set[str] = set()
         # The limits of a trial do not hold for the start.
-        self._ask((sys.path, share), Limits(_PATIENCE))
+        self._ask((sys.path, share), TrialLimits(_PATIENCE))
 
     @property
     def is_alive(self) -> bool:
@@ -247,7 +247,7 @@ class Child:
         """Its process id."""
         return self._process.pid
 
-    def run(self, key: str, problem: bytes, argument: Any, limits: Limits) -> tuple[str, Any]:
+    def run(self, key: str, problem: bytes, argument: Any, limits: TrialLimits) -> tuple[str, Any]:
         """Run a problem: ("done", the result), or ("failed", a message).
 
         Raises:
@@ -260,7 +260,7 @@ class Child:
             self._problems.add(key)
         return self._ask(("run", key, argument), limits)
 
-    def _ask(self, message: tuple[Any, ...], limits: Limits) -> Any:
+    def _ask(self, message: tuple[Any, ...], limits: TrialLimits) -> Any:
         import psutil
 
         try:
@@ -310,7 +310,7 @@ def child_main(pipe: Connection) -> None:
         each = max(1, len(mine) // count)
         os.sched_setaffinity(0, mine[number * each % len(mine) :][:each])
     pipe.send(None)
-    problems: dict[str, Problem] = {}
+    problems: dict[str, WorkerTask] = {}
     while pipe.poll(_IDLE):
         try:
             kind, key, payload = pipe.recv()
@@ -344,7 +344,7 @@ _CHILDREN: dict[str, list[Child]] = {}
 _LOCK = threading.Lock()
 
 
-class Report(Struct):
+class TrialReport(Struct):
     """Outcome of a trial.
 
     Attributes:
@@ -364,7 +364,9 @@ class Report(Struct):
     worker: str = ""
 
 
-def on_worker(problem: bytes, key: str, argument: Any, limits: Limits, shares: Mapping[str, tuple[int, int]]) -> Report:
+def on_worker(
+    problem: bytes, key: str, argument: Any, limits: TrialLimits, shares: Mapping[str, tuple[int, int]]
+) -> TrialReport:
     """Run a trial in a child of this worker; see `Cluster.submit`."""
     import psutil
     from distributed import get_worker
@@ -372,7 +374,7 @@ def on_worker(problem: bytes, key: str, argument: Any, limits: Limits, shares: M
     address = get_worker().address
     share = shares.get(address, (0, 1))
     if limits.memory is None:
-        limits = Limits(limits.seconds, int(psutil.virtual_memory().total * 0.8 / share[1]))
+        limits = TrialLimits(limits.seconds, int(psutil.virtual_memory().total * 0.8 / share[1]))
     with _LOCK:
         idle = _CHILDREN.setdefault(address, [])
         child = idle.pop() if idle else None
@@ -385,7 +387,7 @@ def on_worker(problem: bytes, key: str, argument: Any, limits: Limits, shares: M
             idle.append(child)
     except ChildEnded as e:
         state, result = "ended", str(e)
-    return Report(state, result, time.monotonic() - begun, platform.node(), _processor(), address)
+    return TrialReport(state, result, time.monotonic() - begun, platform.node(), _processor(), address)
 
 
 def end_children(addresses: Sequence[str]) -> None:
@@ -403,7 +405,7 @@ class _Job(Struct, dict=True):
     token: Any
     key: str
     argument: Any
-    limits: Limits
+    limits: TrialLimits
     workers: frozenset[str]
     attempts: int = 1
     future: Any = None
@@ -534,14 +536,14 @@ class Cluster(Struct, dict=True):
         self._shares = {a: (i, len(same)) for same in hosts.values() for i, a in enumerate(same)}
         self._looked = time.monotonic()
 
-    def load(self, problem: Problem) -> str:
+    def load(self, problem: WorkerTask) -> str:
         """Make a problem known to the workers; gives its key."""
         data = packed(problem)
         key = hashlib.sha256(data).hexdigest()
         self._problems[key] = data
         return key
 
-    def submit(self, token: Any, key: str, argument: Any, limits: Limits) -> None:
+    def submit(self, token: Any, key: str, argument: Any, limits: TrialLimits) -> None:
         """Let a worker run a problem.
 
         Args:
@@ -563,7 +565,9 @@ class Cluster(Struct, dict=True):
             )  # fmt: skip
             job.future.add_done_callback(lambda _: self._ended.set())
 
-    def map(self, problem: Problem, arguments: Iterable[Any], limits: Limits) -> Iterator[tuple[int, Report]]:
+    def map(
+        self, problem: WorkerTask, arguments: Iterable[Any], limits: TrialLimits
+    ) -> Iterator[tuple[int, TrialReport]]:
         """Run a problem for each argument; gives its number and what became of it, as each one ends."""
         key, pending, running = self.load(problem), iter(enumerate(arguments)), 0
         while True:
@@ -577,7 +581,7 @@ class Cluster(Struct, dict=True):
                 running -= 1
                 yield number, report
 
-    def finished(self, timeout: float = 0.5) -> Iterator[tuple[Any, Report]]:
+    def finished(self, timeout: float = 0.5) -> Iterator[tuple[Any, TrialReport]]:
         """The trials that ended; waits for the first one for some seconds.
 
         Raises:
@@ -608,13 +612,13 @@ class Cluster(Struct, dict=True):
                 job.future.cancel()
                 self._retry(job, "its worker left")
 
-    def _report(self, job: _Job) -> Report | None:
+    def _report(self, job: _Job) -> TrialReport | None:
         """Outcome of a job; None if it starts again."""
         from distributed import KilledWorker
 
         future, self_lost = job.future, False
         if future.status == "finished":
-            report: Report = future.result()
+            report: TrialReport = future.result()
             crashed = report.state == "ended" and "signal 9" in str(report.result)
             if not crashed or job.attempts >= 2:
                 return report
@@ -623,16 +627,16 @@ class Cluster(Struct, dict=True):
         if future.status == "error":
             error = future.exception()
             if isinstance(error, KilledWorker):
-                return Report("ended", f"its workers ended: {error}")
+                return TrialReport("ended", f"its workers ended: {error}")
             self_lost = "scattered" in str(error) or type(error).__name__.startswith("Future")
             if not self_lost:
-                return Report("failed", f"{type(error).__name__}: {error}")
+                return TrialReport("failed", f"{type(error).__name__}: {error}")
         return self._retry(job, "its worker was lost")
 
-    def _retry(self, job: _Job, why: str) -> Report | None:
+    def _retry(self, job: _Job, why: str) -> TrialReport | None:
         if job.attempts >= _ATTEMPTS:
             self._jobs.pop(job.token, None)
-            return Report("ended", f"{why}, {job.attempts} times")
+            return TrialReport("ended", f"{why}, {job.attempts} times")
         job.attempts += 1
         self._start(job)
         return None

@@ -24,7 +24,7 @@ from xegpu_py.engines.jit.checks import Records
 from xegpu_py.engines.semantics.memory import atomic_function
 from xegpu_py.extensions.profile.counts import segments_of
 from xegpu_py.extensions.profile.launches import Logged
-from xegpu_py.extensions.tuning.cluster import LIMIT, Cluster, Limits, needing
+from xegpu_py.extensions.tuning.cluster import LIMIT, Cluster, TrialLimits, needing
 from xegpu_py.extensions.tuning.evaluation import Bound, bound
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Lines, error_at
 from xegpu_py.lower_kernel import compile
@@ -189,7 +189,7 @@ class FunctionCall(Struct):
         return bound(self.kernel, (), dict(zip(self.names, arguments)), grid, block)
 
 
-class Written(Struct):
+class WrittenBytes(Struct):
     """Bytes that a chunk has written to an argument.
 
     Attributes:
@@ -214,7 +214,7 @@ class Done(Struct):
 
     statistics: Statistics | None = None
     printed: str = ""
-    written: list[Written] = field(default_factory=list)
+    written: list[WrittenBytes] = field(default_factory=list)
     read: dict[int, tuple[Array, Array]] = field(default_factory=dict)
     errors: tuple[Sequence[Diagnostic], Sequence[Lines]] | None = None
 
@@ -275,7 +275,7 @@ def _bytes_of(value: Any) -> Array:
     return memory_between(*span_of(value)) if isinstance(value, np.ndarray) else np.zeros(0, np.uint8)
 
 
-def _written(log: AddressLog, argument: int, before: Array, after: Array) -> list[Written]:
+def _written(log: AddressLog, argument: int, before: Array, after: Array) -> list[WrittenBytes]:
     """Bytes that a chunk has written to an argument, by the log of `before` and the differences of the array.
 
     Raises:
@@ -291,11 +291,11 @@ def _written(log: AddressLog, argument: int, before: Array, after: Array) -> lis
         covered[offsets] = True
         old, new = (x[offsets].view(f"u{size}")[:, 0] for x in (before, after))
         values = {"iadd": new - old, "xor": new ^ old}.get(rule, new)
-        writes.append(Written(argument, rule, starts, np.full(len(starts), size), values))
+        writes.append(WrittenBytes(argument, rule, starts, np.full(len(starts), size), values))
     # Arrays that are not used in place are not in the log: of these the bytes that changed are known.
     changed = np.flatnonzero((before != after) & ~covered)
     stored = np.union1d(stored, changed) if len(changed) else stored
-    return [*writes, Written(argument, "", *_ranges(stored), after[stored])] if len(stored) else writes
+    return [*writes, WrittenBytes(argument, "", *_ranges(stored), after[stored])] if len(stored) else writes
 
 
 # The client's side.
@@ -327,7 +327,7 @@ class _Merged(Struct):
         target = _bytes_of(array)
         return cls(title, target, np.zeros(len(target), np.uint8), np.zeros(len(target), np.int32))
 
-    def add(self, chunk: int, writes: Written) -> tuple[int, int] | None:
+    def add(self, chunk: int, writes: WrittenBytes) -> tuple[int, int] | None:
         """Add what a chunk has written.
 
         Returns:
@@ -407,7 +407,7 @@ def refuse(program: Program) -> None:
             raise error_at(inst.where or program.where, f"kernel '{program.name}' cannot be divided: {why}")
 
 
-class Launched(Struct, frozen=True):
+class DistributedLaunch(Struct, frozen=True):
     """A large launch that ended.
 
     Attributes:
@@ -505,7 +505,7 @@ def launch_on(
     workers: int | None = None,
     limit: float = LIMIT,
     memory: int | None = None,
-) -> Launched:
+) -> DistributedLaunch:
     """Launch a kernel whose workgroups run on the workers of a Dask cluster, in chunks.
 
     The arrays change, when all chunks have ended, to the bytes that one machine computes. Arrays of `numpy.memmap` are
@@ -532,7 +532,7 @@ def launch_on(
     launch = LargeLaunch.of(kernel, given, [*map(str, named)], grid, block)
 
     def results() -> Iterator[tuple[int, Done]]:
-        for number, report in cluster.map(launch.problem, chunks, Limits(limit, memory)):
+        for number, report in cluster.map(launch.problem, chunks, TrialLimits(limit, memory)):
             if report.state != "done":
                 raise RuntimeError(f"{_named(chunks[number])} of kernel '{launch.kernel.name}': {report.result}")
             yield number, report.result
@@ -541,7 +541,7 @@ def launch_on(
         chunks = launch.chunks(chunk or max(1, -(-launch.groups // (CHUNKS * max(cluster.capacity, 1)))))
         statistics = launch.merge(chunks, results())
     arrays = {n: _as_dask(a, new) for (n, a), new in zip(named.items(), given) if _is_dask(a)}
-    return Launched(statistics, arrays, len(chunks))
+    return DistributedLaunch(statistics, arrays, len(chunks))
 
 
 def _named(chunk: range) -> str:

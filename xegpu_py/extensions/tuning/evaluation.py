@@ -69,7 +69,7 @@ def bound(kernel: Any, leading: Sequence[Any], named: Mapping[str, Any], grid: A
     return Bound(version.compiled, version.converted(passed), size(values) if callable(size) else size, passed)
 
 
-class Launch(Struct):
+class TrialLaunch(Struct):
     """A kernel of a configuration, ready to be launched.
 
     Attributes:
@@ -83,7 +83,7 @@ class Launch(Struct):
     configuration: Any = None
 
 
-def launch_of(make_kernel: Any, configuration: Mapping[str, Any], grid: Any = None) -> Launch:
+def launch_of(make_kernel: Any, configuration: Mapping[str, Any], grid: Any = None) -> TrialLaunch:
     """The launch of a configuration; see `tune`.
 
     Raises:
@@ -112,11 +112,11 @@ def launch_of(make_kernel: Any, configuration: Mapping[str, Any], grid: Any = No
     def run(arguments: Sequence[Any]) -> Any:
         return kernel(grid=1 if grid is None else grid, **named(arguments))
 
-    return Launch(run, lambda arguments: bound(kernel, (), named(arguments), grid))
+    return TrialLaunch(run, lambda arguments: bound(kernel, (), named(arguments), grid))
 
 
-def _launch_of_made(made: Any, grid: Any) -> Launch:
-    if isinstance(made, Launch):
+def _launch_of_made(made: Any, grid: Any) -> TrialLaunch:
+    if isinstance(made, TrialLaunch):
         return made
     if isinstance(made, (str, Path, Module)):
         made = (made, grid)
@@ -124,7 +124,7 @@ def _launch_of_made(made: Any, grid: Any) -> Launch:
         source, grid, options = made if len(made) == 3 else (*made, {})
         kernel = compile(source, **options) if isinstance(source, (str, Path, Module)) else source
         run = functools.partial(kernel, grid=1 if grid is None else grid)
-        return Launch(lambda arguments: run(*arguments), lambda arguments: bound(kernel, arguments, {}, grid))
+        return TrialLaunch(lambda arguments: run(*arguments), lambda arguments: bound(kernel, arguments, {}, grid))
     if isinstance(made, CompiledKernel):
         return _launch_of_made((made, grid), grid)
     inner, keywords, leading = made, dict[str, Any](), list[Any]()
@@ -136,8 +136,8 @@ def _launch_of_made(made: Any, grid: Any) -> Launch:
         )
     size = keywords.pop("grid", grid)
     if not hasattr(inner, "bind"):
-        return Launch(lambda arguments: made(*arguments))
-    return Launch(
+        return TrialLaunch(lambda arguments: made(*arguments))
+    return TrialLaunch(
         lambda arguments: inner(*leading, *arguments, grid=1 if size is None else size, **keywords),
         lambda arguments: bound(inner, [*leading, *arguments], keywords, size),
     )
@@ -273,7 +273,7 @@ def named_objectives(objectives: Any) -> dict[str, Objective]:
 # The work of a worker.
 
 
-class Outcome(Struct):
+class TrialOutcome(Struct):
     """The results of a worker for a configuration.
 
     Attributes:
@@ -295,11 +295,11 @@ ERRORS = (DiagnosticError, ValueError, TypeError, OverflowError)
 """Errors that make a configuration refused or failed; other errors are ours."""
 
 
-class Ready(Struct):
+class PreparedTrial(Struct):
     """A configuration with its launch, the call of its kernel, None if it is hidden, and copies of the arguments."""
 
     configuration: Configuration
-    launch: Launch
+    launch: TrialLaunch
     bound: Bound | None
     arguments: tuple[Any, ...]
 
@@ -315,19 +315,19 @@ class Trials(Struct):
     tolerance: float | None = None
     fits: bool = False
 
-    def run(self, argument: tuple[Configuration, bool]) -> Outcome:
+    def run(self, argument: tuple[Configuration, bool]) -> TrialOutcome:
         """Judge a configuration; the second element is whether the outputs are wanted."""
         configuration, wanted = argument
         try:
             ready = self.prepared(configuration)
         except ERRORS as e:
-            return Outcome("refused", message=str(e))
+            return TrialOutcome("refused", message=str(e))
         try:
             return self.judged(ready, wanted)
         except ERRORS as e:
-            return Outcome("failed", message=str(e))
+            return TrialOutcome("failed", message=str(e))
 
-    def prepared(self, configuration: Configuration) -> Ready:
+    def prepared(self, configuration: Configuration) -> PreparedTrial:
         """Compile a configuration for copies of the arguments.
 
         Raises:
@@ -340,9 +340,9 @@ class Trials(Struct):
             bound = launch.bound(copies) if launch.bound else None
         if self.fits and bound is not None and bound.kernel.allocation.beyond:
             raise ValueError(f"it does not fit: {bound.kernel.allocation.report()}")
-        return Ready(configuration, launch, bound, copies)
+        return PreparedTrial(configuration, launch, bound, copies)
 
-    def judged(self, ready: Ready, wanted: bool = False) -> Outcome:
+    def judged(self, ready: PreparedTrial, wanted: bool = False) -> TrialOutcome:
         """Launch a configuration, compare its results, and judge it by the objectives.
 
         Raises:
@@ -353,7 +353,7 @@ class Trials(Struct):
         outputs = [np.array(a) for a in arrays_of(copies)] if wanted or self.reference else None
         wrong = self.reference and outputs and difference(outputs, self.reference, self.tolerance)
         if wrong:
-            return Outcome("wrong", message=wrong)
+            return TrialOutcome("wrong", message=wrong)
         configuration = launch.configuration or ready.configuration
         run = Run(configuration, ready.bound, statistics, lambda: launch.run(copies), copies)
         counted = run.counts() if ready.bound is not None and isinstance(statistics, Statistics) else {}
@@ -363,7 +363,7 @@ class Trials(Struct):
             raise ValueError(f"the objective failed: {e}") from e
         if not all(map(math.isfinite, values)):
             raise ValueError(f"the objective is not finite: {values}")
-        return Outcome("done", values, counted, outputs=outputs if wanted else None)
+        return TrialOutcome("done", values, counted, outputs=outputs if wanted else None)
 
 
 def copied(value: Any, copies: dict[int, Any]) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from xegpu_py.extensions.tuning.evaluation import Launch
+from xegpu_py.extensions.tuning.evaluation import TrialLaunch
 from xegpu_py.extensions.tuning.space import Configuration, Space, expression
 from xegpu_py.ir.diagnostics import Position, decode_utf8, error_at
 from xegpu_py.ir.module import decode
@@ -176,7 +176,7 @@ def _head(match: re.Match[str], options: Mapping[str, Any]) -> str:
     return f"module{match[1] or ''} attributes {{{attribute}{', ' if match[2] else '}'}"
 
 
-def write_launch(path: Path, launch: Launch, arguments: Sequence[Any], head: Sequence[str]) -> None:
+def write_launch(path: Path, launch: TrialLaunch, arguments: Sequence[Any], head: Sequence[str]) -> None:
     """Write a launch as a module, whose first line runs it, beside the arrays that are its arguments.
 
     Raises:

@@ -20,11 +20,11 @@ from msgspec import Struct, field, structs
 
 from xegpu_py.argument_types import Range, checked
 from xegpu_py.cache import digest
-from xegpu_py.extensions.tuning.cluster import LIMIT, Cluster, Limits, Report, needing, packed
+from xegpu_py.extensions.tuning.cluster import LIMIT, Cluster, TrialLimits, TrialReport, needing, packed
 from xegpu_py.extensions.tuning.evaluation import (
     Objective,
     ObjectiveName,
-    Outcome,
+    TrialOutcome,
     Trials,
     copied,
     launch_of,
@@ -48,7 +48,8 @@ class Trial(Struct):
     Attributes:
         number: its number in the journal.
         configuration: the value of each parameter.
-        state: that of `Outcome`; "excluded" by a constraint; "ended" by a limit or with its process; "interrupted".
+        state: that of `TrialOutcome`; "excluded" by a constraint; "ended" by a limit or with its process;
+            "interrupted".
         values: the value of each objective.
         counts: the exact counts, if there are any.
         message: why there is no value.
@@ -356,7 +357,7 @@ def tune(
     made = Journal(
         Path(journal) if journal else None, name, space, len(objectives), _sampler(kind, seed, len(objectives))
     )
-    search = _Search(problem, space, made, budget, kind, seed, Limits(limit, memory), each)
+    search = _Search(problem, space, made, budget, kind, seed, TrialLimits(limit, memory), each)
     with Cluster(scheduler, workers) as cluster, _bar(progress, budget) as bar:
         search.run(cluster, bar)
     if not made.trials():
@@ -399,7 +400,7 @@ class _Search(Struct, dict=True):
     budget: int
     kind: str
     seed: int
-    limits: Limits
+    limits: TrialLimits
     each: Callable[[Trial], None] | None
     running: dict[int, Configuration] = field(default_factory=dict)
 
@@ -437,7 +438,7 @@ class _Search(Struct, dict=True):
             while not (finished := list(self.cluster.finished())):
                 pass
             outcome = finished[0][1].result
-            if not isinstance(outcome, Outcome) or outcome.state != "done":
+            if not isinstance(outcome, TrialOutcome) or outcome.state != "done":
                 raise ValueError(
                     f"the first trial of the journal cannot be repeated: {getattr(outcome, 'message', outcome)}"
                 )
@@ -450,7 +451,7 @@ class _Search(Struct, dict=True):
                 for number, report in self.cluster.finished():
                     self._end(number, report)
                     self.bar.update(-1)
-                    if isinstance(report.result, Outcome) and report.result.outputs:
+                    if isinstance(report.result, TrialOutcome) and report.result.outputs:
                         self.problem = structs.replace(self.problem, reference=report.result.outputs)
 
     def _begin(self, key: str, with_output: bool = False) -> bool:
@@ -493,12 +494,12 @@ class _Search(Struct, dict=True):
         self.journal.taken.setdefault(_key(configuration), None)
         self.cluster.submit(number, key, (configuration, with_output), self.limits)
 
-    def _end(self, number: int, report: Report) -> None:
+    def _end(self, number: int, report: TrialReport) -> None:
         configuration = self.running.pop(number)
         outcome = report.result
         if report.state != "done":
             state = "ended" if report.state in ("ended", "lost") else "failed"
-            outcome = Outcome(state, message=str(report.result))
+            outcome = TrialOutcome(state, message=str(report.result))
         trial = Trial(
             number, configuration, outcome.state, outcome.values, outcome.counts, outcome.message, report.seconds,
             report.host, report.cpu,

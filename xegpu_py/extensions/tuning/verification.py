@@ -11,8 +11,8 @@ import numpy as np
 from msgspec import Struct
 
 from xegpu_py.cache import digest
-from xegpu_py.extensions.tuning.cluster import LIMIT, Cluster, Limits
-from xegpu_py.extensions.tuning.evaluation import ERRORS, Launch, arrays_of, copied, difference, launch_of
+from xegpu_py.extensions.tuning.cluster import LIMIT, Cluster, TrialLimits
+from xegpu_py.extensions.tuning.evaluation import ERRORS, TrialLaunch, arrays_of, copied, difference, launch_of
 from xegpu_py.extensions.tuning.kernel_space import Subject, write_launch
 from xegpu_py.extensions.tuning.space import Configuration, Space
 from xegpu_py.runtime.executable import REFERENCE
@@ -24,7 +24,7 @@ ENGINES = ("interpreter", "jit")
 """The engines that are compared with the reference evaluator, which knows nothing of the lowering."""
 
 
-class Verdict(Struct):
+class VerificationResult(Struct):
     """The result of verifying a configuration.
 
     Attributes:
@@ -47,10 +47,10 @@ class Verification(Struct):
     subject: Subject
     space: Space
 
-    def run(self, configuration: Configuration) -> Verdict:
+    def run(self, configuration: Configuration) -> VerificationResult:
         """The verdict on a configuration; one that is wrong is made smaller."""
         state, message = self._judged(configuration)
-        verdict, smaller = Verdict(configuration, state, message, configuration), state == "wrong"
+        verdict, smaller = VerificationResult(configuration, state, message, configuration), state == "wrong"
         while smaller:
             smaller = False
             for candidate in self._smaller(verdict.smallest):
@@ -69,7 +69,7 @@ class Verification(Struct):
                 if self.space.refusal(candidate) is None:
                     yield candidate
 
-    def launch(self, configuration: Configuration, engine: str) -> tuple[Launch, tuple[Any, ...]]:
+    def launch(self, configuration: Configuration, engine: str) -> tuple[TrialLaunch, tuple[Any, ...]]:
         """The launch of a configuration by an engine, and its arguments.
 
         Raises:
@@ -118,7 +118,7 @@ def verify(
     workers: int | None = None,
     limit: float = LIMIT,
     memory: int | None = None,
-) -> Iterator[Verdict]:
+) -> Iterator[VerificationResult]:
     """Compare the results of the engines, byte for byte, on the configurations of a space, as they become known.
 
     Args:
@@ -138,16 +138,16 @@ def verify(
     if budget is not None and budget < len(configurations):
         configurations = random.Random(seed).sample(configurations, budget)
     with Cluster(scheduler, workers) as cluster:
-        for number, report in cluster.map(Verification(subject, space), configurations, Limits(limit, memory)):
+        for number, report in cluster.map(Verification(subject, space), configurations, TrialLimits(limit, memory)):
             configuration = configurations[number]
             yield (
                 report.result
                 if report.state == "done"
-                else Verdict(configuration, report.state, str(report.result), configuration)
+                else VerificationResult(configuration, report.state, str(report.result), configuration)
             )
 
 
-def write_failure(folder: Path, verification: Verification, verdict: Verdict) -> Path:
+def write_failure(folder: Path, verification: Verification, verdict: VerificationResult) -> Path:
     """Write the smallest configuration of a failure as a module beside its arrays; its first line runs it.
 
     Raises:
