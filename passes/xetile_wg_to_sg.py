@@ -429,10 +429,11 @@ def printf(d: Distribution, op: ir.Operation) -> None:
 
 
 @rule("func.call")
-def call(d: Distribution, op: ir.Operation) -> list[ir.Value] | None:
+def call(d: Distribution, op: ir.Operation) -> None:
     """Print each part, by the first of the subgroups that share it; other calls are elementwise."""
     if not (is_print(op) and is_elementwise(op)):
-        return d.convert_without_rule(op)
+        d.convert_without_rule(op)
+        return
     tiles = d.tiles_of(op.operands[0])
     groups = [d.parts(v, tiles, op) if is_vector(v) else [d.replacement(v)] * tiles.own_count for v in op.operands]
 
@@ -445,7 +446,6 @@ def call(d: Distribution, op: ir.Operation) -> list[ir.Value] | None:
     else:
         build.if_(first, [], act)
     d.replace(op)
-    return None
 
 
 @rule("xetile.tile_mma")
