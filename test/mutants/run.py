@@ -49,11 +49,13 @@ def candidates(paths: list[str]) -> tuple[dict[str, set[str]], dict[str, list[tu
     file_of = np.zeros(max(names, default=0) + 1, np.int64)
     for index, (_, of_file) in enumerate(groupby(sorted(names.items(), key=_file), key=_file)):
         file_of[[number for number, _ in of_file]] = index
+    tests_of = np.bincount(np.concatenate([functions for _, functions in tests.values()] or [[]]).astype(np.int64))
     of_function: dict[str, list[tuple[float, str]]] = {}
     for test, (seconds, functions) in tests.items():
-        # A short test that executes little but functions of the same file is the likeliest to be about the function.
-        files_of = file_of[functions]
-        costs = (0.2 + seconds) * len(functions) / np.bincount(files_of)[files_of]
+        # A short test is the likeliest to be about a function if few tests execute the other functions of the file that
+        # it executes, and it executes little else that few tests do.
+        files_of, weights = file_of[functions], 1 / tests_of[functions]
+        costs = (0.2 + seconds) * weights.sum() / np.bincount(files_of, weights)[files_of]
         for number, cost in zip(functions.tolist(), costs.tolist()):
             of_function.setdefault(names[number], []).append((cost, test))
     files: dict[str, set[str]] = {}

@@ -168,3 +168,34 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// A descriptor that moves by a number of memory stays, though this iteration's follows from the loop's arguments.
+
+!x = !xegpu.tensor_desc<8x16xf32>
+
+// CHECK-LABEL: gpu.func @unknown_next
+gpu.module @m {
+  gpu.func @unknown_next(%X: memref<64x64xf32>, %I: memref<8xindex>) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %x = xegpu.create_nd_tdesc %X[0, 0] {mode = vc} : memref<64x64xf32> -> !x
+    %zero = arith.constant dense<0.0> : vector<8x16xf32>
+    // CHECK-NOT: xegpu.load_nd
+    // CHECK: scf.for
+    // CHECK: xegpu.load_nd
+    // CHECK-NOT: xegpu.load_nd
+    %r:2 = scf.for %i = %c0 to %c8 step %c1 iter_args(%s = %zero, %t = %x) -> (vector<8x16xf32>, !x) {
+      %v = xegpu.load_nd %t {mode = vc} : !x -> vector<8x16xf32>
+      %w = arith.addf %v, %s : vector<8x16xf32>
+      %a = math.absf %w : vector<8x16xf32>
+      %by = memref.load %I[%i] : memref<8xindex>
+      %n = xegpu.update_nd_offset %t, [%by, 0] {mode = vc} : !x -> !x
+      scf.yield %a, %n : vector<8x16xf32>, !x
+    }
+    xegpu.store_nd %r#0, %x {mode = vc} : vector<8x16xf32>, !x
+    gpu.return
+  }
+}

@@ -56,4 +56,22 @@ gpu.module @kernels {
     xegpu.prefetch_nd %d {mode = vc} : !xegpu.tensor_desc<8x16xf32>
     gpu.return
   }
+
+  // Pairs of elements are transposed in registers: upstream's message transposes single ones.
+  // CHECK-LABEL: gpu.func @pairs
+  gpu.func @pairs(%b: memref<64x64xf32>, %to: memref<64x64xf32>) kernel {
+    %db = xegpu.create_nd_tdesc %b[0, 0] {mode = vc} : memref<64x64xf32> -> !xegpu.tensor_desc<8x8xf32>
+    %dt = xegpu.create_nd_tdesc %to[0, 0] {mode = vc} : memref<64x64xf32> -> !xegpu.tensor_desc<4x16xf32>
+    // CHECK: %[[P:.*]] = xegpu.load_nd %{{.*}}[0, 0] : !xegpu.tensor_desc<8x8xf32> -> vector<8x8xf32>
+    // CHECK: %[[S:.*]] = vector.shape_cast %[[P]] : vector<8x8xf32> to vector<8x4x2xf32>
+    // CHECK: vector.transpose %[[S]], [1, 0, 2]
+    %t = xegpu.load_nd %db {mode = vc, transpose = [1, 0], transpose_bit_width = 64} : !xegpu.tensor_desc<8x8xf32> -> vector<4x8x2xf32>
+    // CHECK: xegpu.load_nd %{{.*}}[0, 0] <{transpose = array<i64: 1, 0>}>
+    %u = xegpu.load_nd %db {mode = vc, transpose = [1, 0], transpose_bit_width = 32} : !xegpu.tensor_desc<8x8xf32> -> vector<8x8xf32>
+    %x = vector.shape_cast %t : vector<4x8x2xf32> to vector<4x16xf32>
+    %y = vector.shape_cast %u : vector<8x8xf32> to vector<4x16xf32>
+    %z = arith.addf %x, %y : vector<4x16xf32>
+    xegpu.store_nd %z, %dt {mode = vc} : vector<4x16xf32>, !xegpu.tensor_desc<4x16xf32>
+    gpu.return
+  }
 }

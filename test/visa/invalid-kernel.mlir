@@ -202,3 +202,43 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @+1 {{'gpu.func' op visa.version must be a version of assembly, such as "4.2"}}
+  gpu.func @version() kernel attributes {visa.version = "4"} {
+    visa.ret (M1, 1)
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @+1 {{'gpu.func' op visa.version must be a version of assembly, such as "4.2"}}
+  gpu.func @version() kernel attributes {visa.version = "4.x"} {
+    visa.ret (M1, 1)
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @+1 {{'gpu.func' op visa.version must be a version of assembly, such as "4.2"}}
+  gpu.func @version() kernel attributes {visa.version = "4.2.1"} {
+    visa.ret (M1, 1)
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @+1 {{'gpu.func' op visa.version must be a version of assembly, such as "4.2"}}
+  gpu.func @version() kernel attributes {visa.version = 42 : i32} {
+    visa.ret (M1, 1)
+    gpu.return
+  }
+}

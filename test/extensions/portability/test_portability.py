@@ -300,6 +300,9 @@ def test_arrays_that_overlap_do_so_in_the_copies() -> None:
     assert w.span[1] - w.span[0] == 256 and w.span[0] == a.ctypes.data and a.ctypes.data % 64 == x.ctypes.data % 64
     assert memory[16] == 16 and memory[32] == 32 and not other.any()
     arrays = verdicts._arrays(["a", "w"], [a, w])
+    x, y = map(verdicts._Copies((x, y)).of, (x, y))
+    x[16:] = 9
+    assert (y[:16] == 9).all() and memory[16] == 16
     assert [*arrays] == ["a", "w", "memory before w"] and (arrays["memory before w"][:128].view(np.float32) == a).all()
 
 

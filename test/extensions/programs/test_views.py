@@ -26,6 +26,22 @@ def test_elements_of_views(offset, sizes, strides):
     assert memory[places].tolist() == (100 + places).tolist()
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float32, np.float64])
+def test_strides_of_arrays_are_of_elements(dtype):
+    memory = np.arange(24).astype(dtype).reshape(2, 3, 4)
+    for array, strides in (
+        (memory, (12, 4, 1)),
+        (memory.T, (1, 4, 12)),
+        (memory[:, ::2, 1:], (12, 8, 1)),
+        (memory[0, ::-1], (-4, 1)),
+        (memory[0, 0, 0], ()),
+    ):
+        array = np.asarray(array)
+        memref = HostMemRef.of(array)
+        assert (memref.sizes, memref.strides, memref.offset) == (array.shape, strides, 0)
+        assert memref.aligned == array.ctypes.data
+
+
 def test_packed_elements_fill_bytes():
     memory = np.arange(64, dtype=np.uint8)
     at = memory.ctypes.data

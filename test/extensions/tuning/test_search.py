@@ -12,7 +12,7 @@ from markdown import ROOT
 
 import xegpu_py
 from xegpu_py import language
-from xegpu_py.extensions.tuning import verification
+from xegpu_py.extensions.tuning import search, verification
 from xegpu_py.extensions.tuning.evaluation import difference
 from xegpu_py.extensions.tuning.kernel_space import Subject
 from xegpu_py.extensions.tuning.space import Space
@@ -39,6 +39,25 @@ def test_space_of_lighthouse_has_its_published_size():
 )
 def test_ranges_of_integers(declared, values):
     assert [c["a"] for c in Space({"a": declared})] == values
+
+
+def test_the_sampler_of_one_and_of_several_objectives(monkeypatch):
+    asked = []
+
+    def sampler(kind, seed, objectives):
+        asked.append((kind, seed, objectives))
+        raise InterruptedError
+
+    monkeypatch.setattr(search, "_sampler", sampler)
+    for options in (
+        {"objective": "instructions"},
+        {"objective": ["instructions", "messages"], "seed": 5},
+        {"objective": "instructions", "sampler": "random"},
+    ):
+        with pytest.raises(InterruptedError):
+            xegpu_py.tune(scaled, {"ROWS": [8, 16]}, (), **options)
+    assert [kind for kind, *_ in asked] == ["tpe", "nsga2", "random"]
+    assert [count for *_, count in asked] == [1, 2, 1] and asked[1][1] == 5
 
 
 def test_constraints_exclude_and_are_named():

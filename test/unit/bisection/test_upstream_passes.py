@@ -134,6 +134,21 @@ def test_an_abort_names_its_pass_and_is_reduced_to_what_it_needs(made):
     assert "layout" not in small.text
 
 
+def test_a_reduced_kernel_aborts_for_the_same_reason(made):
+    """Without its multiplication it would abort for another one."""
+    file = Path(made)
+    second = """    if name == "abort" and "load_nd" in text:
+        sys.stderr.write("mlir-opt: a.cpp:2: Assertion `no loads' failed.\\n")
+        sys.stderr.flush()
+        os.abort()
+    made ="""
+    file.write_text(file.read_text().replace("    made =", second, 1))
+    found = check(launch(), "builtin.module(abort)", made)
+    assert found.message == "no mulf"
+    small, again = reduced(launch(), "builtin.module(abort)", made, found)
+    assert again.message == "no mulf" and "mulf" in small.text
+
+
 def test_a_pass_that_does_not_end_is_named(made):
     found = stages(ROUND_ROBIN, "builtin.module(right,endless)", made, 4)
     assert (found.ended, found.step, found.message) == ("aborts", "endless", "it does not end within 4 seconds")

@@ -16,8 +16,8 @@ from xegpu_py.engines.interpreter import Interpreter
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.runtime.device_memory import DeviceMemory
 from xegpu_py.runtime.kernel import Kernel
-from xegpu_py.target import TARGETS
-from xegpu_py.target.message_rules import broken_rules
+from xegpu_py.target import TARGETS, verdict
+from xegpu_py.target.message_rules import RULES, MessageRule, broken_rules
 from xegpu_py.visa.messages import ATOMICS
 from xegpu_py.visa.program import Address, Guard, Instruction, Raw, Region
 from xegpu_py.visa.spec import BlockShape, DataShape
@@ -732,6 +732,26 @@ def test_surfaces_that_are_known_before_the_launch() -> None:
     ):
         found = limits.surface_problem(*(good | change).values())
         assert found is not None and problem in found
+
+    for strides in ((), (None,), (64, None, 128)):
+        assert limits.outer_problem(strides) is None
+    for strides in ((None, 96), (96,), (64, 96)):
+        problem = limits.outer_problem(strides)
+        assert problem is not None and "has matrices that begin 96 bytes behind each other" in problem
+
+
+@pytest.mark.parametrize("rule", [*RULES.values()], ids=lambda rule: rule.name)
+def test_the_verdict_names_each_gpu_once(rule: MessageRule) -> None:
+    """GPUs that do not exist react to nothing, and those without 2D block messages do not to these."""
+    text = verdict(rule, TARGETS["bmg"])
+    assert text.startswith(f"rule {rule.name}: {rule.sentence(TARGETS['bmg'].block2d)}; ")
+    outcomes = text.removeprefix(f"rule {rule.name}: {rule.sentence(TARGETS['bmg'].block2d)}; ")
+    named = [word.strip(",;") for word in outcomes.split() if word.strip(",;") in TARGETS]
+    gpus = {name for name, gpu in TARGETS.items() if gpu.generation}
+    if rule.name.startswith("block2d"):
+        gpus = {name for name in gpus if TARGETS[name].block2d}
+    assert sorted(named) == sorted(gpus) and named[0] == "bmg"
+    assert 0 < len(gpus) < len(TARGETS)
 
 
 @pytest.mark.parametrize(

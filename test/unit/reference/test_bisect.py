@@ -8,7 +8,7 @@ import pytest
 from mlir import ir
 
 import xegpu_py
-from xegpu_py.bisection import bisect
+from xegpu_py.bisection import _slice_of, bisect
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.runtime.host_arrays import parse_argument
@@ -141,6 +141,26 @@ def test_a_pass_above_visa():
     assert "arith.mulf" in result.before.text and "arith.subf" in result.after.text
     assert result.after.text.splitlines()[-1].startswith(">   xegpu.store_nd")
     assert "bisect.mark" not in result.report()
+
+
+def test_a_slice_has_dots_where_lines_are_left_out():
+    module = xegpu_py.parse("""gpu.module @k { gpu.func @f(%m: memref<8xf32>) kernel {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %unused = arith.constant 5 : index
+      %x = memref.load %m[%c0] : memref<8xf32>
+      %y = arith.addf %x, %x : f32
+      %z = arith.mulf %x, %x {fastmath = #arith.fastmath<fast>} : f32
+      memref.store %y, %m[%c1] : memref<8xf32>
+      gpu.return } }""")
+    store = next(op for op in walk(module.operation) if op.name == "memref.store")
+    lines = _slice_of(module, store).splitlines()
+    assert [line[0] + line[1:].strip().partition(" = ")[2].partition(" ")[0] for line in lines[:-1]] == [
+        " arith.constant", " arith.constant", " ", " memref.load", " arith.addf", " "
+    ]  # fmt: skip
+    assert [n for n, line in enumerate(lines) if line == "    ..."] == [2, 5]
+    assert lines[-1].startswith(">   memref.store") and "mulf" not in "".join(lines)
+    assert "{" not in "".join(lines) and "xegpu" not in module.text()
 
 
 def test_a_pass_of_visa():

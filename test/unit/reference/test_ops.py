@@ -358,6 +358,21 @@ def test_arguments():
             reference.run(module, options.pop("kernel", None), [ok, 1], **options)
 
 
+def test_arguments_that_are_vectors():
+    module = xegpu_py.parse("""gpu.module @k { gpu.func @f(%a: memref<4xi16>, %v: vector<2x2xi16>) kernel {
+      %c0 = arith.constant 0 : index
+      %flat = vector.shape_cast %v : vector<2x2xi16> to vector<4xi16>
+      vector.store %flat, %a[%c0] : memref<4xi16>, vector<4xi16>
+      gpu.return } }""")
+    for vector in (np.array([[1, 2], [-3, 32767]], np.int16), np.array([1, 2, -3, 32767]), [[1, 2], [-3, 32767]]):
+        out = np.zeros(4, np.int16)
+        reference.run(module, None, [out, vector])
+        assert out.tolist() == [1, 2, -3, 32767]
+    for wrong in (1, np.zeros((2, 3), np.int16), [1, 2, 3]):
+        with pytest.raises(TypeError, match="must be an array of numbers, but got"):
+            reference.run(module, None, [np.zeros(4, np.int16), wrong])
+
+
 def test_a_compiled_kernel_knows_its_block():
     text = """gpu.module @k { gpu.func @f(%a: memref<48xi32>) kernel
       attributes {xegpu.subgroup_size = 16 : i32, known_block_size = array<i32: 48, 1, 1>} {

@@ -6,8 +6,8 @@ import pytest
 
 import xegpu_py
 from xegpu_py import parse
-from xegpu_py.ir.diagnostics import DiagnosticError, Source
-from xegpu_py.upstream import import_upstream, lower_by_upstream
+from xegpu_py.ir.diagnostics import DiagnosticError, Position, Source
+from xegpu_py.upstream import import_upstream, importer, lower_by_upstream
 from xegpu_py.upstream.importer import pipeline
 
 
@@ -399,6 +399,31 @@ def test_what_upstream_does_not_lower_is_said_with_its_words():
     assert found.message == "kernel 'kernel' is not lowered by upstream's passes of LLVM 22.1.8"
     assert "gpu.shuffle" in found.notes[0].message
     assert "gpu.shuffle" in text.splitlines()[found.notes[0].position.line - 1]
+
+
+@pytest.mark.parametrize(
+    ("script", "notes"),
+    [
+        ("echo 'a.cpp:1: Assertion `no mulf' >&2; echo 'a stack' >&2; exit 1", [("`no mulf", 7)]),
+        ("echo 'a.mlir:3:4: error: no mulf' >&2; echo 'a.cpp:1: Assertion `x' >&2; exit 1", [("no mulf", 3)]),
+        ("echo 'a.mlir:3:4: note: see current operation: x' >&2; exit 1", []),
+        ("echo 'a.cpp:1: Assertion `x' >&2; kill -ABRT $$", [("`x", 7), ("mlir-opt was stopped by SIGABRT", 7)]),
+        ("cat", "text"),
+    ],
+)
+def test_the_words_of_an_mlir_opt_that_fails(script, notes, tmp_path):
+    tool = tmp_path / "mlir-opt"
+    tool.write_text(f"#!/bin/sh\n{script}\n")
+    tool.chmod(0o755)
+    where = Position("a.mlir", 7, 1)
+    if notes == "text":
+        assert importer._run(str(tool), "text", "builtin.module()", where, "k") == "text"
+        return
+    with pytest.raises(DiagnosticError) as failed:
+        importer._run(str(tool), "text", "builtin.module()", where, "k")
+    (found,) = failed.value.diagnostics
+    assert found.message.startswith("kernel 'k' is not lowered by upstream's passes of LLVM")
+    assert [(note.message, note.position.line) for note in found.notes] == notes
 
 
 def test_without_mlir_opt(monkeypatch):

@@ -248,6 +248,26 @@ def test_kernels_too_long_for_a_finalizer_go_to_the_next_one(monkeypatch: pytest
         finalize(text, "pvc")
 
 
+@pytest.mark.parametrize(
+    ("output", "line"),
+    [
+        ("Violating Instruction: barrier ///$4:&12", 3),
+        ("Violating Instruction: fence_global", None),
+        ("error near line 4: syntax error", 4),
+        ("error without a line", None),
+    ],
+)
+def test_the_line_that_a_finalizer_refuses(
+    output: str, line: int | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "GenX_IR").write_text(f"#!/bin/sh\necho '{output}'; exit 1\n")
+    (tmp_path / "GenX_IR").chmod(0o755)
+    monkeypatch.setenv("XEGPU_PY_ORACLES", str(tmp_path))
+    with pytest.raises(FinalizerError, match="GenX_IR does not accept it") as refused:
+        finalize('.version 3.8\n.kernel "k"\n  barrier  \nret (M1, 1)\n', "pvc", finalizer="GenX_IR")
+    assert refused.value.line == line
+
+
 def test_without_the_finalizer_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XEGPU_PY_ORACLES", "off")
     with pytest.raises(FinalizerError, match="Debian has GenX_IR in the package libigc-tools"):
