@@ -79,6 +79,49 @@ def test_results_and_owners():
     assert names.at(NESTED.index("arith.cmpi")) is None
 
 
+REGIONS = [
+    ("test.op {unit}", []),
+    ("test.op {}", []),
+    ("test.op {unit, two.words}", []),
+    ("test.op {a = 1 : i32, b.c = 2 : i32}", []),
+    ('test.op {"a" = 1 : i32}', []),
+    ("test.op {a.b = {c}}", []),
+    ("gpu.module @m attributes {a.b} { gpu.return }", ["{ gpu.return }"]),
+    ("gpu.func @f() kernel attributes {unit} { gpu.return }", ["{ gpu.return }"]),
+    ("gpu.func @f(%a: i32 {tt.divisibility = 16 : i32}, %b: i32 {unit}) { gpu.return }", ["{ gpu.return }"]),
+    ("test.op #a<{x = 1}> {\n gpu.return }", ["{\n gpu.return }"]),
+    ("scf.if %c { scf.yield } else { %x = a.b }", ["{ scf.yield }", "{ %x = a.b }"]),
+    ('"a.b"() ({ c.d }) {unit} : () -> ()', ["{ c.d }"]),
+    ('"a.b"() <{a = 1 : i32}> ({ c.d }, {\n%x = e.f }) {unit} : () -> ()', ["{ c.d }", "{\n%x = e.f }"]),
+    ("test.op ({a = 1}, {b = 2}) { c.d }", ["{ c.d }"]),
+]
+
+
+@pytest.mark.parametrize(("text", "regions"), REGIONS)
+def test_braces_of_regions_and_of_attributes(text, regions):
+    assert [text[start : end + 1] for start, end in mlir_names(text).regions] == regions
+
+
+def test_names_in_each_region_of_a_generic_op():
+    text = '"scf.if"(%c) ({\n  %x = "a.b"() : () -> i32\n  "c.d"(%x) : (i32) -> ()\n}, {\n'
+    text += '  %x = "a.c"() : () -> i32\n  "c.e"(%x) : (i32) -> ()\n}) : (i1) -> ()\n'
+    first, second = mlir_names(text).definitions
+    assert [first.start, *first.uses, second.start, *second.uses] == occurrences(text, "%x")
+
+
+def test_the_first_and_the_last_name_of_a_text():
+    text = "%a = test.op\n%b, %c:2 = test.op %a, %b#1, %c"
+    names = mlir_names(text)
+    assert [(d.name, d.start, d.result, d.uses) for d in names.definitions] == [
+        ("%a", 0, 0, [32]), ("%b", 13, 0, [36]), ("%c", 17, 1, [42])
+    ]  # fmt: skip
+    assert [text[d.owner :][:7] for d in names.definitions] == ["test.op"] * 3
+    # A position is between two characters: it is in a name from its start to its end.
+    for start in (0, 13, 17, 32, 36, 42):
+        assert {names.at(start + n).name for n in range(3)} == {text[start : start + 2]}
+    assert names.at(3) is None and names.at(16) is None and names.at(12) is None
+
+
 ONE_LINE = """\
 func.func @f(%x: index, %m: memref<4xi32>) {
   %r = memref.generic_atomic_rmw %m[%x] : memref<4xi32> { ^bb0(%a: i32): %b = arith.addi %a, %a : i32

@@ -114,7 +114,7 @@ def test_differing_elements_are_shown_with_their_operands() -> None:
     assert [d.index for d in outcome.first] == [7 + 10 * n for n in range(len(outcome.first))]
     first = outcome.first[1]
     assert (first.operands, first.there, first.here) == (["0x00000011"], "0x00000111", "0x00000011")
-    assert hardware_check._compared(check, here, here.copy()) == hardware_check.Outcome(100, 0, [])
+    assert hardware_check._compared(check, here, here.copy()) == hardware_check.CheckOutcome(100, 0, [])
 
 
 def test_no_two_candidates_have_the_same_bits() -> None:

@@ -234,8 +234,8 @@ class _Indexer:
         return results if results and (first or _OP_OF_RESULTS.match(self.text, results.end())) else None
 
     def _opens_region(self, at: int, previous: str) -> bool:
-        # The regions of an op in the generic form stand in parentheses.
-        if previous != "(" and self.parens:
+        # The regions of an op in the generic form stand in parentheses, one after the other.
+        if previous not in ("(", "}") and self.parens:
             return False
         if previous == "attributes" or self.text[at - 1 : at] in "<":
             return False
