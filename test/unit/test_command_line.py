@@ -1,5 +1,6 @@
 """Tools in environments that lit does not have: terminals, shells' completion, closed streams, other locales."""
 
+import argparse
 import os
 import pty
 import re
@@ -12,7 +13,7 @@ import pytest
 from markdown import ROOT
 
 from xegpu_py import external_tools
-from xegpu_py.tools import xegpu_run
+from xegpu_py.tools import driver, xegpu_run
 
 TOOLS = Path(sys.executable).parent
 
@@ -177,6 +178,29 @@ def in_shell(line, **environment):
 )
 def test_errors_of_streams_and_arguments_are_one_line(line, status, message):
     assert in_shell(line) == (status, message)
+
+
+@pytest.mark.parametrize(
+    ("convert", "text", "value"),
+    [
+        (driver.positive, "1", 1),
+        (driver.positive, "250", 250),
+        (driver.dimensions, "4", (4,)),
+        (driver.dimensions, "1,2,3", (1, 2, 3)),
+        *((driver.positive, text, "is not a positive number") for text in ("0", "-1", "", "x", "1.5", "1_0", "4,4")),
+        *(
+            (driver.dimensions, text, "is not one to three positive numbers, such as 4,4,1")
+            for text in ("0", "4,0", "1,2,3,4", "", "4,", "x,1", "1.5", "-4,4,1")
+        ),
+    ],
+)
+def test_numbers_of_options(convert, text, value):
+    if not isinstance(value, str):
+        assert convert(text) == value
+        return
+    with pytest.raises(argparse.ArgumentTypeError) as refused:
+        convert(text)
+    assert str(refused.value) == f"'{text}' {value}"
 
 
 def test_text_is_utf8_in_every_locale():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import xegpu_py
+from xegpu_py.lower_kernel import ModuleSource, stated_options
 from xegpu_py.runtime.kernel import Kernel
 
 TEXT = """gpu.module @kernels {
@@ -41,6 +42,44 @@ TEXT = """gpu.module @kernels {
   }
 }
 """
+
+
+STATED = """module {options} {{ gpu.module @k {chip} {{ gpu.func @f(%x: memref<4xi32>) kernel {{
+  %c0 = arith.constant 0 : index
+  %x0 = memref.load %x[%c0] : memref<4xi32>
+  gpu.return }} }} }}"""
+
+
+@pytest.mark.parametrize(
+    ("options", "chip", "given", "expected"),
+    [
+        ("", "", {}, ("bmg", None)),
+        ("attributes {xegpu.options = {registers = 256 : i64}}", "", {}, ("bmg", 256)),
+        ("attributes {xegpu.options = {registers = 256 : i64}}", "", {"registers": 128}, ("bmg", 128)),
+        ("", '[#xevm.target<chip = "cri">]', {}, ("cri", None)),
+        ("", '[#xevm.target<chip = "cri">]', {"target": "pvcxt"}, ("pvcxt", None)),
+        ("", '[#xevm.target<chip = "bmg">]', {}, ("bmg", None)),
+    ],
+)
+def test_options_that_a_module_states(options, chip, given, expected):
+    """As text, which is read for them only where it names some, and as a module in memory."""
+    default = xegpu_py.compile(STATED.format(options="", chip="")).options
+    text = STATED.format(options=options, chip=chip)
+    for module in (text, xegpu_py.parse(text)):
+        found = xegpu_py.compile(module, **given).options
+        target = default.target if expected[0] == "bmg" else expected[0]
+        registers = default.registers if expected[1] is None else expected[1]
+        assert (found.target, found.registers) == (target, registers)
+
+
+def test_a_text_that_states_no_options_is_not_read_for_them():
+    def read():
+        raise InterruptedError
+
+    assert stated_options(ModuleSource(read, ("module", "a.mlir", STATED))) == {}
+    for key in ((), ("module", "a.mlir", "xegpu.options = {}"), ("module", "a.mlir", '[#xevm.target<chip = "cri">]')):
+        with pytest.raises(InterruptedError):
+            stated_options(ModuleSource(read, key))
 
 
 def scale(**options):

@@ -9,17 +9,26 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 import xegpu_py
 from xegpu_py import Constexpr, external_tools
 from xegpu_py import language as xl
 from xegpu_py.extensions.profile import report as report_module
+from xegpu_py.extensions.profile.gpus import gpu
 from xegpu_py.extensions.profile.profiles import Profile
+from xegpu_py.extensions.profile.time_model import predict
 
 pytest.importorskip("bokeh")
 ROOT = Path(__file__).parents[3]
 SCREENSHOTS = ROOT / "docs" / "site" / "screenshots"
 MAP = xl.WgMap(sg_layout=(2, 2), sg_data=(16, 16))
+
+
+@xegpu_py.jit(target="bmg")
+def copied(X, Y, ROWS: Constexpr, COLUMNS: Constexpr):
+    m, n = xl.program_id(0) * ROWS, xl.program_id(1) * COLUMNS
+    Y.tile((ROWS, COLUMNS), at=(m, n)).store(X.tile((ROWS, COLUMNS), at=(m, n)).load())
 
 
 @xegpu_py.jit(target="bmg")
@@ -82,6 +91,23 @@ def with_a_branch(X, Y, n):
     if n > 3:
         total = total * 7.0
     Y[0] = total
+
+
+@pytest.mark.parametrize("products", [0.0, 3e9])
+def test_the_kernel_in_the_roofline(products: float) -> None:
+    """Its operations are those of products, or of lanes if it has none."""
+    x = np.empty((512, 4096), np.float32)
+    kernel = copied.compile(x, x.copy(), ROWS=32, COLUMNS=64)
+    prediction = structs.replace(predict(kernel, (x, np.empty_like(x)), (16, 64), "b580"), operations=products)
+    drawn = report_module._roofline(prediction, gpu("b580"), 2e9)
+    operations = products or 2e9
+    point = drawn.renderers[-1].data_source.data
+    assert point["y"] == [pytest.approx(operations / prediction.seconds)]
+    assert point["x"] == [pytest.approx(operations / prediction.bytes["memory"])]
+    for line, peak in zip(drawn.renderers, (gpu("b580").dpas_peak, 14.6e12)):
+        values = line.data_source.data
+        assert max(values["y"]) == pytest.approx(peak, rel=1e-3)
+        assert values["y"][0] == pytest.approx(values["x"][0] * 456e9)
 
 
 def test_lines_that_no_thread_executes_look_different() -> None:

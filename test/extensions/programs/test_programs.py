@@ -484,6 +484,33 @@ def test_memrefs_that_may_share_memory_are_not_jammed(a, b, second, expected):
     assert str(jam_loops(xegpu_py.parse(text).ir)).count("arith.addf") == expected
 
 
+@pytest.mark.parametrize("carried", [0, 1, 2])
+def test_loops_that_carry_values_are_not_jammed(carried):
+    """Iterations done together would each begin with the same values."""
+    names = [f"%s{n}" for n in range(carried)]
+    text = f"""
+    func.func @f(%a: memref<32xf32>, %b: memref<32x2xf32>) {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c32 = arith.constant 32 : index
+      %m = memref.alloc() : memref<32xf32>
+      %one = arith.constant 1.0 : f32
+      {"%r:" + str(carried) + " = " if carried else ""}scf.for %j = %c0 to %c32 step %c1
+          {"iter_args(" + ", ".join(f"{name} = %one" for name in names) + ")" if carried else ""}
+          {"-> (" + ", ".join(["f32"] * carried) + ")" if carried else ""} {{
+        %new = scf.for %k = %c0 to %c32 step %c1 iter_args(%sum = %one) -> f32 {{
+          %x = arith.mulf %sum, %sum : f32
+          scf.yield %x : f32
+        }}
+        memref.store %new, %m[%j] : memref<32xf32>
+        {"scf.yield " + ", ".join(["%new", *names[1:]]) + " : " + ", ".join(["f32"] * carried) if carried else ""}
+      }}
+      return
+    }}
+    """
+    assert str(jam_loops(xegpu_py.parse(text).ir)).count("arith.mulf") == (1 if carried else 32)
+
+
 LANES_OF_SUBGROUPS = """
 module attributes {gpu.container_module} {
   func.func @main(%m: memref<16x32xf32>) attributes {llvm.emit_c_interface} {

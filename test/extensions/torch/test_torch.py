@@ -67,6 +67,17 @@ def test_ops_change_their_arguments():
     np.testing.assert_array_equal(x.numpy(), np.arange(64) * 3)
 
 
+def test_annotations_that_are_strings():
+    """They stay strings where one names a thing that is imported for type checkers alone."""
+
+    @xegpu_py.jit
+    def filled(Y: "Tensor", VALUE: "Constexpr"):  # noqa: F821
+        Y[0] = VALUE
+
+    with pytest.raises(TypeError, match="'VALUE' is known at compile time: give it as a constant"):
+        ops.custom_op("t::filled", filled, 1)
+
+
 def test_mistakes():
     with pytest.raises(TypeError, match="op 't::a' names 'Q', but kernel 'add' has no such parameter"):
         ops.custom_op("t::a", add, 1, changed=["Q"])

@@ -89,6 +89,22 @@ def test_arithmetic(instruction: str) -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
+def test_sums_that_are_subnormal_in_f_and_normal_in_bf() -> None:
+    """The greatest subnormal number of f is a zero of the sum, though as bf it would round to a normal number."""
+    decl = ".decl B v_type=G type=bf num_elts=32 align=wordx32 alias=<Z, 0>\n.decl P v_type=P"
+    x = np.full(16, 2**23 - 1, np.float32) * LEAST
+    x[1::2] += LEAST
+    for bits in (0, KEEPS["f"]):
+        modes = f"or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> {bits:#x}:ud" if bits else ""
+        text = TEXT.format(modes=modes, instruction="add (M1, 16) B(0,0)<1> X(0,0)<1;1,0> Y(0,0)<1;1,0>")
+        out = np.zeros(32, np.uint16)
+        kernel = Kernel.from_assembly(text.replace(".decl P v_type=P", decl), engine="both")
+        # Where both terms are subnormal they are zeros already; a difference of normal numbers is not.
+        kernel(np.concatenate([x + 2**23 * LEAST, np.full(16, -(2**23), np.float32) * LEAST]), out)
+        subnormal = 0x0080 if bits else 0
+        assert out[:16].tolist() == [subnormal, 0x0080] * 8, bits
+
+
 def test_copies_keep_them() -> None:
     both = np.concatenate([X, Y])
     np.testing.assert_array_equal(run("mov (M1, 16) Z(0,0)<1> (-)X(0,0)<1;1,0>", 0, both, np.float32), -X)

@@ -16,6 +16,7 @@ import pytest
 import xegpu_py
 import xegpu_py.language as xl
 from xegpu_py import Config, Constexpr
+from xegpu_py.extensions.tuning import autotune as autotune_module
 from xegpu_py.tiles.element_types import Known, as_argument
 from xegpu_py.visa.finalizer import FinalizerMissing, available
 
@@ -778,6 +779,25 @@ def test_options_of_tritons_autotune(engine, objective):
     assert config.all_kwargs() == {"BLOCK": 64, "num_warps": 4, "num_stages": 3}
     assert pruned == [(100, 100)] and len(hooks) % 2 == 0
     assert hooks[-1]["Y"] is y and all(given["Y"] is not y for given in hooks[:-2])
+
+
+@pytest.mark.parametrize(
+    ("rules", "blocks"),
+    [
+        ({}, [16, 64, 32, 128]),
+        ({"perf_model": lambda BLOCK, **others: -BLOCK}, [16, 64, 32, 128]),
+        ({"perf_model": lambda BLOCK, **others: -BLOCK, "top_k": 3}, [128, 64, 32]),
+        ({"perf_model": lambda BLOCK, **others: -BLOCK, "top_k": 4}, [16, 64, 32, 128]),
+        ({"perf_model": lambda BLOCK, n, **others: BLOCK * n, "top_k": 0.5}, [16, 32]),
+        ({"perf_model": lambda BLOCK, n, **others: -BLOCK * n, "top_k": 0.3}, [128]),
+        ({"top_k": 1}, [16, 64, 32, 128]),
+        ({"early_config_prune": lambda configs, named, **others: configs[1:3], "top_k": 1}, [64, 32]),
+    ],
+)
+def test_candidates_that_tritons_rules_leave(rules, blocks):
+    prune = autotune_module._by_triton(rules)
+    configs = [Config({"BLOCK": n}) for n in (16, 64, 32, 128)]
+    assert [config.all_kwargs()["BLOCK"] for config in prune(configs, {"n": 7})] == blocks
 
 
 def test_each_failure_of_tuning_is_listed():
