@@ -11,7 +11,7 @@ from xegpu_py.ir.builtin import CombiningKind
 from xegpu_py.ir.control_flow import masked_op, yielded
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import walk
-from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.ir.passes import Contents, Pass, register_pass
 from xegpu_py.passes.analysis.ir_queries import attributes_of, chosen_kernels, element_of, integers, shape_of
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.memory_access import Transfer
@@ -43,6 +43,9 @@ class VectorLowerContract(Pass):
     """
 
     kernel: str = ""
+
+    def concerns(self, contents: Contents) -> bool:
+        return not contents.names.isdisjoint((*_PRODUCTS, *_REWRITES))
 
     def run(self, op: ir.Operation) -> None:
         for func in chosen_kernels(op, self.kernel):

@@ -13,7 +13,7 @@ from mlir.dialects.arith import AtomicRMWKind
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.types import LANES
 from xegpu_py.ir.module import walk
-from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.ir.passes import Contents, Pass, register_pass
 from xegpu_py.passes.analysis.ir_queries import (
     SUBGROUP_SIZE,
     chosen_kernels,
@@ -59,6 +59,9 @@ class VectorToXeGPU(Pass):
     """
 
     kernel: str = ""
+
+    def concerns(self, contents: Contents) -> bool:
+        return not contents.names.isdisjoint(rule)
 
     def run(self, op: ir.Operation) -> None:
         for func in chosen_kernels(op, self.kernel):

@@ -6,9 +6,11 @@ from mlir import ir
 
 from xegpu_py.ir.builtin import dense_elements
 from xegpu_py.ir.module import walk
-from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.ir.passes import Contents, Pass, register_pass
 from xegpu_py.passes.analysis.ir_queries import CALL, Functions, calls, chosen_kernels
 from xegpu_py.passes.rewriting import builders as build
+
+_TABLE = "memref.get_global"
 
 
 @register_pass("xegpu-inline")
@@ -34,13 +36,16 @@ class XeGPUInline(Pass):
 
     kernel: str = ""
 
+    def concerns(self, contents: Contents) -> bool:
+        return not contents.names.isdisjoint((CALL, _TABLE))
+
     def run(self, op: ir.Operation) -> None:
         for func in chosen_kernels(op, self.kernel):
             functions, ops = Functions(func), walk(func)
             called = [op for op in ops if op.name == CALL]
             for call in called:
                 self._inline(call, functions, ())
-            for table in [op for op in (walk(func) if called else ops) if op.name == "memref.get_global"]:
+            for table in [op for op in (walk(func) if called else ops) if op.name == _TABLE]:
                 self._read_table(table, functions)
 
     def _read_table(self, op: ir.Operation, functions: Functions) -> None:

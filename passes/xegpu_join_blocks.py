@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cmp_to_key
+from functools import cmp_to_key, lru_cache
 from typing import Any
 
 from mlir import ir
@@ -15,7 +15,7 @@ from xegpu_py.dialects.xegpu.op_interfaces import BlockLoad
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.control_flow import terminator, yielded
 from xegpu_py.ir.module import walk
-from xegpu_py.ir.operation import implements
+from xegpu_py.ir.operation import field_of, implements
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.analysis.affine_analysis import IndexForms
 from xegpu_py.passes.analysis.ir_queries import attributes_of, defining_op, is_used, shape_of, subgroup_functions
@@ -87,7 +87,7 @@ def _join_once(ops: Sequence[ir.Operation], target: Target) -> bool:
     joined = False
     stretches, forms = _stretches(ops), IndexForms()
     for op in [op for op in ops if op.name == "xegpu.create_nd_tdesc"]:
-        if op.opview.mode != Mode.VC:
+        if field_of(op, "mode") != Mode.VC:
             continue
         desc = TensorDesc.of(op.results[0])
         if is_1d(desc) or desc.in_slm or desc.attr.message or bit_width(desc.element) not in (8, 16, 32):
@@ -98,13 +98,19 @@ def _join_once(ops: Sequence[ir.Operation], target: Target) -> bool:
         if left is None or left.results[0] in used_values or len(desc.shape) != 2:
             continue
         pair = _Pair(stretches)
-        wide = replace(desc, attr=replace(desc.attr, array_length=2 * desc.attr.array_length))
+        wide = _doubled(desc)
         if _match(pair, left.results[0], op.results[0]) and pair.loads and _fits(pair, wide, target):
             used_values.add(left.results[0])
             del accesses[key, at]
             _join(pair, wide)
             joined = True
     return joined
+
+
+@lru_cache
+def _doubled(desc: TensorDesc) -> TensorDesc:
+    """The descriptor of twice as many blocks; many are of few types, and a copy takes 15 us."""
+    return replace(desc, attr=replace(desc.attr, array_length=2 * desc.attr.array_length))
 
 
 def _place(op: ir.Operation, forms: IndexForms) -> tuple[Any, int]:

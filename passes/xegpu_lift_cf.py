@@ -4,7 +4,7 @@ from mlir import ir
 
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import functions, walk
-from xegpu_py.ir.passes import Pass, Step, register_pass, run_upstream
+from xegpu_py.ir.passes import Contents, Pass, Step, register_pass, run_upstream
 
 _FUNCTION = "func.func"
 
@@ -41,6 +41,9 @@ class XeGPULiftCf(Pass):
     """
 
     kernel: str = ""
+
+    def concerns(self, contents: Contents) -> bool:
+        return any(len(r.blocks) > 1 for o in contents.ops if len(o.regions) for r in o.regions)
 
     def run(self, op: ir.Operation) -> None:
         for func in functions(op):

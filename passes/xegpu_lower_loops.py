@@ -4,7 +4,7 @@ from mlir import ir
 from mlir.dialects import scf
 
 from xegpu_py.ir.module import walk
-from xegpu_py.ir.passes import Pass, Step, register_pass, run_upstream
+from xegpu_py.ir.passes import Contents, Pass, Step, register_pass, run_upstream
 from xegpu_py.passes.analysis.ir_queries import chosen_kernels
 from xegpu_py.passes.rewriting import builders as build
 
@@ -40,6 +40,10 @@ class XeGPULowerLoops(Pass):
     """
 
     kernel: str = ""
+
+    def concerns(self, contents: Contents) -> bool:
+        names = contents.names
+        return "scf.parallel" in names or any(concerns(name) for _, concerns in _UPSTREAM for name in names)
 
     def run(self, op: ir.Operation) -> None:
         for func in chosen_kernels(op, self.kernel):

@@ -12,7 +12,7 @@ from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import CreateNdTdescOp, UpdateNdOffsetOp
 from xegpu_py.ir.control_flow import terminator, yielded
 from xegpu_py.ir.module import walk
-from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.ir.passes import Contents, Pass, register_pass
 from xegpu_py.passes.analysis.integer_ranges import Limits, Ranges, contains, limits_of, type_range
 from xegpu_py.passes.analysis.ir_queries import (
     added_to,
@@ -62,6 +62,9 @@ class XeGPUStrengthReduce(Pass):
     max_bytes: int = 0
     max_index: int = 0
     max_grid: int = GRID_LIMIT
+
+    def concerns(self, contents: Contents) -> bool:
+        return "scf.for" in contents.names
 
     def run(self, op: ir.Operation) -> None:
         limits = Limits(self.max_bytes, self.max_index, self.max_grid)

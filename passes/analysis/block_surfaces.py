@@ -19,7 +19,7 @@ from xegpu_py.ir.builtin import Decoded, strides_of
 from xegpu_py.ir.control_flow import UnionFind, carried
 from xegpu_py.ir.diagnostics import emit_error, position_of
 from xegpu_py.ir.module import walk
-from xegpu_py.ir.operation import STATIC, implements
+from xegpu_py.ir.operation import STATIC, field_of, implements
 from xegpu_py.passes.analysis.affine_analysis import IndexForms, Monomial
 from xegpu_py.passes.analysis.divisibility import divisor
 from xegpu_py.passes.analysis.ir_queries import (
@@ -493,7 +493,8 @@ _DEPTH = 16
 _PRODUCTS = {"xegpu.dpas": slice(-2, None), "xetile.tile_mma": slice(2)}
 """The operands that an op multiplies."""
 
-_UPDATES = ("xegpu.update_nd_offset", "xetile.update_tile_offset")
+_SAME_SURFACE = frozenset((*REGISTER_VIEWS, "xegpu.update_nd_offset", "xetile.update_tile_offset"))
+"""Ops whose result comes from the surface of their first operand."""
 
 
 _UNKNOWN = "is not known"
@@ -586,7 +587,7 @@ _RowsAndColumns: TypeAlias = "tuple[Expression | None, Expression | None] | None
 
 def _surface_of(extents_of_array: Callable[[ir.Value], _RowsAndColumns], value: ir.Value) -> _RowsAndColumns:
     """The rows and columns of the surface from which a matrix is loaded; None if unknown."""
-    element = ir.VectorType(value.type).element_type
+    matrix = value
     for _ in range(_DEPTH):
         op = defining_op(value)
         if op is None:
@@ -595,13 +596,13 @@ def _surface_of(extents_of_array: Callable[[ir.Value], _RowsAndColumns], value: 
                 return None
             value = ir.BlockArgument(value).owner.owner.operation.operands[2 + number]
         elif op.name in ("xegpu.create_nd_tdesc", "xetile.init_tile"):
-            view: Any = op.opview
-            source = view.source
+            source = field_of(op, "source")
+            element = ir.VectorType(matrix.type).element_type
             if not isinstance(source.type, ir.MemRefType) or source.type.element_type != element:
                 return None
-            shape = view.shape
-            return _last_extents(shape, view.strides) if shape else extents_of_array(source)
-        elif op.name in (*REGISTER_VIEWS, *_UPDATES) or (_loads(op) and "transpose" not in op.attributes):
+            shape = field_of(op, "shape")
+            return _last_extents(shape, field_of(op, "strides")) if shape else extents_of_array(source)
+        elif op.name in _SAME_SURFACE or (_loads(op) and "transpose" not in op.attributes):
             value = op.operands[0]
         else:
             return None

@@ -298,11 +298,21 @@ def desc_bits(kind: ir.Type) -> int:
     return narrow_bits(TensorDesc.of(kind).element) if is_desc(kind) else 0
 
 
+def _types_in(ops: Sequence[ir.Operation]) -> set[ir.Type]:
+    """The types of the values that ops make."""
+    kinds = {v.type for op in ops for v in op.results}
+    return kinds | {a.type for op in ops for block in blocks_in(op) for a in block.arguments}
+
+
+def has_narrow_elements(ops: Sequence[ir.Operation]) -> bool:
+    """Return whether ops make values, memory or descriptors of elements of 2 or 4 bits."""
+    return any(memref_bits(t) or desc_bits(t) or narrow_bits(element_of(t)) for t in _types_in(ops))
+
+
 def needs_emulation(func: ir.Operation) -> bool:
     """Return whether a kernel has elements of 2 or 4 bits in memory, or computes with them."""
     inside = walk(func)
-    kinds = {v.type for op in inside for v in op.results}
-    kinds |= {a.type for op in inside for block in blocks_in(op) for a in block.arguments}
+    kinds = _types_in(inside)
     if any(memref_bits(t) or desc_bits(t) for t in kinds):
         return True
     if not any(narrow_bits(element_of(t)) for t in kinds):

@@ -6,7 +6,7 @@ from mlir import ir
 
 from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.builtin import is_intrinsic, is_print
-from xegpu_py.ir.operation import Operation, implements
+from xegpu_py.ir.operation import Operation, class_of, implements
 
 _ALL = frozenset(["read", "write", "sync"])
 
@@ -42,7 +42,7 @@ def effects_of(op: ir.Operation) -> frozenset[str]:
     """
     name = op.name
     if implements(op, Operation):
-        effects: frozenset[str] | None = op.opview.effects
+        effects: frozenset[str] | None = class_of(op).effects
         return _ALL if effects is None else effects
     if name == "func.call":
         return frozenset() if is_intrinsic(op) else frozenset(["sync"]) if is_print(op) else _ALL

@@ -16,7 +16,7 @@ from xegpu_py.dialects.xegpu.types import EXACT_SURFACES, XeGPU, is_slm
 from xegpu_py.ir.builtin import bit_width, is_float, rounding_problem
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, emit_error, op_error
 from xegpu_py.ir.module import walk
-from xegpu_py.ir.operation import implements
+from xegpu_py.ir.operation import field_of, implements
 from xegpu_py.numerics.block_scaled import COLUMNS, ROWS, scaled_depth
 from xegpu_py.numerics.dpas import types_problem
 from xegpu_py.numerics.formats import BYTE_FLOATS, TYPES
@@ -205,7 +205,7 @@ def problems(func: ir.Operation, target: Target) -> list[Diagnostic]:
 
 
 def _is_simt(op: ir.Operation) -> bool:
-    return op.name.startswith("xegpu.") and getattr(op.opview, "mode", Mode.VC) != Mode.VC
+    return op.name.startswith("xegpu.") and field_of(op, "mode", Mode.VC) != Mode.VC
 
 
 def _desc_problem(desc: TensorDesc) -> Problem:

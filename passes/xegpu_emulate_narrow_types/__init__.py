@@ -13,7 +13,7 @@ from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.ir.builtin import CombiningKind
 from xegpu_py.ir.diagnostics import remark
-from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.ir.passes import Contents, Pass, register_pass
 from xegpu_py.passes.analysis.divisibility import divisor
 from xegpu_py.passes.analysis.ir_queries import (
     attributes_of,
@@ -21,6 +21,7 @@ from xegpu_py.passes.analysis.ir_queries import (
     constant_of,
     defining_op,
     desc_bits,
+    has_narrow_elements,
     memref_bits,
     moves_of,
     needs_emulation,
@@ -71,6 +72,9 @@ class XeGPUEmulateNarrowTypes(Pass):
     """
 
     kernel: str = ""
+
+    def concerns(self, contents: Contents) -> bool:
+        return has_narrow_elements(contents.ops)
 
     def run(self, op: ir.Operation) -> None:
         for func in chosen_kernels(op, self.kernel):

@@ -12,8 +12,9 @@ from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.fragments import Order, Placements
 from xegpu_py.ir.builtin import PRINT, TEXT, CombiningKind, call_external, check_format, enum_attribute, enumerator
 from xegpu_py.ir.diagnostics import emit_error
-from xegpu_py.ir.module import walk
-from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.ir.module import functions, walk
+from xegpu_py.ir.operation import field_of
+from xegpu_py.ir.passes import Contents, Pass, register_pass
 from xegpu_py.passes.analysis.divisibility import lane_of_broadcast
 from xegpu_py.passes.analysis.integer_ranges import Limits
 from xegpu_py.passes.analysis.ir_queries import (
@@ -33,6 +34,10 @@ from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.xegpu_simt_to_vc import lane_access  # noqa: F401  (defines rules)
 from xegpu_py.passes.xegpu_simt_to_vc.simt_vectorization import Widener, rule
 from xegpu_py.target import GRID_LIMIT
+
+
+def _is_simt(op: ir.Operation) -> bool:
+    return op.name.startswith("xegpu.") and field_of(op, "mode") == Mode.SIMT
 
 
 @register_pass("xegpu-simt-to-vc")
@@ -82,6 +87,10 @@ class XeGPUSimtToVc(Pass):
     max_index: int = 0
     max_grid: int = GRID_LIMIT
 
+    def concerns(self, contents: Contents) -> bool:
+        has_size = any(SUBGROUP_SIZE in func.attributes for func in functions(contents.root))
+        return self.subgroup_size not in (0, *SUBGROUP_SIZES) or has_size or any(map(_is_simt, contents.ops))
+
     def run(self, op: ir.Operation) -> None:
         if self.subgroup_size not in (0, *SUBGROUP_SIZES):
             self.fail(op, f"subgroup-size must be 8, 16 or 32, but got {self.subgroup_size}")
@@ -102,7 +111,7 @@ class XeGPUSimtToVc(Pass):
             return self.subgroup_size or size, func
         first: ir.Operation | None = None
         for op in walk(func):
-            if not op.name.startswith("xegpu.") or getattr(op.opview, "mode", None) != Mode.SIMT:
+            if not _is_simt(op):
                 continue
             first = first or op
             for value in (*op.operands, *op.results):

@@ -32,7 +32,7 @@ from xegpu_py.ir.diagnostics import (
     enter,
     position_of,
 )
-from xegpu_py.ir.module import Module, PendingFunctions, from_diagnostic, problems
+from xegpu_py.ir.module import Module, PendingFunctions, from_diagnostic, problems, walk
 from xegpu_py.ir.upstream_pass_guards import prepare, show
 from xegpu_py.ir.upstream_pass_names import UPSTREAM_PASSES
 from xegpu_py.plugins import plugin_passes
@@ -86,8 +86,31 @@ class Registered(ABC):
         return {f.name.replace("_", "-"): f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
 
 
+class Contents:
+    """The ops in an op, for as long as nothing changes them.
+
+    Attributes:
+        root: the op.
+        ops: all ops in it, outer before inner, itself first.
+        names: their names.
+    """
+
+    def __init__(self, root: ir.Operation) -> None:
+        self.root = root
+        self.ops = walk(root)
+        self.names = frozenset([op.name for op in self.ops])
+
+    def drop(self) -> None:
+        """Forget the ops before they change. MLIR's passes first visit all ops that Python knows."""
+        self.ops = []
+
+
 class BodyPass(Registered):
     """A pass that knows functions which are lowered below the IR; see `Registered`."""
+
+    def concerns(self, contents: Contents) -> bool:
+        """Whether the pass may change these ops or refuse them; a pipeline leaves it out where it does not."""
+        return True
 
     @abstractmethod
     def run_with(self, op: ir.Operation, bodies: PendingFunctions) -> None:
@@ -457,6 +480,7 @@ class Runner(Struct):
     listeners: Sequence[Listener] = ()
     warnings: list[Diagnostic] = field(default_factory=list)
     remarks: list[Diagnostic] | None = None
+    _contents: Contents | None = None
 
     def run(self, pipeline: Nest, module: Module) -> None:
         """Run a pipeline.
@@ -472,7 +496,15 @@ class Runner(Struct):
             e.sources = list(module.sources)
             raise
         finally:
+            self._contents = None
             handler.detach()
+
+    def _contents_of(self, op: ir.Operation, module: Module) -> Contents:
+        """The ops in an op, which are listed once for all passes until one changes them."""
+        module.bodies.build()
+        if self._contents is None or self._contents.root != op:
+            self._contents = Contents(op)
+        return self._contents
 
     def _note(self, d: Any) -> bool:
         if d.severity != ir.DiagnosticSeverity.ERROR:
@@ -500,11 +532,13 @@ class Runner(Struct):
         start = time.perf_counter()
         enter(f"pass '{step}'", position_of(op.location))
         try:
-            if isinstance(instance, BodyPass):
-                instance.run_with(op, module.bodies)
-            else:
+            if not isinstance(instance, BodyPass):
                 module.bodies.forget()
-                run_upstream(step, op)
+                run_upstream(step, op, self._contents_of(op, module))
+                self._contents = None
+            elif type(instance).concerns is BodyPass.concerns or instance.concerns(self._contents_of(op, module)):
+                instance.run_with(op, module.bodies)
+                self._contents = None
             seconds = time.perf_counter() - start
             if self.verify_each:
                 self._verify(op, step, module)
@@ -534,8 +568,11 @@ def _children(op: ir.Operation, anchor: str) -> Iterator[ir.Operation]:
                     yield child.operation
 
 
-def run_upstream(step: Step, op: ir.Operation) -> None:
+def run_upstream(step: Step, op: ir.Operation, contents: Contents | None = None) -> None:
     """Run a pass of upstream's on an op, and on what is in it.
+
+    Args:
+        contents: its ops, if they are listed; they are dropped.
 
     Raises:
         DiagnosticError: if the pass cannot run on such an op, or fails.
@@ -548,7 +585,9 @@ def run_upstream(step: Step, op: ir.Operation) -> None:
         raise DiagnosticError([Diagnostic("error", f"pass '{step}': {reason}", position_of(op.location))]) from None
     manager.enable_verifier(False)
     enter(f"pass '{step}' of MLIR", position_of(op.location))
-    hidden = prepare(op, step.name)
+    hidden = prepare(op, step.name, contents.ops if contents else None)
+    if contents:
+        contents.drop()
     reported: list[Diagnostic] = []
 
     def note(d: Any) -> bool:

@@ -101,6 +101,8 @@ _CONSTANT, _TRUNCATION = "arith.constant", "arith.truncf"
 
 _FROM_INTEGERS = ("arith.sitofp", "arith.uitofp")
 
+_EXTRACT, _INSERT = "vector.extract_strided_slice", "vector.insert_strided_slice"
+
 _NAME = "xegpu_py.hidden"
 
 _CAST = "builtin.unrealized_conversion_cast"
@@ -291,8 +293,18 @@ def _drops_dimensions(op: ir.Operation) -> bool:
     return bool(sizes + strides)
 
 
-def prepare(root: ir.Operation, name: str) -> bool:
+_GUARDED = frozenset((
+    _MASK, _REDUCTION, _TRUNCATION, _VIEW, _DIM, _LOOP, _CONSTANT, "arith.cmpf", "math.ipowi",
+    *_CASTS, *_EXTENSIONS, *_FROM_INTEGERS, *_SHIFTS, *_CHANGES_NAN, *_KEEPS_NAN, _EXTRACT, _INSERT,
+))  # fmt: skip
+"""The ops that `prepare` looks at, besides functions of `math`."""
+
+
+def prepare(root: ir.Operation, name: str, ops: Sequence[ir.Operation] | None = None) -> bool:
     """Rewrite the ops in `root` that the pass `name` of upstream's would fold wrongly.
+
+    Args:
+        ops: what `walk` returns for `root`, if it is known.
 
     Returns:
         Whether something was changed that `show` changes back.
@@ -301,8 +313,10 @@ def prepare(root: ir.Operation, name: str) -> bool:
     if not (folds or _MERGES.search(name)):
         return False
     ops_by_name: dict[str, list[ir.Operation]] = {}
-    for op in walk(root):
-        ops_by_name.setdefault(op.name, []).append(op)
+    for op in walk(root) if ops is None else ops:
+        op_name = op.name
+        if op_name in _GUARDED or op_name.startswith("math."):
+            ops_by_name.setdefault(op_name, []).append(op)
     has_masked = bool(_MERGES.search(name)) and _mark_masked(ops_by_name.get(_MASK, ()))
     if not folds:
         return has_masked
@@ -487,8 +501,6 @@ def show(root: ir.Operation) -> None:
 #
 # - Dimensions for which the slice gives no offset, and which it takes whole, are not compared. They are if each
 #   dimension has an offset.
-
-_EXTRACT, _INSERT = "vector.extract_strided_slice", "vector.insert_strided_slice"
 
 _NEVER_FOLDED = ("xegpu.", "xetile.", "visa.", "iree_vector_ext.", "gpu.", "memref.load", "vector.transfer_read")
 """Prefixes of the names of ops whose results upstream's passes never replace by other vectors."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from mlir import ir
+from mlir.dialects import arith, scf
 
 import xegpu_py
 from xegpu_py.ir import passes
@@ -160,3 +161,37 @@ def test_another_distribution_adds_a_pass_by_an_entry_point(tmp_path, text, stat
     )
     assert (ran.returncode, "Traceback" in ran.stderr) == (status, False), ran.stderr
     assert shown in ran.stdout + ran.stderr
+
+
+def test_a_pipeline_leaves_out_passes_that_ops_do_not_concern(monkeypatch):
+    monkeypatch.setattr(passes, "_REGISTRY", dict(passes._REGISTRY))
+    ran = []
+
+    @register_pass("test-adds-loop")
+    class AddsLoop(Pass):
+        """Add a loop."""
+
+        def run(self, op):
+            ran.append("adds")
+            block = next(inner for inner in walk(op) if inner.name == "gpu.func").regions[0].blocks[0]
+            with ir.InsertionPoint.at_block_begin(block), op.location:
+                bound = arith.constant(ir.IndexType.get(), 1)
+                with ir.InsertionPoint(scf.ForOp(bound, bound, bound).body):
+                    scf.yield_([])
+
+    @register_pass("test-loops")
+    class Loops(Pass):
+        """Note that there are loops."""
+
+        def concerns(self, contents):
+            assert contents.ops == walk(contents.root)
+            return "scf.for" in contents.names
+
+        def run(self, op):
+            ran.append("loops")
+
+    module = xegpu_py.parse("gpu.module @m { gpu.func @k() kernel { gpu.return } }")
+    steps = "test-loops,canonicalize,test-loops,test-adds-loop,test-loops,test-loops,canonicalize,test-loops"
+    xegpu_py.run_pipeline(module, f"builtin.module({steps})")
+    # The loop runs no time, and canonicalization removes it.
+    assert ran == ["adds", "loops", "loops"]
