@@ -21,6 +21,7 @@ import xegpu_py
 from xegpu_py.extensions.programs import device, host_libraries
 from xegpu_py.extensions.programs.host_libraries import HostMemRef, LibraryState, multiply
 from xegpu_py.extensions.programs.host_lowering import jam_loops
+from xegpu_py.extensions.programs.lighthouse import Runner
 from xegpu_py.extensions.programs.native import C_FUNCTIONS
 
 PROGRAM = """
@@ -383,6 +384,25 @@ def test_host_products_round_each_step():
         expected += a[:, k : k + 1] * b[k]
     multiply(a, b, c)
     assert (c == expected).all()
+
+
+@pytest.mark.parametrize("manager", [None, object])
+def test_a_runner_changes_arrays_or_copies_of_them(manager):
+    a, b, copied = np.arange(16, dtype=np.float32), np.full(16, 100, np.float32), np.zeros(16, np.float32)
+    runner = Runner(PROGRAM, manager, engine="interpreter")
+    callback = Runner.get_gpu_argument_access_callback(copied, 1) if manager else None
+    runner.execute("add", [a, b], callback)
+    changed, kept = (copied, b) if manager else (b, copied)
+    assert (changed == np.arange(16) + 100).all()
+    assert (kept == (100 if manager else 0)).all()
+
+
+def test_functions_of_a_program_have_bodies():
+    text = "func.func private @elsewhere(i32)\nfunc.func @here() {\n  return\n}\n"
+    program = xegpu_py.load_program(text)
+    assert program.functions == ("here",)
+    with pytest.raises(AttributeError, match="no host function 'elsewhere'; it has here"):
+        program.elsewhere(1)
 
 
 LOOPS = """

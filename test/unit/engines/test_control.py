@@ -519,6 +519,8 @@ End:
             "    mov (M1_NM, 8) At(0,0)<1> Out(0,0)<0;1,0>\n    lsc_store.ugm (M1_NM, 8) flat[At]:a64 S.0:d32\n",
             "of 'S'",
         ),
+        ("    mov (M1_NM, 4) S(0,0)<2> 1:ud\n    mov (M1_NM, 4) T(0,0)<1> S(0,0)<8;4,2>\n", None),
+        ("    mov (M1_NM, 4) S(0,0)<2> 1:ud\n    mov (M1_NM, 4) T(0,0)<1> S(0,0)<4;4,1>\n", "reads byte 4 of 'S'"),
         ("    mov (M1_NM, 4) Alias(0,0)<1> 0:uw\n    mov (M1_NM, 2) T(0,0)<1> S(0,0)<8;8,1>\n", None),
         ("    mov (M1_NM, 4) Alias(0,0)<1> 0:uw\n    mov (M1_NM, 4) T(0,0)<1> S(0,0)<8;8,1>\n", "reads byte 8 of 'S'"),
     ],

@@ -6,6 +6,7 @@ import functools
 import linecache
 import operator
 import random
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -330,6 +331,32 @@ def test_loops_carry_values_only(name):
     function.__globals__.update(xl=xl, indent=indent, function_of=function_of)
     with pytest.raises(xegpu_py.DiagnosticError, match=f"'f' {message}"):
         xegpu_py.jit(function).bind(np.zeros(16, np.float32), np.zeros(16, np.float32), 5)[0].module.verify()
+
+
+class Pair(NamedTuple):
+    low: object
+    high: object
+
+
+@pytest.mark.parametrize("engine", ["eager", "both"])
+def test_loops_carry_tuples_in_the_types_before_them(engine):
+    """A number that an iteration assigns has the type of the value that it replaces."""
+
+    @xegpu_py.jit(engine=engine)
+    def kernel(X, Y, n):
+        x = X.tile(16, at=0).load()
+        held, pair = (x, (x * 0, n)), Pair(x, n)
+        for i in range(n):
+            held = (held[0] + x, (x + i, i))
+            pair = Pair(pair.low + held[0], pair.high + 1)
+        Y.tile((1, 16), at=(0, 0)).store(held[0].expand_dims(0))
+        Y.tile((1, 16), at=(1, 0)).store((held[1][0] + held[1][1]).expand_dims(0))
+        Y.tile((1, 16), at=(2, 0)).store((pair.low + pair.high).expand_dims(0))
+
+    x, y = np.arange(16, dtype=np.float32), np.zeros((3, 16), np.float32)
+    kernel[1](x, y, 3)
+    assert (y[0] == 4 * x).all() and (y[1] == x + 2 + 2).all()
+    assert (y[2] == x + 2 * x + 3 * x + 4 * x + 6).all()
 
 
 @pytest.mark.parametrize("engine", ["eager", "both"])

@@ -358,6 +358,43 @@ def test_arguments():
             reference.run(module, options.pop("kernel", None), [ok, 1], **options)
 
 
+@pytest.mark.parametrize(
+    ("attributes", "index", "block", "place"),
+    [
+        ("", "%c9", 1, "in kernel 'f', workgroup (2, 1, 0), subgroup 0"),
+        ("", "%c9", 3, "in kernel 'f', workgroup (2, 1, 0), subgroup 0"),
+        ("xegpu.subgroup_size = 16 : i32", "%lane", 16, "in kernel 'f', workgroup (2, 1, 0), subgroup 0, lane 4"),
+        ("xegpu.subgroup_size = 16 : i32", "%item", 32, "in kernel 'f', workgroup (2, 1, 0), subgroup 1, lane 0"),
+    ],
+)
+def test_where_a_fault_is(attributes, index, block, place):
+    """The first lane that fails is named, of kernels of lanes alone."""
+    text = f"""gpu.module @k {{ gpu.func @f(%out: memref<4xf32>) kernel attributes {{{attributes}}} {{
+      %c2 = arith.constant 2 : index
+      %c9 = arith.constant 9 : index
+      %c16 = arith.constant 16 : index
+      %x = gpu.block_id x
+      %y = gpu.block_id y
+      %at = arith.addi %x, %y : index
+      %c3 = arith.constant 3 : index
+      %last = arith.cmpi eq, %at, %c3 : index
+      scf.if %last {{
+        %lane = gpu.lane_id
+        %thread = gpu.thread_id x
+        %second = arith.cmpi uge, %thread, %c16 : index
+        %zero = arith.constant 0 : index
+        %item = arith.select %second, %c9, %zero : index
+        %v = memref.load %out[{index}] : memref<4xf32>
+        memref.store %v, %out[%zero] : memref<4xf32>
+      }}
+      gpu.return }} }}"""
+    if not attributes:
+        text = "\n".join(line for line in text.splitlines() if "lane_id" not in line)
+    with pytest.raises(xegpu_py.DiagnosticError) as caught:
+        reference.run(xegpu_py.parse(text), None, [np.zeros(4, np.float32)], grid=(3, 2), block=block)
+    assert caught.value.diagnostics[0].notes[-1].message == place
+
+
 def test_arguments_that_are_vectors():
     module = xegpu_py.parse("""gpu.module @k { gpu.func @f(%a: memref<4xi16>, %v: vector<2x2xi16>) kernel {
       %c0 = arith.constant 0 : index
