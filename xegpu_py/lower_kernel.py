@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import pickle
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -35,20 +36,19 @@ from xegpu_py.runtime.executable import (
     REFERENCE,
     SMALL,
     Executable,
-    Multiple,
     Options,
-    Sum,
     Surface,
     parameters_of,
     reads_group_ids,
 )
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.repairs import repair_warning
+from xegpu_py.runtime.specialization import Specialization
 from xegpu_py.target import TARGETS
 from xegpu_py.target import target as target_of
 from xegpu_py.upstream import read_kernels, recognized
 from xegpu_py.visa.allocate import engine_allocation
-from xegpu_py.visa.program import digest_of, kernel_index
+from xegpu_py.visa.program import Program, digest_of, kernel_index
 from xegpu_py.visa.verify import verify
 
 if TYPE_CHECKING:
@@ -91,8 +91,12 @@ class KernelSource(Struct, frozen=True):
     name: str | None
 
     @collector_paused()
-    def executable(self, options: Options) -> Executable:
-        """See `Compiler`; what is not in the cache on disk is lowered and stored there."""
+    def executable(self, options: Options, begun: Lowering | None = None) -> Executable:
+        """See `Compiler`; what is not in the cache on disk is lowered and stored there.
+
+        Args:
+            begun: its lowering, if that has been begun.
+        """
 
         def write(made: Executable) -> bytes | None:
             # Each launch needs the results of verification and register allocation: they are kept with the program.
@@ -103,13 +107,36 @@ class KernelSource(Struct, frozen=True):
             return pickle.dumps(made, pickle.HIGHEST_PROTOCOL)
 
         def lowered() -> Executable:
-            module, name = self._module(options)
-            return lower(module, name, options)
+            return (begun or Lowering(*self._module(options), options)).executable()
 
-        cache = Cache(folder_of(options.cache) if self.module.key else None)
-        key = digest(options.key(), *self.module.key, str(self.name))
+        cache, key = self._cache(options)
         read: Callable[[bytes], Executable] = pickle.loads
         return cache.kept("lowered", key, lowered, read=read, write=write)
+
+    @collector_paused()
+    def for_call(self, options: Options, arguments: Sequence[Any], grid: int | Sequence[int]) -> Kernel:
+        """The version of the kernel that a call needs; another one is only lowered when a later call needs it.
+
+        Args:
+            arguments, grid: as in a call.
+        """
+        begun: list[Lowering] = []
+
+        def assumed() -> Executable:
+            begun.append(Lowering(*self._module(options), options))
+            return begun[0].assumptions()
+
+        cache, key = self._cache(options)
+        read: Callable[[bytes], Executable] = pickle.loads
+        general = cache.kept("assumed", key, assumed, read=read, write=pickle.dumps)
+        needed = Specialization.of_call(general, options, arguments, grid).applied_to(options)
+        executable = self.executable(needed, begun[0] if begun and needed == options else None)
+        return Kernel(executable, needed, compiler=self, general=(general, options))
+
+    def _cache(self, options: Options) -> tuple[Cache, str]:
+        """The cache on disk, and the key of the kernel with some options."""
+        cache = Cache(folder_of(options.cache) if self.module.key else None)
+        return cache, digest(options.key(), *self.module.key, str(self.name))
 
     def levels(self, options: Options) -> dict[str, Module]:
         """See `Compiler`."""
@@ -254,48 +281,77 @@ def is_of_xegpu(module: Module, func: ir.Operation, ops: Sequence[ir.Operation])
 _BLOCK_IDS = ("gpu.block_id", "gpu.global_id")
 
 
-def lower(module: Module, name: str, options: Options) -> Executable:
-    """Lower a kernel of XeTile or XeGPU to vISA. The module is not changed.
+class Lowering:
+    """The lowering of a kernel of XeTile or XeGPU to vISA, which can stop where its assumptions are known.
+
+    The module is not changed.
 
     Raises:
-        DiagnosticError: if the kernel cannot be lowered.
+        DiagnosticError: by its methods, if the kernel cannot be lowered.
     """
-    remarks: list[Diagnostic] = []
-    kernel = visa.kernel_named(module.outline, name)
-    ops = walk(kernel)
-    products = products_of(ops)
-    surfaces: dict[Surface, None] = {}
-    multiples: tuple[Multiple, ...] = ()
-    sums: tuple[Sum, ...] = ()
-    exact, of_xegpu = False, is_of_xegpu(module, kernel, ops)
-    names = set[str]()
-    for level, lowered in levels_of(module, name, options, remarks, of_xegpu):
-        if level != "visa":
-            func = visa.kernel_named(lowered.outline, name)
-            inside = ops if func == kernel else walk(func)
+
+    def __init__(self, module: Module, name: str, options: Options) -> None:
+        self._module, self._name, self._options = module, name, options
+        self._remarks: list[Diagnostic] = []
+        self._kernel = visa.kernel_named(module.outline, name)
+        self._ops = walk(self._kernel)
+        self._of_xegpu = is_of_xegpu(module, self._kernel, self._ops)
+        self._levels = levels_of(module, name, options, self._remarks, self._of_xegpu)
+        self._assumed: Executable | None = None
+        self._names = set[str]()
+
+    def assumptions(self) -> Executable:
+        """The kernel without its program, the limits of launches and innermost strides: all else that it assumes."""
+        if self._assumed is not None:
+            return self._assumed
+        kernel, options = self._kernel, self._options
+        products = products_of(self._ops)
+        surfaces: dict[Surface, None] = {}
+        for _, lowered in itertools.islice(self._levels, len(pipelines(self._module, self._name, options))):
+            func = visa.kernel_named(lowered.outline, self._name)
+            inside = self._ops if func == kernel else walk(func)
             surfaces |= dict.fromkeys(surfaces_of(inside))
             multiples, sums, exact = multiples_of(func), sums_of(func), has_messages(func, inside)
-            names = {op.name for op in inside}
+            self._names = {op.name for op in inside}
             del inside
-    chosen = subgroups_for(kernel, options)
-    mapped = xetile.subgroups_of(kernel) if has_tiles(kernel) else None
-    repairs = [repair_warning(str(d.position), options.target, d.message) for d in remarks if d.severity == "warning"]
-    has_instructions = not names or any(name.startswith("visa.") for name in names)
-    executable = executable_of(lowered, visa.kernel_named(lowered.outline, name))
-    return structs.replace(
-        executable,
-        subgroups=mapped or chosen or (1 if SHARES in kernel.attributes else None),
-        changed=() if chosen is None or options.aliased else tile_layout_inference.stored_arguments(kernel),
-        remarks=tuple(d for d in remarks if d.severity == "remark"),
-        surfaces=tuple(surfaces),
-        multiples=multiples,
-        sums=sums,
-        products=products,
-        exact_messages=exact or (of_xegpu and "surfaces" in options.check),
-        exact_addresses=EXACT_ADDRESSES in kernel.attributes,
-        repaired="".join(repairs) if of_xegpu else None,
-        reads_block_ids=not names.isdisjoint(_BLOCK_IDS) or (has_instructions and reads_group_ids(executable.program)),
-    )
+        chosen = subgroups_for(kernel, options)
+        mapped = xetile.subgroups_of(kernel) if has_tiles(kernel) else None
+        self._assumed = structs.replace(
+            executable_of(lowered, func, Program(self._name)),
+            subgroups=mapped or chosen or (1 if SHARES in kernel.attributes else None),
+            changed=() if chosen is None or options.aliased else tile_layout_inference.stored_arguments(kernel),
+            surfaces=tuple(surfaces),
+            multiples=multiples,
+            sums=sums,
+            products=products,
+            exact_messages=exact or (self._of_xegpu and "surfaces" in options.check),
+            exact_addresses=EXACT_ADDRESSES in kernel.attributes,
+        )
+        return self._assumed
+
+    def executable(self) -> Executable:
+        """The lowered kernel."""
+        assumed = self.assumptions()
+        ((_, lowered),) = self._levels
+        made = executable_of(lowered, visa.kernel_named(lowered.outline, self._name))
+        warnings = [d for d in self._remarks if d.severity == "warning"]
+        repairs = [repair_warning(str(d.position), self._options.target, d.message) for d in warnings]
+        has_instructions = not self._names or any(name.startswith("visa.") for name in self._names)
+        return structs.replace(
+            made,
+            subgroups=assumed.subgroups,
+            changed=assumed.changed,
+            surfaces=assumed.surfaces,
+            multiples=assumed.multiples,
+            sums=assumed.sums,
+            products=assumed.products,
+            exact_messages=assumed.exact_messages,
+            exact_addresses=assumed.exact_addresses,
+            remarks=tuple(d for d in self._remarks if d.severity == "remark"),
+            repaired="".join(repairs) if self._of_xegpu else None,
+            reads_block_ids=not self._names.isdisjoint(_BLOCK_IDS)
+            or (has_instructions and reads_group_ids(made.program)),
+        )
 
 
 def subgroups_for(kernel: ir.Operation, options: Options) -> int | None:
@@ -356,15 +412,15 @@ def levels_of(
         yield level, lowered
 
 
-def executable_of(module: Module, func: ir.Operation) -> Executable:
-    """Wrap a kernel that has already been lowered to vISA."""
+def executable_of(module: Module, func: ir.Operation, program: Program | None = None) -> Executable:
+    """Wrap a kernel that has already been lowered to vISA, or any kernel with a program."""
     signature = ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value)
     sizes = ((what, func.attributes.get(f"known_{what}_size")) for what in ("grid", "block"))
     limits = ir.DictAttr(func.attributes[visa.LIMITS]) if visa.LIMITS in func.attributes else ()
     return Executable(
         visa.name_of(func),
         parameters_of(signature.inputs, argument_names(func, module.sources)),
-        visa.program_of(func, module.bodies),
+        program or visa.program_of(func, module.bodies),
         {n.name: ir.IntegerAttr(n.attr).value for n in limits},
         {what: tuple(ir.DenseI32ArrayAttr(size)) for what, size in sizes if size is not None},
         source=module.sources[0] if module.sources else None,

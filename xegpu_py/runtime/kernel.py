@@ -126,6 +126,7 @@ class Kernel:
         *,
         compiler: Compiler | None = None,
         is_version: bool = False,
+        general: tuple[Executable, Options] | None = None,
         source: Source | None = None,
         **keywords: Any,
     ) -> None:
@@ -134,6 +135,7 @@ class Kernel:
         Args:
             compiler: lowers the kernel with other options; None if it was not lowered here.
             is_version: whether this is a version for certain arguments, from which no other version is made.
+            general: the assumptions, and the options, of the kernel for all calls, if this is a version of it.
             source: the text from which the program was read, which errors quote.
             keywords: `Options` by their names, if `options` is not given.
 
@@ -146,6 +148,7 @@ class Kernel:
         options = options or Options.from_keywords(**keywords)
         self.executable, self.name, self.remarks = executable, executable.name, executable.remarks
         self._compiler, self._is_version = compiler, is_version
+        self._general = general or (executable, options)
         self._versions: dict[Specialization, Kernel] = {}
         self._sources = [executable.source] if executable.source else []
         self.stats: Statistics | None = None
@@ -311,7 +314,7 @@ class Kernel:
             DiagnosticError: if it cannot be lowered, or breaks a rule of the target.
         """
         target_of(target)
-        options = structs.replace(self.options, target=target)
+        options = structs.replace(self._general[1], target=target)
         if self.executable.is_assembly:
             own = Kernel(self.executable, options)
             own.names = self.names
@@ -340,11 +343,14 @@ class Kernel:
         if self._compiler is None or self._is_version:
             return self
         arguments = self._packed(arguments, PackedArrays())
-        needed = Specialization.of_call(self.executable, self.options, arguments, grid)
+        assumed, options = self._general
+        # These are known only when a kernel has been lowered.
+        assumed = structs.replace(assumed, limits=self.executable.limits, unit_strides=self.executable.unit_strides)
+        needed = Specialization.of_call(assumed, options, arguments, grid)
         if needed == Specialization.of_options(self.options):
             return self
         if needed not in self._versions:
-            self._versions[needed] = self._lowered(self._compiler, needed.applied_to(self.options))
+            self._versions[needed] = self._lowered(self._compiler, needed.applied_to(options))
         version = self._versions[needed]
         warn_caller(self._repairs.of_arrays(arguments, version.remarks))
         return version

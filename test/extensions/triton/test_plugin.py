@@ -14,6 +14,7 @@ triton = pytest.importorskip("triton")
 import triton_kernels as kernels  # noqa: E402  (after the skip)
 
 import xegpu_py  # noqa: E402
+from xegpu_py import lower_kernel  # noqa: E402
 from xegpu_py.extensions.triton import api as xe  # noqa: E402
 from xegpu_py.extensions.triton import backend  # noqa: E402
 
@@ -48,6 +49,27 @@ def test_launches_are_remembered_by_address_and_numbers():
     kernels.add[(4,)](*wrapped[:2], xe.wrap(other), 1000, BLOCK=256)
     np.testing.assert_array_equal(other, x + y)
     assert xe.kernel_of(compiled).stats.threads >= 4
+
+
+def test_only_the_version_that_a_launch_needs_is_lowered(monkeypatch):
+    lowered = []
+    own = lower_kernel.Lowering.executable
+    monkeypatch.setattr(lower_kernel.Lowering, "executable", lambda self: lowered.append(self) or own(self))
+
+    def rows(columns):
+        x = np.random.default_rng(columns).random((4, columns), np.float32)
+        y = np.zeros_like(x)
+        kernel = kernels.softmax[(4,)](xe.wrap(x), xe.wrap(y), columns, columns, BLOCK=128)
+        e = np.exp(x - x.max(1, keepdims=True))
+        np.testing.assert_allclose(y, e / e.sum(1, keepdims=True), rtol=1e-5)
+        return len(lowered), xe.kernel_of(kernel).asm.count("block2d")
+
+    # Triton compiles one kernel for all sizes that 16 does not divide.
+    first, blocks = rows(77)
+    assert (first, blocks) == (1, 0)
+    second, blocks = rows(76)
+    assert second == 2 and blocks > 0
+    assert rows(77) == (2, 0)
 
 
 def test_views_reach_the_whole_of_their_memory():

@@ -21,8 +21,8 @@ from xegpu_py.extensions.triton.lowering.tt_to_xetile import VERSION, lowered_to
 from xegpu_py.extensions.triton.settings import TUNING, Settings, current
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source
 from xegpu_py.ir.module import Module, parse_source
-from xegpu_py.lower_kernel import ModuleSource
-from xegpu_py.lower_kernel import compile as compile_kernel
+from xegpu_py.lower_kernel import KernelSource, ModuleSource
+from xegpu_py.runtime.executable import Options
 from xegpu_py.runtime.kernel import Kernel, warn_caller
 from xegpu_py.runtime.launch import Prepared
 from xegpu_py.target import target as target_of
@@ -238,10 +238,19 @@ class LoadedKernel:
         key = (settings.target, padding)
         if key not in self._assumptions:
             self._assumptions[key] = self.source.assumptions(*key)
-        return self.kernel(settings, padding, exact=not self._assumptions[key].hold(flat, grid))
+        return self.kernel(settings, padding, not self._assumptions[key].hold(flat, grid), (flat, grid))
 
-    def kernel(self, settings: Settings, padding: tuple[str, ...] = (), exact: bool = False) -> Kernel:
+    def kernel(
+        self,
+        settings: Settings,
+        padding: tuple[str, ...] = (),
+        exact: bool = False,
+        call: tuple[Sequence[Any], tuple[int, int, int]] | None = None,
+    ) -> Kernel:
         """The kernel compiled for settings; see `TtirSource.module`.
+
+        Args:
+            call: the arguments and the grid of the call for which it is compiled, if it has not been compiled yet.
 
         Raises:
             DiagnosticError: if it cannot be lowered.
@@ -253,19 +262,24 @@ class LoadedKernel:
             more: dict[str, Any] = {"check": settings.of_launch} if settings.of_launch else {}
             more |= {"engine": settings.engine} if settings.engine else {}
             more |= {"threads": settings.threads} if settings.threads else {}
-            made = self._compiled(settings, (padding, exact, settings.divisions), more)
+            made = self._compiled(settings, (padding, exact, settings.divisions), call, more)
             made.names = [name for p in self._parameters or () for name in p.names()]
             self._kernels[key] = made
         return self._kernels[key]
 
     def _compiled(
-        self, settings: Settings, variant: tuple[tuple[str, ...], bool, bool], options: dict[str, Any]
+        self,
+        settings: Settings,
+        variant: tuple[tuple[str, ...], bool, bool],
+        call: tuple[Sequence[Any], tuple[int, int, int]] | None,
+        options: dict[str, Any],
     ) -> Kernel:
         """The kernel with its tiles divided among as many subgroups as suit them, or as few as fit the GPU; if none do,
         for the target `VIRTUAL`, with a warning.
 
         Args:
             variant: the arguments of `TtirSource.module` after the target.
+            call: see `kernel`.
 
         Raises:
             DiagnosticError: if it cannot be lowered.
@@ -274,7 +288,11 @@ class LoadedKernel:
 
         def compiled(target: str, subgroups: int) -> Kernel:
             options["registers"] = target_of(target).grf_counts[-1]
-            return compile_kernel(self.source.module(target, *variant), target=target, subgroups=subgroups, **options)
+            chosen = Options.from_keywords(target=target, subgroups=subgroups, **options)
+            compiler = KernelSource(self.source.module(target, *variant), None)
+            if call:
+                return compiler.for_call(chosen, *call)
+            return Kernel(compiler.executable(chosen), chosen, compiler=compiler)
 
         for count in FEWER_SUBGROUPS:
             try:
