@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import re
 import tracemalloc
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -17,10 +19,20 @@ from effort import SHARE
 
 from xegpu_py import opencl
 from xegpu_py.extensions.opencl import compiler
-from xegpu_py.extensions.opencl.abi import Parameter, array_for, printed
+from xegpu_py.extensions.opencl.abi import (
+    Argument,
+    Environment,
+    KernelInfo,
+    Parameter,
+    ThreadMemory,
+    array_for,
+    printed,
+)
+from xegpu_py.extensions.opencl.program import MAX_PRIVATE
 from xegpu_py.extensions.profile.gpus import gpu
 from xegpu_py.extensions.profile.time_model import predicted
 from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.runtime.device_memory import DeviceMemory
 from xegpu_py.target import TARGETS
 from xegpu_py.visa.finalizer import DEVICES
 
@@ -363,6 +375,41 @@ def test_without_ocloc(monkeypatch: pytest.MonkeyPatch) -> None:
             opencl.compile(SOURCE, target=target)
     with pytest.raises(ValueError, match="'target' must be one of pvc, pvcxt, dg2, bmg, lnl, ptl, cri, but got 'any'"):
         opencl.compile(SOURCE, target="any")
+
+
+BASE = Argument("private_base_stateless", 96, 8)
+LANES_OWN = ThreadMemory("global", "private_space", 24, is_simt_thread=True)
+
+
+@pytest.mark.parametrize(
+    ("spilled", "arguments", "parts", "sizes"),
+    [
+        (None, (), (), {}),
+        (0, (), (LANES_OWN,), {}),
+        (320, (), (LANES_OWN,), {"%scratchloc": 320}),
+        (None, (BASE,), (LANES_OWN,), {"base": 24 * 16}),
+        (64, (BASE,), (LANES_OWN, ThreadMemory("global", "private_space", 100)), {"%scratchloc": 64, "base": 484}),
+        (None, (BASE,), (ThreadMemory("slm", "private_space", 100),), {}),
+    ],
+)
+def test_the_private_memory_of_threads(
+    spilled: int | None, arguments: tuple[Argument, ...], parts: tuple[ThreadMemory, ...], sizes: dict[str, int]
+) -> None:
+    kernel = SimpleNamespace(
+        name="f",
+        program=SimpleNamespace(attributes={} if spilled is None else {"SpillMemOffset": spilled}),
+        info=KernelInfo("f", Environment(16), arguments, parts),
+        inputs={"base": 96, "other": 104},
+    )
+    memory = DeviceMemory()
+    memories = opencl.Kernel.private(kernel, memory, 3)
+    assert {m.input: m.bytes for m in memories} == sizes
+    ranges = [range(m.address, m.address + 3 * m.bytes) for m in memories]
+    assert all(a.stop <= b.start or b.stop <= a.start for a, b in itertools.combinations(ranges, 2))
+    if sizes:
+        most = MAX_PRIVATE // max(sizes.values())
+        with pytest.raises(ValueError, match=rf"'f' needs {max(sizes.values())} bytes .* of {most + 1} threads, more"):
+            opencl.Kernel.private(kernel, DeviceMemory(), most + 1)
 
 
 def test_records_of_printf() -> None:
