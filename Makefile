@@ -32,10 +32,12 @@ check: $(VENV)/.installed
 # Compiled tests and plugins are kept: where PYTHONDONTWRITEBYTECODE is set, each worker of pytest would rewrite all of them.
 test test-bare repository sweep check: export PYTHONDONTWRITEBYTECODE :=
 
-# Both suites run even if the first fails, so that one run shows everything. They record for `make check` what each test executes.
+# Both suites at once, so that no processor waits for the last test of one. They record for `make check` what each test executes.
 test: export RECORD = $(shell date +%s)
 test: $(VENV)/.installed
-	$(BIN)/lit -s --order=smart --show-unsupported test; lit=$$?; $(BIN)/pytest -q -n auto --dist worksteal && exit $$lit
+	@mkdir -p build
+	$(BIN)/lit -s --order=smart --show-unsupported test >build/lit.log 2>&1 & lit=$$!; \
+	$(BIN)/pytest -q -n auto --dist worksteal; pytest=$$?; wait $$lit; lit=$$?; cat build/lit.log; exit $$((pytest | lit))
 
 # The tests of documents and tools without the programs of others, as on most machines: nothing shown needs them.
 test-bare: $(VENV)/.installed

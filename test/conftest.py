@@ -2,7 +2,9 @@
 
 import gc
 import os
+import zlib
 from collections import OrderedDict, defaultdict
+from contextlib import nullcontext
 from pathlib import Path
 
 os.environ["XEGPU_PY_CACHE"] = "off"
@@ -11,6 +13,7 @@ os.environ.pop("PYTHONUNBUFFERED", None)
 # Read when numpy is imported: by default each worker's idle BLAS threads spin on the processors of the others.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import compiled_objects
 import pytest
 import recorder
 from effort import SHARE, examples, with_each_value
@@ -18,6 +21,7 @@ from hypothesis import settings
 
 from xegpu_py import cache, external_tools
 from xegpu_py.engines.jit import engine, native_code
+from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.visa.finalizer import FINALIZERS, finalize
 
 # As the tools do: looking for cycles among many objects that live on takes an eighth of the time.
@@ -26,13 +30,7 @@ gc.set_threshold(100_000)
 settings.register_profile("untimed", deadline=None, max_examples=examples(100))
 settings.load_profile("untimed")
 
-OPTIMIZED = ("engines", "test_random_programs.py", "test_random_functions.py")
-"""Folders and files of tests for which all code is optimized.
-
-Elsewhere kernels of few threads run quick code, also those with loops and products: compiling them takes half as long,
-and took a quarter of the time of all tests.
-"""
-
+compiled_objects.install()
 
 RECORDER = recorder.Recorder()
 
@@ -96,8 +94,10 @@ def pytest_runtest_protocol(item):
         return (yield)
 
 
-def pytest_sessionfinish():
+def pytest_sessionfinish(session):
     RECORDER.write()
+    if not hasattr(session.config, "workerinput"):
+        compiled_objects.prune()
 
 
 def pytest_collection_finish():
@@ -144,11 +144,27 @@ def own_code(monkeypatch):
     monkeypatch.setattr(cache, "_memory", OrderedDict())
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _optimization(request):
-    with pytest.MonkeyPatch.context() as patch:
-        if set(OPTIMIZED) & set(request.path.parts):
-            patch.setattr(engine, "QUICK_THREADS", 0)
-        else:
-            patch.setattr(native_code, "_is_brief", lambda program: True)
-        yield
+def _run_interpreted(kernel, launch, prints=None):
+    """As `Kernel._run_both`, without native code."""
+    with prints.reading(launch.memory) if prints else nullcontext():
+        return kernel._run_interpreted(launch)
+
+
+@pytest.fixture(autouse=True)
+def _engines(request, monkeypatch):
+    """Reduce the native code that three in four tests compile, but none marked `native`, and none in `make sweep`.
+
+    Tests of the engines run quick code where kernels have few threads. It is compiled in half the time, and compiling
+    took more than half of theirs. The other tests always run quick code; three in four run `engine="both"` on the
+    interpreter alone.
+    """
+    is_native = bool(request.node.get_closest_marker("native"))
+    is_full = is_native or SHARE == 1 or zlib.crc32(request.node.nodeid.encode()) % 4 == 0
+    is_of_engines = "engines" in request.path.parts
+    if is_native or (is_full and is_of_engines):
+        monkeypatch.setattr(engine, "QUICK_THREADS", 0)
+        return
+    # Also code with loops and products.
+    monkeypatch.setattr(native_code, "_is_brief", lambda program: True)
+    if not is_full and not is_of_engines:
+        monkeypatch.setattr(Kernel, "_run_both", _run_interpreted)

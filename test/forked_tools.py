@@ -31,6 +31,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import compiled_objects
 import lit.formats
 import lit.TestRunner
 import recorder
@@ -45,6 +46,7 @@ def _imported() -> dict[str, Callable[[], Any]]:
     """The functions of the installed tools."""
     scripts = {s.name: s for s in entry_points(group="console_scripts") if s.name in TOOLS}
     tools = {name: script.load() for name, script in scripts.items()}
+    compiled_objects.install()
     gc.freeze()
     return tools
 

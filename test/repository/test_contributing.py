@@ -23,8 +23,8 @@ def test_recipes(tmp_path):
     path = f'\nconfig.environment["PYTHONPATH"] = "{copy}"\n'
     (copy / "lit.cfg.py").write_text(configuration + path)
     (copy / "test/unit").mkdir(parents=True)
-    for file in ("test/forked_tools.py", "test/recorder.py", "test/conftest.py", "test/effort.py"):
-        shutil.copy(ROOT / file, copy / file)
+    for name in ("compiled_objects", "conftest", "effort", "forked_tools", "recorder"):
+        shutil.copy(ROOT / "test" / f"{name}.py", copy / "test" / f"{name}.py")
 
     # pytest's plugins take longer to load than these tests to run.
     environment = {

@@ -146,6 +146,7 @@ def through_tables(TO, FROM, ORDER, SIZES, N: xl.constexpr):
     xl.store(there + 2 * i, x.to(xl.int32) + group, mask=i % 3 != 1)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("count", [1, 4])
 def test_tables_of_pointers(seed: int, count: int) -> None:

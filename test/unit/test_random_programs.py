@@ -21,6 +21,8 @@ from xegpu_py.dialects import visa
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
 from xegpu_py.visa import assembly
 
+pytestmark = pytest.mark.native
+
 PROGRAMS = {
     "xetile": 20,
     "xegpu_vc": 50,

@@ -119,6 +119,7 @@ def test_loads_of_the_next_step_come_before_products_of_this_one(element):
     np.testing.assert_array_equal(c, product(a, b))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("prefetch", [0, 3])
 @pytest.mark.parametrize("element", TYPES)
 def test_gemms_do_not_spill(element, prefetch, native_of):

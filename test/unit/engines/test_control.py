@@ -215,6 +215,7 @@ ADDRESS = """\
 """
 
 
+@pytest.mark.native
 def test_a_number_that_becomes_a_predicate() -> None:
     """A byte is inserted into the number before, which LLVM 22 must not do in a mask register."""
     body = """\

@@ -107,6 +107,7 @@ def test_instructions_compiled_quickly(name: str, monkeypatch: pytest.MonkeyPatc
     compare(instructions, machine.state(THREADS, rng), machine)
 
 
+@pytest.mark.native
 @settings(max_examples=examples(500))
 @given(st.integers(0, 2**32), st.sampled_from(["any", "dg2", "pvcxt"]))
 # LLVM 22 lost lanes of a predicate here, which it kept in a mask register.
@@ -120,6 +121,7 @@ def test_programs(seed: int, gpu: str) -> None:
     compare(instructions, machine.state(2, rng), machine)
 
 
+@pytest.mark.native
 @pytest.mark.parametrize("is_guarded", [False, True])
 @pytest.mark.parametrize("kept", ["x", "y"])
 @pytest.mark.parametrize("ones", [0x7FFFFFFF, 0x80000000, 0x5A5A1234])

@@ -27,6 +27,8 @@ from xegpu_py.visa.verify import instruction_problem
 from .machine import Machine, State, varied
 from .test_jit import REGISTERS, chain, compare
 
+pytestmark = pytest.mark.native
+
 ANY = TARGETS["any"]
 HERE = [name for name in KNOWN if host_by_name(name).runs_here]
 ARM = [name for name in KNOWN if host_by_name(name).is_arm]

@@ -32,6 +32,8 @@ from xegpu_py.runtime.kernel import Kernel
 from .structured import HEAD, thread_number
 from .test_control import ADDRESS
 
+pytestmark = pytest.mark.native
+
 ENDLESS = "    mov (M1_NM, 1) S(0,0)<1> 1:ud\nAgain:\n    jmp (M1, 1) Again\n"
 STORE = "    lsc_store.ugm (M1_NM, 1) flat[At]:a64 S.0:d32\n    ret (M1, 1)\n"
 NUMBERS = thread_number(3) + ADDRESS + "    mul (M1_NM, 1) S(0,0)<1> Thread(0,0)<0;1,0> 7:ud\n" + STORE
@@ -140,6 +142,7 @@ gpu.module @m {
 """
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("attributes", ["", "attributes {xegpu.subgroup_size = 16 : i32}"], ids=["threads", "items"])
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_grids_of_three_dimensions(attributes: str, threads: int) -> None:

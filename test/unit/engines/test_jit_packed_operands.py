@@ -415,6 +415,7 @@ def test_products_whose_nans_nothing_sees(seen: bool) -> None:
     assert ("_any_nan" in text_of(kernel)) is not seen
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("body", [LOADS + PRODUCT, loop(1)], ids=["at once", "in a loop"])
 @pytest.mark.parametrize("host", ["native", "haswell"])
 def test_one_nan_among_sums(host: str, body: str, monkeypatch: pytest.MonkeyPatch) -> None:

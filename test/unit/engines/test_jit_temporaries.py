@@ -18,6 +18,8 @@ from xegpu_py.engines.jit.thread_function import block_starts, functions_of_prog
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.runtime.kernel import Kernel
 
+pytestmark = pytest.mark.native
+
 HEAD = """\
 .version 3.8
 .kernel "temporaries"

@@ -595,6 +595,7 @@ ENDS = [
 ]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("engine", ["interpreter", "jit"])
 @pytest.mark.parametrize(("rule", "broken", "kept", "message"), ENDS, ids=[e[0] for e in ENDS])
 def test_rules_of_surfaces(rule: str, broken: dict[str, int], kept: dict[str, int], message: str, engine: str) -> None:
@@ -669,6 +670,7 @@ def random_surface(rng: random.Random) -> dict[str, int]:
     }
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("target", ["bmg", "pvcxt", "ptl", "cri"])
 @pytest.mark.parametrize("block", ["d8.64x1nn", "d16.32x1nn", "d32.16x1nn", "d64.8x1nn"])
 def test_random_surfaces(target: str, block: str) -> None:

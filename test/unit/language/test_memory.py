@@ -28,6 +28,7 @@ def ways_to_store(X, A, B, C, D, E):
     E.tile((16,), at=(0,)).store(at)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("source, to", [(F32, F16), (F32, BF16), (F32, I32), (I32, F32), (np.int64, I32)])
 def test_what_is_stored_is_converted(source, to, engine):
@@ -89,6 +90,7 @@ def copy_line(X, Y, B: Constexpr):
     Y.tile((B,), at=(i,)).store(X.tile((B,), at=(i,)).load())
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("n", [1, 5, 16, 19, 33, 100])
 @pytest.mark.parametrize("dtype", [F32, U8])
 def test_lines_of_any_length(n, dtype):
@@ -305,6 +307,7 @@ def check_steps_of_a_matrix(dtype, K, N, stride, first, transposed, stores, step
     np.testing.assert_array_equal(out, expected)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     "dtype, K, N, stride",
     [(F16, 16, 16, 64), (F16, 16, 16, 16), (F32, 8, 16, 64), (I8, 16, 16, 64), (F16, 64, 2, 65), (F16, 3, 16, 64)],

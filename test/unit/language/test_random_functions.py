@@ -17,6 +17,8 @@ from effort import examples
 import xegpu_py
 import xegpu_py.language as xl
 
+pytestmark = pytest.mark.native
+
 LANES = 16
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 FLOATS = ("float16", "bfloat16", "float32")

@@ -6,6 +6,7 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
+from effort import examples
 
 from xegpu_py.numerics import fma
 
@@ -71,7 +72,7 @@ def to_bits(numbers: np.ndarray, fmt: str) -> np.ndarray:
 def test_random(fmt: str) -> None:
     rng = np.random.default_rng(1)
     ranges = [(0, 1), (0.4, 0.6), (0.48, 0.52)]
-    terms = [[random_bits(rng, fmt, 4000, *limits) for limits in ranges] for _ in range(3)]
+    terms = [[random_bits(rng, fmt, examples(4000, 0.25), *limits) for limits in ranges] for _ in range(3)]
     a, b, c = (np.concatenate(parts) for parts in terms)
     check(a, b, c, fmt)
 
@@ -80,7 +81,7 @@ def test_random(fmt: str) -> None:
 def test_cancellation(fmt: str) -> None:
     """Addends that are the negative product, rounded, or next to that."""
     rng = np.random.default_rng(2)
-    a, b = (random_bits(rng, fmt, 3000, *limits) for limits in ((0.3, 0.7), (0.1, 0.9)))
+    a, b = (random_bits(rng, fmt, examples(3000, 0.25), *limits) for limits in ((0.3, 0.7), (0.1, 0.9)))
     with np.errstate(all="ignore"):
         product = a.view(DTYPES[fmt]).astype(np.float64) * b.view(DTYPES[fmt]).astype(np.float64)
     c = to_bits(-product, fmt)
@@ -94,18 +95,18 @@ def test_subnormals(fmt: str) -> None:
     """Products that are near or below the least number, with addends of like size, and normal ones."""
     rng = np.random.default_rng(3)
     for limits in ((0.1, 0.4), (0.2, 0.3), (0.24, 0.27), (0.0, 0.2)):
-        a, b = random_bits(rng, fmt, 1200, *limits), random_bits(rng, fmt, 1200, *limits)
+        a, b = (random_bits(rng, fmt, examples(1200, 0.25), *limits) for _ in range(2))
         for high in (0.0, 0.05, 0.5):
-            check(a, b, random_bits(rng, fmt, 1200, 0.0, high), fmt)
+            check(a, b, random_bits(rng, fmt, examples(1200, 0.25), 0.0, high), fmt)
 
 
 @pytest.mark.parametrize("fmt", NAMES)
 def test_overflow(fmt: str) -> None:
     rng = np.random.default_rng(4)
     for limits in ((0.6, 0.99), (0.72, 0.78), (0.9, 0.999)):
-        a, b = random_bits(rng, fmt, 1200, *limits), random_bits(rng, fmt, 1200, *limits)
+        a, b = (random_bits(rng, fmt, examples(1200, 0.25), *limits) for _ in range(2))
         for low in (0.5, 0.9, 0.995):
-            check(a, b, random_bits(rng, fmt, 1200, low, 0.999), fmt)
+            check(a, b, random_bits(rng, fmt, examples(1200, 0.25), low, 0.999), fmt)
 
 
 # Factors whose product is next to a power of two: one less, one more, and the power itself.
@@ -125,7 +126,7 @@ def test_middles(fmt: str) -> None:
     least = 1 - bias
     rng = np.random.default_rng(5)
     found = []
-    for i in range(6000):
+    for i in range(examples(6000, 0.25)):
         # Each second one from the least to beyond the greatest numbers, the others subnormal, or next to the ends.
         lead = int(rng.choice([rng.integers(least, bias + 1), rng.choice([least - 1, least, least + 1, bias])]))
         quantum = max(lead, least) - fraction
@@ -159,7 +160,7 @@ def test_middles(fmt: str) -> None:
                 found.append([a | signs[0], nearest(Fraction(divisor), fmt), int(rng.integers(0, 2)) | signs[2]])
                 break
     a, b, c = (np.array(terms, WORDS[fmt]) for terms in zip(*found, strict=True))
-    assert len(a) > 3000
+    assert len(a) > examples(3000, 0.25)
     check(a, b, c, fmt)
 
 

@@ -227,6 +227,7 @@ VIEWS = {
 """Views of %a with the extents %w and %h, the first of which is contiguous."""
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("by", VIEWS)
 @pytest.mark.parametrize("steps", ["memref.dim", "memref.extract_strided_metadata"])
 @pytest.mark.parametrize("case", [(8, 16, 32), (8, 5, 10), (7, 18, 36), (8, 18, 38)])

@@ -1,5 +1,6 @@
 """Whole kernels: lowered, run, compared with numpy, and assembled by Intel's finalizer."""
 
+import functools
 import math
 import re
 from dataclasses import dataclass
@@ -11,7 +12,6 @@ import numpy as np
 import pytest
 
 import xegpu_py
-from xegpu_py.dialects import visa
 from xegpu_py.numerics import srnd
 from xegpu_py.numerics.rounding import fma_f32
 from xegpu_py.runtime.host_arrays import DTYPES
@@ -176,9 +176,10 @@ def source(name):
     return FOLDER / f"{file}.mlir", kernel or None
 
 
-def compiled(name, **options):
+@functools.cache
+def compiled(name):
     case = CASES[name]
-    return xegpu_py.compile(*source(name), **{"target": case.target, "registers": case.grf} | options)
+    return xegpu_py.compile(*source(name), target=case.target, registers=case.grf, check=["uninit", "races"])
 
 
 def test_every_file_is_tried():
@@ -195,7 +196,7 @@ def test_every_file_is_tried():
 def test_kernel(name):
     case = CASES[name]
     out = case.out.copy()
-    compiled(name, check=["uninit", "races"])(*case.inputs, out, grid=case.grid, block=case.block)
+    compiled(name)(*case.inputs, out, grid=case.grid, block=case.block)
     if case.tolerance:
         np.testing.assert_allclose(out.astype(float), case.expected, rtol=case.tolerance, atol=case.tolerance)
     else:
@@ -290,10 +291,4 @@ NEEDED |= {"gemm_nbarriers": 4} | {f"gather_scatter:rows_of_{n}": 1 for n in (1,
 
 @pytest.mark.parametrize("name", CASES)
 def test_nothing_is_moved_to_be_renamed(name):
-    path, kernel = source(name)
-    module = xegpu_py.parse(path)
-    chosen = next(f for f in visa.kernels(module.operation) if kernel in (None, visa.name_of(f)))
-    options = f"target={CASES[name].target} kernel={visa.name_of(chosen)}"
-    xegpu_py.run_pipeline(module, f"builtin.module(xegpu-to-visa-pipeline{{{options}}})")
-    lowered = next(f for f in visa.kernels(module.operation) if visa.is_lowered(f))
-    assert renames(visa.program_of(lowered)) <= NEEDED.get(name, 0)
+    assert renames(compiled(name).program) <= NEEDED.get(name, 0)

@@ -108,6 +108,7 @@ gpu.module @k {{
 DATA = [(1, 1), (1, 2)]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     ("layout", "data"),
     [(layout, data) for layout in LAYOUTS for data in DATA if layout[0] * data[0] <= 16],

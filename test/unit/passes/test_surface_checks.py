@@ -53,6 +53,7 @@ def outcome(kernel: Any, *arrays: np.ndarray, **launch: Any) -> tuple[str, list[
     return "", [str(w.message) for w in caught]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("engine", ["jit", "interpreter"])
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize(

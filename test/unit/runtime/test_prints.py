@@ -109,6 +109,7 @@ gpu.module @m {
 """.replace("SIZE", "16")
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("engine", ["both", "reference"])
 @pytest.mark.parametrize("size", [16, 32])
 def test_work_items_print_under_divergence(engine, size, capsys):

@@ -45,6 +45,7 @@ PLACES = {
 }
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(("stored", "loaded"), list(itertools.product(PLACES, PLACES)))
 def test_a_matrix_in_shared_local_memory_lies_as_its_layout_says(stored, loaded):
     a = np.arange(512, dtype=np.float16).reshape(32, 16)
@@ -97,6 +98,7 @@ def test_a_lane_loads_what_follows_in_memory(placed):
     assert (o == a[start[:, None] + np.arange(8)]).all()
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("level", ["subgroup", "workgroup"])
 @pytest.mark.parametrize(("memory", "first", "of"), [("32x16xf16", "16, 0", "16, 16"), ("1024xi8", "512", "512")])
 def test_a_matrix_in_a_view_begins_where_the_view_does(memory, first, of, level):

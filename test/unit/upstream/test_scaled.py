@@ -160,6 +160,7 @@ def test_scaled_factors_are_loaded_in_parts_with_their_scales():
     np.testing.assert_array_equal(out, 1 + x @ y)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     ("element", "k", "shared", "given", "packed"),
     [

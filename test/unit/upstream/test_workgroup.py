@@ -381,6 +381,7 @@ gpu.module @kernels {{
     np.testing.assert_array_equal(o, np.rint(a) @ b)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("element", ["f32", "f16", "i8", "f4E2M1FN"])
 @pytest.mark.parametrize("shape", ["32x32", "2x16x32", "1024"])
 def test_vectors_are_arguments(shape, element):

@@ -271,6 +271,7 @@ ACCESSES = {
 }
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("engine", ["jit", "interpreter"])
 @pytest.mark.parametrize("access", ACCESSES)
 def test_alignment_of_addresses(access, engine):
