@@ -60,6 +60,42 @@ def test_the_sampler_of_one_and_of_several_objectives(monkeypatch):
     assert [count for *_, count in asked] == [1, 2, 1] and asked[1][1] == 5
 
 
+@pytest.mark.parametrize("objectives", [1, 2])
+def test_what_a_sampler_is_told_of_trials(objectives):
+    """It learns from those with values, also if it asks for one again; the table has each of these once."""
+    space = Space({"a": [1, 2, 3, 4]})
+    journal = search.Journal(None, "told", space, objectives, search._sampler("random", 1, objectives))
+    values, other = (3.0,) * objectives, "FAIL" if objectives > 1 else "PRUNED"
+    told = [
+        ("done", values, "COMPLETE"),
+        (search.REPEATED, (), other),
+        (search.REPEATED, values, "COMPLETE"),
+        ("excluded", (), other),
+        ("failed", (), other),
+        ("interrupted", (), "FAIL"),
+    ]
+    for state, values, _ in told:
+        number, configuration = journal.ask()
+        journal.tell(number, search.Trial(number, configuration, state, values=values))
+    found = [(trial.state.name, tuple(trial.values or ())) for trial in journal._study.trials]
+    assert found == [(state, values) for _, values, state in told]
+    assert [t.state for t in journal.trials()] == ["done", "excluded", "failed", "interrupted"]
+
+
+@pytest.mark.parametrize(
+    ("host", "alive", "state"), [("", False, "FAIL"), ("", True, "RUNNING"), ("x", False, "RUNNING")]
+)
+def test_trials_of_a_search_that_was_killed_end(host, alive, state, tmp_path, monkeypatch):
+    """Those of this machine alone: of processes of others nothing is known."""
+    asked = tmp_path / "journal.db", "killed", Space({"a": [1, 2]}), 1, search._sampler("random", 1, 1)
+    monkeypatch.setattr(search.platform, "node", lambda: host or "here")
+    search.Journal(*asked).ask()
+    monkeypatch.setattr(search.platform, "node", lambda: "here")
+    monkeypatch.setattr(search, "_alive", lambda pid: alive)
+    [trial] = search.Journal(*asked)._study.trials
+    assert trial.state.name == state
+
+
 def test_constraints_exclude_and_are_named():
     space = Space({"a": range(4), "b": [1, 2]}, ["a % b == 0", lambda a: a < 3])
     assert list(space) == [c for c in Space({"a": [0, 1, 2], "b": [1, 2]}) if c["a"] % c["b"] == 0]

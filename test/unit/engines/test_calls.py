@@ -101,6 +101,25 @@ def test_subroutines() -> None:
     assert run(program, NUMBERS) == [(n * n + 1) ** (1 + (n > 5)) for n in NUMBERS]
 
 
+@pytest.mark.parametrize("first", [0, 9])
+def test_calls_of_execution_size_1(first: int) -> None:
+    """All lanes call, or none: the first lane's bit of the predicate decides."""
+    program = kernel(
+        """
+    mov (M1, 16) V0034(0,0)<1> V0033(0,0)<1;1,0>
+    call (M1, 1) square_1
+    cmp.gt (M1, 16) P1 V0033(0,0)<1;1,0> 0x5:d
+    (P1) call (M1, 1) square_1
+    cmp.lt (M1, 16) P1 V0033(0,0)<1;1,0> 0x4:d
+    (P1) call (M1, 16) square_1
+    mov (M1, 16) V0033(0,0)<1> V0034(0,0)<1;1,0>
+""",
+        after=SQUARE,
+    )
+    numbers = [first, *NUMBERS[1:]]
+    assert run(program, numbers) == [n ** ((4 if first > 5 else 2) * (1 + (n < 4))) for n in numbers]
+
+
 RECURSION = """
     mov (M1, 16) V0034(0,0)<1> V0035(0,0)<1;1,0>
     cmp.lt (M1, 16) P1 V0034(0,0)<1;1,0> 0x2:d

@@ -3,11 +3,14 @@
 import numpy as np
 from effort import examples
 from mlir import ir
+from mlir.dialects import arith, memref
 from upstream.programs import Writer, divisors, typed
 
 import xegpu_py
+from xegpu_py import parse, reference
 from xegpu_py.ir.module import walk
 from xegpu_py.passes.analysis.affine_analysis import IndexForms, constant_part
+from xegpu_py.upstream import rank_reduction
 
 
 def chain(random):
@@ -91,3 +94,28 @@ func.func @f(%n: index) -> vector<2x4xindex> {
     (((scalar,), factor),) = form.start.items()
     assert factor == 2
     assert all(isinstance(value.owner, ir.Block) for value in forms.scalars[scalar])
+
+
+def test_a_matrix_outside_of_its_tensor_is_below_all_rows():
+    """With an index out of bounds before the rows, it is one that the tensor has, from behind its last row."""
+    module = parse("""gpu.module @k { gpu.func @f(%out: memref<3x4xi64>, %i: index, %n: index) kernel {
+      gpu.return } }""")
+    func = next(op for op in walk(module.operation) if op.name == "gpu.func")
+    out, i, n = func.regions[0].blocks[0].arguments
+    places = ([1, i, 5, 6], [2, i, 5, 6], [i, i, 5, 6])
+    extents = ([2, n, 16, 16], [2, n, 16, 16], [3, n, 16, 16])
+    with module.context, ir.Location.unknown(), ir.InsertionPoint.at_block_begin(func.regions[0].blocks[0]):
+        for row, given in enumerate(zip(places, extents)):
+            for column, place in enumerate(rank_reduction._within(*given)):
+                place = arith.constant(ir.IndexType.get(), place) if isinstance(place, int) else place
+                number = arith.index_cast(ir.IntegerType.get_signless(64), place)
+                at = [arith.constant(ir.IndexType.get(), k) for k in (row, column)]
+                memref.store(number, out, at)
+    for index, extent in ((0, 1), (1, 1), (2, 4), (3, 4), (-1, 4)):
+        found = np.full((3, 4), -9, np.int64)
+        reference.run(module, None, [found, index, extent])
+        is_inside = 0 <= index < extent
+        inner = [index if is_inside else 0, 5 if is_inside else 16, 6]
+        outside = [0, 0, 16, 6]
+        both = [index if 0 <= index < 3 else 0, inner[0], 5 if is_inside and 0 <= index < 3 else 16, 6]
+        assert found.tolist() == [[1, *inner], outside, both]

@@ -268,6 +268,47 @@ def test_the_line_that_a_finalizer_refuses(
     assert refused.value.line == line
 
 
+ENTRY = """.version 3.8
+.kernel "k"
+.decl A v_type=G type=uq num_elts=1 align=qword
+.decl N v_type=G type=d num_elts=1 align=dword
+.decl V v_type=G type=f num_elts=2 align=dword
+.decl L v_type=G type=ud num_elts=3 align=dword
+.decl G v_type=G type=ud num_elts=3 align=dword
+.decl I v_type=G type=ud num_elts=3 align=dword
+.input V offset=96 size=8
+.input A offset=64 size=8
+.input N offset=72 size=4
+.implicit_LOCAL_SIZE L offset=32 size=12
+.implicit_GROUP_COUNT G offset=44 size=12
+.implicit_LOCAL_ID I offset=56 size=8
+.kernel_attr Target="{kind}"
+.kernel_attr SimdSize=8
+.kernel_attr SLMSize={slm}
+// a comment
+    add (M1_NM, 1) N(0,0)<1> N(0,0)<0;1,0> %group_id_x(0,0)<0;1,0>
+    ret (M1, 1)
+"""
+
+
+@pytest.mark.parametrize(("kind", "slm"), [("cm", 2), ("cm", 0), ("", 0)])
+def test_a_kernel_as_opencl_c(kind: str, slm: int) -> None:
+    """Arguments by their offsets. Sizes and ids in x count subgroups of eight work items, numbers of groups do not."""
+    text, lines = finalizer.opencl(ENTRY.format(kind=kind, slm=slm), 32)
+    per = " / 8" if kind else ""
+    operands = [f"(uint)get_local_size(0){per}", "(uint)get_local_size(1)", "(uint)get_local_size(2)"]
+    operands += [f"(uint)get_num_groups({n})" for n in range(3)]
+    operands += [f"(uint)sub_group_broadcast(get_local_id(0), 0){per}", "(uint)sub_group_broadcast(get_local_id(1), 0)"]
+    operands += ["arg0", "(uint)arg1", "as_uint(arg2)", "as_uint(arg3)", *["slm"] * bool(slm)]
+    assert ", ".join(f'"rw.u"({operand})' for operand in operands) in text
+    assert "__global char *arg0 /* A */,\n    int arg1 /* N */,\n    float arg2 /* V[0] */,\n" in text
+    assert (f"__local char slm[{slm << 10}];" in text) == bool(slm) and "reqd_sub_group_size(8)" in text
+    # Declarations, for each argument one more and a copy of each number, and the instruction with its line.
+    assert [n for n in lines if n] == [3, 4, 5, 6, 7, 8, 19] and lines[-1] == 19
+    assert lines.count(0) == 6 + 12 and "%%group_id_x" in text and "a comment" not in text
+    assert "mov (M1_NM, 1) V_bits(0,1)<1> %11(0,0)<0;1,0>" in text
+
+
 def test_without_the_finalizer_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XEGPU_PY_ORACLES", "off")
     with pytest.raises(FinalizerError, match="Debian has GenX_IR in the package libigc-tools"):
