@@ -75,7 +75,7 @@ class XeTileToXeGPU(Pass):
         for func in tile_kernels(op):
             if has_maps(func):
                 self.fail(func, "distributes tiles over subgroups", "run xetile-wg-to-sg first")
-            Lowering(func, self.target).run()
+            TileLowering(func, self.target).run()
 
 
 # The forms that tiles and loads become, determined before any op is rewritten.
@@ -272,11 +272,11 @@ def _feeds_products(value: ir.Value) -> bool:
 
 VC: dict[str, Any] = {"mode": "vc"}
 
-rule: Rules[Rule[Lowering]] = Rules()
+rule: Rules[Rule[TileLowering]] = Rules()
 """The lowering rules, by op name."""
 
 
-class Lowering(TileConversion):
+class TileLowering(TileConversion):
     """The conversion of one kernel. A tile becomes the values that `TileForm.types` lists.
 
     Attributes:
@@ -297,7 +297,7 @@ class Lowering(TileConversion):
         if unaligned:
             func.attributes[UNALIGNED] = ir.DenseI64ArrayAttr.get(sorted(unaligned))
         self.forms = Forms(func)
-        self.matrices: dict[int, Matrix] = {}
+        self.matrices: dict[int, MemoryMatrix] = {}
         self.vnni: set[ir.Value] = set()
         self.transposed: set[ir.Value] = set()
 
@@ -310,7 +310,7 @@ class Lowering(TileConversion):
     # Tiles.
 
     @staticmethod
-    def descriptor(form: TileForm, matrix: Matrix, offsets: Sequence[build.Index]) -> ir.Value:
+    def descriptor(form: TileForm, matrix: MemoryMatrix, offsets: Sequence[build.Index]) -> ir.Value:
         extents, strides, positions = matrix.extents, matrix.strides, list(offsets)
         if form.tile.column_major:
             extents, strides, positions = extents[::-1], strides[::-1], positions[::-1]
@@ -319,7 +319,7 @@ class Lowering(TileConversion):
         if matrix.memref is None or (matrix.memref.rank == 2 and matrix.is_stated and not form.tile.column_major):
             keywords = {"shape": list(extents), "strides": list(strides)}
         elif matrix.memref.rank != 2 or form.tile.column_major:
-            source = Matrix(source, extents, strides, matrix.lead).as_2d()
+            source = MemoryMatrix(source, extents, strides, matrix.lead).as_2d()
         return xegpu.create_nd_tdesc(source, positions, tdesc=form.desc().to_ir(), **keywords, **VC)
 
     # Blocks.
@@ -337,14 +337,16 @@ class Lowering(TileConversion):
             selected = build.select(vector.create_mask(kind, bounds), padding, selected)
         return selected
 
-    def place(self, form: TileForm, numbers: Sequence[ir.Value]) -> tuple[Matrix, tuple[build.Index, build.Index]]:
+    def place(
+        self, form: TileForm, numbers: Sequence[ir.Value]
+    ) -> tuple[MemoryMatrix, tuple[build.Index, build.Index]]:
         """The matrix of a tile, and the tile's first row and column, from the values that replace the tile."""
         row, column, *more = numbers[form.is_block :]
         if not form.merged:
             return self.matrices[id(form)], (row, column)
         source = more.pop(0) if form.atomics else numbers[0]
         rows, columns, *strides = more
-        return Matrix(source, (rows, columns), (strides[0], strides[1]) if strides else (0, 1)), (row, column)
+        return MemoryMatrix(source, (rows, columns), (strides[0], strides[1]) if strides else (0, 1)), (row, column)
 
     # Elements with individual addresses.
 
@@ -360,7 +362,7 @@ class Lowering(TileConversion):
 
     @staticmethod
     def elements(
-        form: TileForm, matrix: Matrix, positions: tuple[build.Index, build.Index]
+        form: TileForm, matrix: MemoryMatrix, positions: tuple[build.Index, build.Index]
     ) -> Iterator[tuple[ir.Value, ir.Value, int]]:
         """(descriptor, mask, lanes) of the messages that access the elements of a block; each accesses several rows."""
         tile, (by_row, by_column) = form.tile, matrix.strides
@@ -386,7 +388,7 @@ class Lowering(TileConversion):
 
 
 @rule("xetile.init_tile")
-def init_tile(low: Lowering, op: ir.Operation) -> list[ir.Value]:
+def init_tile(low: TileLowering, op: ir.Operation) -> list[ir.Value]:
     """Create the tile's descriptors, and its position if it is needed."""
     view: InitTileOp = op.opview
     form = low.forms.tile(view.tile)
@@ -407,7 +409,7 @@ def init_tile(low: Lowering, op: ir.Operation) -> list[ir.Value]:
 
 
 @rule("xetile.update_tile_offset")
-def update_tile_offset(low: Lowering, op: ir.Operation) -> list[ir.Value]:
+def update_tile_offset(low: TileLowering, op: ir.Operation) -> list[ir.Value]:
     """Move the descriptors and the position."""
     view: Any = op.opview
     form, values = low.forms.tile(view.tile), low.get(view.tile)
@@ -425,7 +427,7 @@ def update_tile_offset(low: Lowering, op: ir.Operation) -> list[ir.Value]:
 
 
 @rule("xetile.prefetch_tile")
-def prefetch_tile(low: Lowering, op: ir.Operation) -> None:
+def prefetch_tile(low: TileLowering, op: ir.Operation) -> None:
     """Prefetch by each descriptor; tiles in shared local memory are not prefetched."""
     view: Any = op.opview
     form = low.forms.tile(view.tile)
@@ -439,7 +441,7 @@ def prefetch_tile(low: Lowering, op: ir.Operation) -> None:
 
 
 @rule("xetile.load_tile")
-def load_tile(low: Lowering, op: ir.Operation) -> list[ir.Value]:
+def load_tile(low: TileLowering, op: ir.Operation) -> list[ir.Value]:
     """Load the block, transposed or in VNNI layout if all uses need it so."""
     view: Any = op.opview
     form, values = low.forms.tile(view.tile), low.get(view.tile)
@@ -468,7 +470,7 @@ def load_tile(low: Lowering, op: ir.Operation) -> list[ir.Value]:
 
 
 @rule("xetile.store_tile")
-def store_tile(low: Lowering, op: ir.Operation) -> None:
+def store_tile(low: TileLowering, op: ir.Operation) -> None:
     """Store the block in its layout in memory."""
     view: Any = op.opview
     tile, stored = Tile.of(view.tile), low.replacement(view.value)
@@ -479,7 +481,7 @@ def store_tile(low: Lowering, op: ir.Operation) -> None:
 
 
 @rule("xetile.load")
-def load(low: Lowering, op: ir.Operation) -> list[ir.Value]:
+def load(low: TileLowering, op: ir.Operation) -> list[ir.Value]:
     """Gather the elements of each message."""
     view: Any = op.opview
     pieces = []
@@ -493,7 +495,7 @@ def load(low: Lowering, op: ir.Operation) -> list[ir.Value]:
 
 
 @rule("xetile.store")
-def store(low: Lowering, op: ir.Operation) -> None:
+def store(low: TileLowering, op: ir.Operation) -> None:
     """Scatter the elements of each message."""
     view: Any = op.opview
     for (desc, mask, _), (part, _) in zip(low.lanes(view), _parts(low.replacement(view.value)), strict=True):
@@ -502,7 +504,7 @@ def store(low: Lowering, op: ir.Operation) -> None:
 
 
 @rule("xetile.atomic_rmw")
-def atomic_rmw(low: Lowering, op: ir.Operation) -> list[ir.Value]:
+def atomic_rmw(low: TileLowering, op: ir.Operation) -> list[ir.Value]:
     """Update the elements of each message atomically."""
     view: Any = op.opview
     line = build.flatten(low.replacement(view.value))
@@ -516,7 +518,7 @@ def atomic_rmw(low: Lowering, op: ir.Operation) -> list[ir.Value]:
 
 
 @rule("xetile.tile_mma")
-def tile_mma(low: Lowering, op: ir.Operation) -> list[ir.Value]:
+def tile_mma(low: TileLowering, op: ir.Operation) -> list[ir.Value]:
     """Multiply; the second operand is in VNNI layout."""
     view: TileMmaOp = op.opview
     a, b = low.replacement(view.a), low.replacement(view.b)
@@ -533,14 +535,14 @@ def tile_mma(low: Lowering, op: ir.Operation) -> list[ir.Value]:
 
 
 @rule("xetile.convert_layout")
-def convert_layout(low: Lowering, op: ir.Operation) -> list[ir.Value]:
+def convert_layout(low: TileLowering, op: ir.Operation) -> list[ir.Value]:
     """Remove the conversion, because maps have no meaning for a single subgroup."""
     view: Any = op.opview
     return list(low.get(view.value))
 
 
 @rule("xetile.transpose")
-def transposed(low: Lowering, op: ir.Operation) -> list[ir.Value]:
+def transposed(low: TileLowering, op: ir.Operation) -> list[ir.Value]:
     """Transpose in registers, unless the value was loaded transposed."""
     view: Any = op.opview
     replacement, result = low.replacement(view.value), op.results[0]
@@ -601,7 +603,7 @@ def _joined(pieces: Sequence[ir.Value], shape: Sequence[int]) -> ir.Value:
 
 
 @rule("xetile.reduction")
-def reduction(low: Lowering, op: ir.Operation) -> list[ir.Value]:
+def reduction(low: TileLowering, op: ir.Operation) -> list[ir.Value]:
     """Reduce all elements, or groups of elements, along a dimension."""
     view: Any = op.opview
     value, (dim,) = low.replacement(view.value), view.dims
@@ -646,7 +648,7 @@ def _reduced(kind: CombiningKind, value: ir.Value, dim: int, result: tuple[int, 
 
 
 @rule("xetile.broadcast")
-def repeated(low: Lowering, op: ir.Operation) -> list[ir.Value]:
+def repeated(low: TileLowering, op: ir.Operation) -> list[ir.Value]:
     """Repeat elements along a dimension."""
     view: Any = op.opview
     value, (dim,) = low.replacement(view.value), view.dims
@@ -661,7 +663,7 @@ def repeated(low: Lowering, op: ir.Operation) -> list[ir.Value]:
 # The matrices in memory that contain tiles.
 
 
-class Matrix(Struct):
+class MemoryMatrix(Struct):
     """A matrix in memory.
 
     Attributes:
@@ -699,7 +701,7 @@ class Matrix(Struct):
         return build.add(build.strided_layout(self.source)[0], self.lead)
 
 
-def matrix_of(view: InitTileOp, one: Callable[[ir.Value], ir.Value]) -> Matrix:
+def matrix_of(view: InitTileOp, one: Callable[[ir.Value], ir.Value]) -> MemoryMatrix:
     """The matrix that contains a tile.
 
     Args:
@@ -711,14 +713,14 @@ def matrix_of(view: InitTileOp, one: Callable[[ir.Value], ir.Value]) -> Matrix:
         for group in (view.shape, view.strides, view.offsets)
     )
     if not isinstance(source.type, ir.MemRefType):
-        return Matrix(source, _pair(shape), _pair(strides), 0, True)
+        return MemoryMatrix(source, _pair(shape), _pair(strides), 0, True)
     is_stated = bool(shape)
     if not is_stated:
         _, shape, strides = build.strided_layout(source)
     lead: build.Index = 0
     for offset, stride in zip(offsets[:-2], strides):
         lead = build.add(lead, build.multiply(offset, stride))
-    return Matrix(source, _pair(shape[-2:]), _pair(strides[-2:]), lead, is_stated)
+    return MemoryMatrix(source, _pair(shape[-2:]), _pair(strides[-2:]), lead, is_stated)
 
 
 def _pair(numbers: Sequence[build.Index]) -> tuple[build.Index, build.Index]:

@@ -65,7 +65,7 @@ def run(argv: Sequence[str]) -> int:
         known = suite.known_failures(args.known) if args.known else {}
     except OSError as e:
         parser.error(f"cannot open '{args.known}': {e.strerror}")
-    results: list[suite.Result] = []
+    results: list[suite.FileResult] = []
     table: dict[Path, Counter[str]] = {}
     for path, files in _files(parser, args.paths).items():
         counts = table[path] = Counter()

@@ -106,7 +106,7 @@ def argument_of(value: ir.Value) -> int | None:
     return argument_number(buffer_of(value), "gpu.func", "func.func")
 
 
-class Tensor(Struct, frozen=True):
+class DescribedTensor(Struct, frozen=True):
     """The tensor of a descriptor. Unknown properties are None.
 
     Attributes:
@@ -120,28 +120,28 @@ class Tensor(Struct, frozen=True):
     start: int | None
 
 
-def tensor_of(view: Any) -> Tensor:
+def tensor_of(view: Any) -> DescribedTensor:
     """The known properties of the tensor of an `xegpu.create_nd_tdesc`."""
     shape, strides = tuple(map(constant_of, view.shape)), tuple(map(constant_of, view.strides))
     source = view.source
     memref_tensor = _MEMREF_TENSORS[source.type]
     if memref_tensor is None:
-        return Tensor(shape, strides, None)
+        return DescribedTensor(shape, strides, None)
     if not strides:
         strides = memref_tensor.strides
         if strides and strides[-1] is None and _is_unit(source):
             strides = (*strides[:-1], 1)
-    return Tensor(shape or memref_tensor.extents, strides, memref_tensor.start)
+    return DescribedTensor(shape or memref_tensor.extents, strides, memref_tensor.start)
 
 
-def _memref_tensor(kind: ir.Type) -> Tensor | None:
+def _memref_tensor(kind: ir.Type) -> DescribedTensor | None:
     """The tensor that a memref's type describes; None for other types."""
     if not isinstance(kind, ir.MemRefType):
         return None
     dynamic, unknown = ir.ShapedType.get_dynamic_size(), ir.ShapedType.get_dynamic_stride_or_offset()
     strides = strides_of(kind)
     offset = unknown if strides is None else kind.get_strides_and_offset()[1]
-    return Tensor(
+    return DescribedTensor(
         tuple(None if n == dynamic else n for n in kind.shape),
         tuple(None if n == unknown else n for n in strides or [unknown] * kind.rank),
         None if offset == unknown else offset,
@@ -168,7 +168,7 @@ def _is_unit(memref: ir.Value) -> bool:
     return (op.name == "memref.cast" or list(op.attributes["static_strides"])[-1] == 1) and _is_unit(op.operands[0])
 
 
-def stride_problem(tensor: Tensor) -> str | None:
+def stride_problem(tensor: DescribedTensor) -> str | None:
     """The reason why no message of consecutive elements addresses a tensor: its innermost stride; None if that is 1."""
     step = tensor.strides[-1] if tensor.strides else 1
     if step == 1:
@@ -180,7 +180,7 @@ def surface_problem(
     view: Any,
     target: Target,
     unaligned: Sequence[int] | None = (),
-    tensor: Tensor | None = None,
+    tensor: DescribedTensor | None = None,
     most_bytes: int = 0,
     exact: bool = False,
 ) -> str | None:
@@ -241,7 +241,7 @@ class SurfaceChecks(Struct):
     exact: bool = False
     _problems: dict[Any, str | None] = field(default_factory=dict)
 
-    def problem(self, view: Any, tensor: Tensor) -> str | None:
+    def problem(self, view: Any, tensor: DescribedTensor) -> str | None:
         """The reason why block messages cannot address the tensor of an `xegpu.create_nd_tdesc`; None if they can."""
         key = (view.source, view.tdesc.type, view.operation.attributes.get(f"{STATIC}shape"), tensor)
         if key not in self._problems:

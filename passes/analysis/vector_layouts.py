@@ -103,7 +103,7 @@ class Sweeps:
 class _LayoutPropagation:
     def __init__(self, func: ir.Operation) -> None:
         self.layouts: Layouts = {}
-        self.relations: list[tuple[ir.Operation, list[Slot]]] = []
+        self.relations: list[tuple[ir.Operation, list[VectorUse]]] = []
         self.ties: list[Tie] = []
         self.casts: list[ir.Operation] = []
         for op in walk(func)[1:]:
@@ -197,7 +197,7 @@ class _LayoutPropagation:
                 changed = True
         return changed
 
-    def _table(self, slots: list[Slot]) -> dict[int, Dim]:
+    def _table(self, slots: list[VectorUse]) -> dict[int, Dim]:
         """The layout of each iteration dimension: that of the first slot with a layout that has the dimension."""
         table: dict[int, Dim] = {-1: UNIT_DIM}
         for slot in slots:
@@ -206,7 +206,7 @@ class _LayoutPropagation:
                     table.setdefault(dim, numbers)
         return table
 
-    def _fill(self, slots: list[Slot], table: dict[int, Dim]) -> bool:
+    def _fill(self, slots: list[VectorUse], table: dict[int, Dim]) -> bool:
         changed = False
         for slot in slots:
             if slot.value not in self.layouts and all(d in table for d in slot.dims):
@@ -293,7 +293,7 @@ UNIT_DIM: Dim = (1, 1, 1, 1, 1, 0, 0)
 """The layout of a dimension of size 1."""
 
 
-class Slot(Struct, frozen=True):
+class VectorUse(Struct, frozen=True):
     """A vector that an op uses or defines.
 
     Attributes:
@@ -327,13 +327,13 @@ def layout_of(dims: tuple[Dim, ...]) -> NestedLayout | None:
         return None
 
 
-Relation = Callable[[ir.Operation], "list[Slot] | None"]
+Relation = Callable[[ir.Operation], "list[VectorUse] | None"]
 
 _RELATIONS: Rules[Relation] = Rules()
 """The functions that relate an op's vectors, by op name."""
 
 
-def relation(op: ir.Operation) -> list[Slot] | None:
+def relation(op: ir.Operation) -> list[VectorUse] | None:
     """The vectors of an op, results first; None if layouts do not propagate through it."""
     rule = _RELATIONS.get(op.name)
     if rule:
@@ -345,56 +345,58 @@ def _all_dims(value: ir.Value) -> tuple[int, ...]:
     return tuple(range(len(shape_of(value))))
 
 
-def _result_slots(op: ir.Operation) -> Iterator[Slot]:
+def _result_slots(op: ir.Operation) -> Iterator[VectorUse]:
     for result in op.results:
         if is_vector(result):
-            yield Slot(result, _all_dims(result))
+            yield VectorUse(result, _all_dims(result))
 
 
-def _operand_slot(op: ir.Operation, index: int, dims: Sequence[int] | None = None) -> Slot:
+def _operand_slot(op: ir.Operation, index: int, dims: Sequence[int] | None = None) -> VectorUse:
     value = op.operands[index]
-    return Slot(value, _all_dims(value) if dims is None else tuple(dims), (op, index))
+    return VectorUse(value, _all_dims(value) if dims is None else tuple(dims), (op, index))
 
 
 @_RELATIONS("vector.fma", "vector.gather")
-def _elementwise(op: ir.Operation) -> list[Slot] | None:
+def _elementwise(op: ir.Operation) -> list[VectorUse] | None:
     slots = [*_result_slots(op), *(_operand_slot(op, i) for i, v in enumerate(op.operands) if is_vector(v))]
     return slots if len({shape_of(s.value) for s in slots}) == 1 else None
 
 
 @_RELATIONS("vector.step", "vector.create_mask", "vector.constant_mask", "ub.poison")
-def _no_operands(op: ir.Operation) -> list[Slot]:
+def _no_operands(op: ir.Operation) -> list[VectorUse]:
     return list(_result_slots(op))
 
 
 @_RELATIONS(*WHOLE)
-def _rearranged(op: ir.Operation) -> list[Slot]:
+def _rearranged(op: ir.Operation) -> list[VectorUse]:
     view = view_of(op)
     return [*_result_slots(op), *([_operand_slot(op, 0, view.dims)] if view and is_vector(op.operands[0]) else [])]
 
 
 @_RELATIONS("vector.shape_cast")
-def _shape_cast(op: ir.Operation) -> list[Slot] | None:
+def _shape_cast(op: ir.Operation) -> list[VectorUse] | None:
     """Relate the vectors of a cast that adds or drops dimensions of size 1."""
     slots = []
     for value, use in ((op.results[0], None), (op.operands[0], (op, 0))):
         large_dims = [i for i, n in enumerate(shape_of(value)) if n != 1]
-        slots.append(Slot(value, tuple(large_dims.index(i) if i in large_dims else -1 for i in _all_dims(value)), use))
+        slots.append(
+            VectorUse(value, tuple(large_dims.index(i) if i in large_dims else -1 for i in _all_dims(value)), use)
+        )
     sizes = [[shape_of(s.value)[i] for i, d in enumerate(s.dims) if d >= 0] for s in slots]
     return slots if sizes[0] == sizes[1] else None
 
 
 @_RELATIONS("vector.multi_reduction")
-def _multi_reduction(op: ir.Operation) -> list[Slot]:
+def _multi_reduction(op: ir.Operation) -> list[VectorUse]:
     reduced = integers(op.attributes["reduction_dims"])
     remaining = [i for i in _all_dims(op.operands[0]) if i not in reduced]
-    slots = [Slot(r, tuple(remaining)) for r in op.results if is_vector(r)]
+    slots = [VectorUse(r, tuple(remaining)) for r in op.results if is_vector(r)]
     slots.append(_operand_slot(op, 0))
     return slots + ([_operand_slot(op, 1, remaining)] if is_vector(op.operands[1]) else [])
 
 
 @_RELATIONS("vector.reduction")
-def _reduction(op: ir.Operation) -> list[Slot]:
+def _reduction(op: ir.Operation) -> list[VectorUse]:
     return [_operand_slot(op, 0)]
 
 
@@ -404,15 +406,15 @@ def map_of(attribute: ir.Attribute) -> tuple[int, ...]:
 
 
 @_RELATIONS("vector.contract")
-def _contract(op: ir.Operation) -> list[Slot] | None:
+def _contract(op: ir.Operation) -> list[VectorUse] | None:
     lhs, rhs, acc = (map_of(a) for a in ir.ArrayAttr(op.attributes["indexing_maps"]))
-    slots = [Slot(r, acc) for r in op.results if is_vector(r)]
+    slots = [VectorUse(r, acc) for r in op.results if is_vector(r)]
     slots += [_operand_slot(op, 2, acc)] if is_vector(op.operands[2]) else []
     return [*slots, _operand_slot(op, 0, lhs), _operand_slot(op, 1, rhs)]
 
 
 @_RELATIONS("vector.transfer_read", "vector.transfer_write")
-def _transfer(op: ir.Operation) -> list[Slot]:
+def _transfer(op: ir.Operation) -> list[VectorUse]:
     transfer = Transfer(op)
     slots = [_operand_slot(op, 0)] if transfer.padding is None else list(_result_slots(op))
     return slots + ([_operand_slot(op, len(op.operands) - 1, transfer.mask_dims)] if transfer.mask else [])
@@ -430,14 +432,14 @@ def masked_over(op: ir.Operation) -> tuple[int, ...] | None:
 
 
 @_RELATIONS("vector.mask")
-def _mask(op: ir.Operation) -> list[Slot] | None:
+def _mask(op: ir.Operation) -> list[VectorUse] | None:
     inner = masked_op(op)
     slots = relation(inner) if inner else None
     over = masked_over(inner) if inner else None
     if slots is None or over is None:
         return None
     result_dims = [s.dims for s in slots if s.use is None]
-    outer_slots = [Slot(outer, dims) for outer in op.results for dims in result_dims]
+    outer_slots = [VectorUse(outer, dims) for outer in op.results for dims in result_dims]
     # The inner op's own relation covers its operands; here they only determine the mask's layout.
     outer_slots += [*(s for s in slots if s.use), _operand_slot(op, 0, over)]
     return outer_slots + [_operand_slot(op, 1, dims) for dims in result_dims if len(op.operands) > 1]

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from xegpu_py.passes.visa_optimize.constant_propagation import VariableAliases, bytes_of, chunks_of, write_sites
 from xegpu_py.passes.visa_optimize.simplify import is_copy
 from xegpu_py.target import Target
-from xegpu_py.visa.dataflow import Flow, Liveness, Root, effects, flow_of, liveness_of, span_bits
+from xegpu_py.visa.dataflow import ControlFlowGraph, Liveness, Root, effects, flow_of, liveness_of, span_bits
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.messages import written_back
 from xegpu_py.visa.program import Destination, Instruction, Predicate, Program, Raw, Region, Variable, analysis
@@ -202,7 +202,7 @@ class _Result(Struct, frozen=True):
 
 
 class _Forward:
-    def __init__(self, program: Program, target: Target, flow: Flow) -> None:
+    def __init__(self, program: Program, target: Target, flow: ControlFlowGraph) -> None:
         self.target, self.flow = target, flow
         self.places = VariableAliases(program, target)
         moved = _only_moved(program, target).items()
@@ -305,7 +305,7 @@ def has_loops(program: Program) -> bool:
     return bool(_loops(flow_of(program)))
 
 
-def _loops(flow: Flow) -> list[_Loop]:
+def _loops(flow: ControlFlowGraph) -> list[_Loop]:
     """Loops that control enters only at the first block, from the preceding block; inner loops first."""
     last: dict[int, int] = {}
     for number, successors in enumerate(flow.successors):
@@ -317,7 +317,7 @@ def _loops(flow: Flow) -> list[_Loop]:
     return sorted(loops, key=lambda loop: (loop.last - loop.first, loop.first))
 
 
-def _is_closed(flow: Flow, first: int, last: int) -> bool:
+def _is_closed(flow: ControlFlowGraph, first: int, last: int) -> bool:
     if first - 1 not in flow.predecessors[first]:
         return False
     for number in range(first, last + 1):
@@ -331,7 +331,7 @@ def _is_closed(flow: Flow, first: int, last: int) -> bool:
 class _Hoist:
     """Moves instructions; `before` has those to insert in front of each block."""
 
-    def __init__(self, program: Program, flow: Flow, target: Target, budget: int) -> None:
+    def __init__(self, program: Program, flow: ControlFlowGraph, target: Target, budget: int) -> None:
         self.program, self.flow, self.target, self.budget = program, flow, target, budget
         self.liveness = liveness_of(program, target)
         self.blocks: list[list[Instruction]] = [list(program.instructions[b.start : b.stop]) for b in flow.blocks]

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from xegpu_py.engines.interpreter import evaluate
 from xegpu_py.numerics.formats import TYPES, Format
 from xegpu_py.target import Target
-from xegpu_py.visa.dataflow import Flow, Root, effects, writes_all
+from xegpu_py.visa.dataflow import ControlFlowGraph, Root, effects, writes_all
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import (
     BUILTINS,
@@ -81,7 +81,7 @@ class _Table(Struct, Generic[F]):
 class Facts:
     """The facts that hold at the current instruction of a walk over a program's dominator tree."""
 
-    def __init__(self, program: Program, flow: Flow, target: Target) -> None:
+    def __init__(self, program: Program, flow: ControlFlowGraph, target: Target) -> None:
         """Begin without facts."""
         self.flow = flow
         self._target = target
@@ -218,7 +218,7 @@ class Facts:
         self._sums.here.setdefault(root, {})[at] = (size, source)
 
 
-def writes(inst: Instruction, flow: Flow, target: Target) -> Iterator[tuple[Root, int, int, bool]]:
+def writes(inst: Instruction, flow: ControlFlowGraph, target: Target) -> Iterator[tuple[Root, int, int, bool]]:
     """The writes of an instruction: variable or predicate, first byte, end, and whether all of the range is written."""
     accesses = effects(inst, target)
     for access in accesses.writes:
@@ -228,7 +228,7 @@ def writes(inst: Instruction, flow: Flow, target: Target) -> Iterator[tuple[Root
         yield accesses.sets, first, end, accesses.lanes is not None and flow.certain(inst)
 
 
-def write_sites(program: Program, flow: Flow, target: Target) -> tuple[dict[Root, list[int]], set[Root]]:
+def write_sites(program: Program, flow: ControlFlowGraph, target: Target) -> tuple[dict[Root, list[int]], set[Root]]:
     """The block of each write of a variable, and the variables with bytes that may be written several times."""
     sites: dict[Root, list[int]] = {}
     written: dict[Root, int] = {}

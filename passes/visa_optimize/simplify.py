@@ -25,7 +25,7 @@ from xegpu_py.passes.visa_optimize.constant_propagation import (
 )
 from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import (
-    Flow,
+    ControlFlowGraph,
     Liveness,
     Root,
     effects,
@@ -81,7 +81,9 @@ def rewrite_values(program: Program, target: Target, steps: Container[str], depe
 class _Walk:
     """One walk over a program."""
 
-    def __init__(self, program: Program, target: Target, flow: Flow, steps: Container[str], depends: Depends) -> None:
+    def __init__(
+        self, program: Program, target: Target, flow: ControlFlowGraph, steps: Container[str], depends: Depends
+    ) -> None:
         self.flow, self.steps = flow, steps
         self.facts = Facts(program, flow, target)
         self.places = VariableAliases(program, target)
@@ -504,7 +506,7 @@ def _every(var: Variable | Predicate) -> int:
     return (1 << (var.count if isinstance(var, Predicate) else var.bytes)) - 1
 
 
-def _step_back(inst: Instruction, live: _Live, flow: Flow, target: Target) -> bool:
+def _step_back(inst: Instruction, live: _Live, flow: ControlFlowGraph, target: Target) -> bool:
     """Update the live set from after an instruction to before it; False if the instruction is dead."""
     accesses = effects(inst, target)
     if is_removable(inst):

@@ -28,7 +28,7 @@ from xegpu_py.passes.xegpu_to_visa.addresses import allocate_slm
 from xegpu_py.passes.xegpu_to_visa.emitter import COPY, Emitter, Reg
 from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
 from xegpu_py.target import GRID_LIMIT, Target
-from xegpu_py.visa.dataflow import Flow, accesses, referenced_variables
+from xegpu_py.visa.dataflow import ControlFlowGraph, accesses, referenced_variables
 from xegpu_py.visa.fp_modes import keep_subnormals
 from xegpu_py.visa.program import PRINT_BUFFER, Instruction, Program, Variable
 
@@ -254,7 +254,9 @@ def _live_at_writes(instructions: Sequence[Instruction], target: Target, tracked
     """For each tracked variable, the bit mask of the variables that are live at one of its writes."""
     uses = _first_writes([_read_write_masks(i, target, tracked) for i in instructions])
     # Copies do not affect control flow.
-    flow = Flow(Program("", instructions=tuple(_PLACEHOLDER if i.name == COPY else i for i in instructions)))
+    flow = ControlFlowGraph(
+        Program("", instructions=tuple(_PLACEHOLDER if i.name == COPY else i for i in instructions))
+    )
     live_in = [0] * len(flow.blocks)
     changed = True
     while changed:

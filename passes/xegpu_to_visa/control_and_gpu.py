@@ -27,10 +27,10 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     Emitter,
     KnownMask,
     Mask,
-    NamedBarrier,
+    NamedBarrierNumbers,
     Numbers,
     Reg,
-    Undefined,
+    UndefinedHandle,
     Value,
     bounds_of,
     const,
@@ -131,7 +131,7 @@ def for_(low: Lowering, op: ir.Operation) -> tuple[Value, ...]:
 def _loop_registers(low: Lowering, init: ir.Value, argument: ir.Value, out: ir.Value | None = None) -> Value:
     """The registers that carry a value through a loop; parts that the yielded value does not change are fixed."""
     value = low.value(init)
-    if isinstance(value, Undefined):
+    if isinstance(value, UndefinedHandle):
         low.fail(f"carries a value of type {init.type} that is not defined before the first iteration")
     fixed = _unchanged_parts(argument, out, value) if out is not None else ()
     return copy_to_new_registers(low.emit, low.cast_to_merge_type(value, argument, fixed), fixed)
@@ -143,11 +143,11 @@ def lower_branch_region(low: Lowering, op: ir.Operation, results: list[Value], b
         low.block(block)
         values = [low.value(v) for v in yielded(block)]
         if not results:
-            results += [Undefined()] * len(values)
+            results += [UndefinedHandle()] * len(values)
         for i, value in enumerate(values):
-            if isinstance(results[i], Undefined):
+            if isinstance(results[i], UndefinedHandle):
                 results[i] = copy_to_new_registers(low.emit, low.cast_to_merge_type(value, op.results[i]))
-            elif not isinstance(value, Undefined):
+            elif not isinstance(value, UndefinedHandle):
                 assign(low.emit, results[i], value)
 
 
@@ -583,13 +583,13 @@ def init_nbarrier(low: Lowering, op: ir.Operation) -> Value:
     if low.has_workgroup_barrier:
         following = const(number.value + 1, "ub") if isinstance(number, Const) else None
         number = following or low.emit.apply("add", "ub", 1, number, const(1, "ub"))
-    return NamedBarrier(number, count)
+    return NamedBarrierNumbers(number, count)
 
 
 @vc_lowering_rule("xegpu.nbarrier_arrive")
 def nbarrier_arrive(low: Lowering, op: ir.Operation) -> None:
     """Signal."""
-    barrier = low.handle(op.operands[0], NamedBarrier)
+    barrier = low.handle(op.operands[0], NamedBarrierNumbers)
     low.emit.emit(
         "nbarrier.signal", no_mask=False, id=low.emit.source(barrier.id, 0), count=low.emit.source(barrier.count, 0)
     )
@@ -598,7 +598,7 @@ def nbarrier_arrive(low: Lowering, op: ir.Operation) -> None:
 @vc_lowering_rule("xegpu.nbarrier_wait")
 def nbarrier_wait(low: Lowering, op: ir.Operation) -> None:
     """Wait."""
-    barrier = low.handle(op.operands[0], NamedBarrier)
+    barrier = low.handle(op.operands[0], NamedBarrierNumbers)
     low.emit.emit("nbarrier.wait", no_mask=False, id=low.emit.source(barrier.id, 0))
 
 

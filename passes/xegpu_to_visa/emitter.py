@@ -701,7 +701,7 @@ class MemRefValue(Struct, frozen=True, gc=False):
     slm: bool = False
 
 
-class NamedBarrier(Struct, frozen=True, gc=False):
+class NamedBarrierNumbers(Struct, frozen=True, gc=False):
     """A named barrier: its number and the number of its threads, ub."""
 
     id: Numbers
@@ -726,11 +726,22 @@ class Dense(Struct, frozen=True, gc=False):
     numbers: tuple[Const, ...]
 
 
-class Undefined(Struct, frozen=True, gc=False):
+class UndefinedHandle(Struct, frozen=True, gc=False):
     """An undefined descriptor, memref or barrier: `ub.poison`."""
 
 
-Value = Numbers | Mask | KnownMask | BlockDescriptor | Lanes | MemRefValue | NamedBarrier | Splat | Dense | Undefined
+Value = (
+    Numbers
+    | Mask
+    | KnownMask
+    | BlockDescriptor
+    | Lanes
+    | MemRefValue
+    | NamedBarrierNumbers
+    | Splat
+    | Dense
+    | UndefinedHandle
+)
 """The representation of an SSA value."""
 
 MOST_OFFSET = 1 << 18

@@ -49,7 +49,7 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     Lanes,
     Mask,
     MemRefValue,
-    NamedBarrier,
+    NamedBarrierNumbers,
     Numbers,
     Reg,
     Splat,
@@ -71,7 +71,7 @@ FIRST_INPUT = 64
 _LAUNCH_IDS = {"LOCAL_ID": "thread_id", "LOCAL_SIZE": "block_dim", "GROUP_COUNT": "grid_dim"}
 """The names of the dwords of implicit inputs."""
 
-_Handle = TypeVar("_Handle", BlockDescriptor, Lanes, MemRefValue, NamedBarrier)
+_Handle = TypeVar("_Handle", BlockDescriptor, Lanes, MemRefValue, NamedBarrierNumbers)
 
 Term = tuple[Numbers, int, int]
 """An index as the product of an index and a constant, plus a constant."""

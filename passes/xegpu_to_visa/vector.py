@@ -21,7 +21,7 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     Numbers,
     Reg,
     Splat,
-    Undefined,
+    UndefinedHandle,
     Value,
     const,
     is_handle,
@@ -293,7 +293,7 @@ def _is_joined_further(op: ir.Operation) -> bool:
 def poison(low: Lowering, op: ir.Operation) -> Value:
     """Poison; zeros if an instruction reads it."""
     if is_handle(str(op.results[0].type)):
-        return Undefined()
+        return UndefinedHandle()
     count, _, name = result_of(low, op)
     return Const(0, name, count) if name else KnownMask(False, count)
 

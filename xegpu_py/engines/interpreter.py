@@ -15,7 +15,7 @@ from xegpu_py.engines.operands import (
     ENDED,
     Batch,
     DelayedStores,
-    Layout,
+    RegisterPositions,
     Rows,
     data_offsets,
     indirect_offsets,
@@ -85,7 +85,7 @@ class Interpreter(Struct, dict=True):
     """
 
     program: Program
-    layout: Layout
+    layout: RegisterPositions
     model: Model = "fma"
     observer: Observer | None = None
     order: np.random.Generator | None = None
@@ -127,7 +127,7 @@ class Interpreter(Struct, dict=True):
     def _steps(self) -> list[Step | None]:
         return [self._prepare(at)[0] for at in range(len(self.program.instructions))]
 
-    def _step(self, inst: Instruction, layout: Layout) -> Step:
+    def _step(self, inst: Instruction, layout: RegisterPositions) -> Step:
         if inst.name in memory.STEPS:
             return memory.STEPS[inst.name](inst, layout, self.model)
         return register_step(inst, layout, self.model)
@@ -425,7 +425,7 @@ def _evaluate(
     flags = [v.var for v in inst.values.values() if isinstance(v, Flag)]
     predicates = {predicate: at for at, predicate in enumerate(flags)}
     size = _SLOT_BYTES * (1 + len(offsets))
-    layout = Layout(target, Allocation(offsets, size, target.grf_bytes, 0, 0, 0, ()), predicates)
+    layout = RegisterPositions(target, Allocation(offsets, size, target.grf_bytes, 0, 0, 0, ()), predicates)
     batch = new_batch(1, 1, size, len(flags), 0, 0, _NO_MEMORY, divergent=False, watch=False)
     for name, bits in sources:
         var = inst[name].var
@@ -447,7 +447,7 @@ def _evaluate(
 # Detection of accesses by address variables that are outside of the variables whose addresses these hold.
 
 
-def bounded_step(step: Step, inst: Instruction, layout: Layout) -> Step:
+def bounded_step(step: Step, inst: Instruction, layout: RegisterPositions) -> Step:
     """The step of an instruction, which checks where the registers are that it finds by addresses.
 
     Raises:
@@ -474,7 +474,7 @@ def bounded_step(step: Step, inst: Instruction, layout: Layout) -> Step:
     return bounded
 
 
-def nearest_base(operand: Indirect, register_offset: int, layout: Layout) -> tuple[Variable, int]:
+def nearest_base(operand: Indirect, register_offset: int, layout: RegisterPositions) -> tuple[Variable, int]:
     """The variable of an indirect operand that a place of the register file is nearest to, and its byte there."""
     distances = [(base, register_offset - layout.offset(base)) for base in operand.bases]
     return min(distances, key=lambda candidate: max(-candidate[1], candidate[1] - candidate[0].bytes))
@@ -514,7 +514,7 @@ class OperandBytes(Struct, frozen=True, dict=True):
         return bool(np.unique(self.byte_offsets).size == self.span.stop - self.span.start)
 
 
-def watched_step(step: Step, inst: Instruction, layout: Layout) -> Step:
+def watched_step(step: Step, inst: Instruction, layout: RegisterPositions) -> Step:
     """The step of an instruction, which checks the bytes that it reads and marks those that it writes.
 
     Raises:
@@ -554,7 +554,7 @@ def watched_step(step: Step, inst: Instruction, layout: Layout) -> Step:
     return watching
 
 
-def watched_next(decide: Next, inst: Instruction, layout: Layout) -> Next:
+def watched_next(decide: Next, inst: Instruction, layout: RegisterPositions) -> Next:
     """The `Next` of an instruction, which checks the registers that it reads."""
     reads, mask = watched_reads(inst, layout), masker(inst, layout)
 
@@ -565,7 +565,7 @@ def watched_next(decide: Next, inst: Instruction, layout: Layout) -> Next:
     return watching
 
 
-def _look(batch: Batch, rows: Rows, acting: Array | None, reads: list[OperandBytes], layout: Layout) -> None:
+def _look(batch: Batch, rows: Rows, acting: Array | None, reads: list[OperandBytes], layout: RegisterPositions) -> None:
     for operand in reads:
         assert batch.written is not None
         if batch.written[rows, operand.span].all():
@@ -579,7 +579,7 @@ def _look(batch: Batch, rows: Rows, acting: Array | None, reads: list[OperandByt
             raise UnwrittenFault(thread, register_byte - layout.offset(operand.var), operand.var)
 
 
-def watched_reads(inst: Instruction, layout: Layout) -> list[OperandBytes]:
+def watched_reads(inst: Instruction, layout: RegisterPositions) -> list[OperandBytes]:
     """The bytes of registers that an instruction reads and that must have been written."""
     if not layout.watch_products:
         return operand_bytes(inst, "read", layout)
@@ -587,7 +587,7 @@ def watched_reads(inst: Instruction, layout: Layout) -> list[OperandBytes]:
     return [b for b in (_bytes(s, inst, layout) for s in slots) if b and b.byte_offsets.size]
 
 
-def operand_bytes(inst: Instruction, use: str, layout: Layout) -> list[OperandBytes]:
+def operand_bytes(inst: Instruction, use: str, layout: RegisterPositions) -> list[OperandBytes]:
     """The bytes of registers that the operands of an instruction access.
 
     Args:
@@ -601,7 +601,7 @@ def _lanes(acting: Array, count: int) -> Array:
     return np.any(acting, axis=1, keepdims=True) if count == 1 else acting
 
 
-def _bytes(slot: OperandSpec, inst: Instruction, layout: Layout) -> OperandBytes | None:
+def _bytes(slot: OperandSpec, inst: Instruction, layout: RegisterPositions) -> OperandBytes | None:
     operand = inst[slot.name]
     var = getattr(operand, "var", None)
     if not isinstance(var, Variable) or isinstance(operand, (Indirect, AddressOf)):

@@ -55,7 +55,7 @@ BUILTIN_OFFSETS = {"%r0": 0, "%group_id_x": 4, "%group_id_y": 24, "%group_id_z":
 """The positions of builtin variables in the header, as Intel's finalizer places them."""
 
 
-class Layout(Struct, frozen=True):
+class RegisterPositions(Struct, frozen=True):
     """Positions in registers of the operands of instructions.
 
     Attributes:
@@ -117,7 +117,7 @@ def _take(view: Array, rows: Rows, columns: slice | Array) -> Array:
     return view[rows, columns] if are_slices else view[rows[:, None], columns]
 
 
-def reader(operand: Region | Immediate | Indirect | AddressOf, exec_size: int, layout: Layout) -> Read:
+def reader(operand: Region | Immediate | Indirect | AddressOf, exec_size: int, layout: RegisterPositions) -> Read:
     """Reads a source's elements in the source's type; its modifier is not applied."""
     if isinstance(operand, AddressOf):
         operand = Immediate(layout.offset(operand.var) + operand.offset, operand.format.name)
@@ -135,7 +135,7 @@ def reader(operand: Region | Immediate | Indirect | AddressOf, exec_size: int, l
     return lambda batch, rows: _take(batch.views[name], rows, columns)
 
 
-def indirect_offsets(operand: Indirect, exec_size: int, layout: Layout) -> Read:
+def indirect_offsets(operand: Indirect, exec_size: int, layout: RegisterPositions) -> Read:
     """The places in the register file of an indirect operand's elements, int64[threads, lanes]."""
     size = TYPES["ud"].bytes
     first_address, address_count = layout.offset(operand.var) // size + operand.col, operand.addresses(exec_size)
@@ -148,7 +148,7 @@ def indirect_offsets(operand: Indirect, exec_size: int, layout: Layout) -> Read:
     )
 
 
-def _indirect_reader(operand: Indirect, exec_size: int, layout: Layout) -> Read:
+def _indirect_reader(operand: Indirect, exec_size: int, layout: RegisterPositions) -> Read:
     element_offsets, fmt = indirect_offsets(operand, exec_size, layout), operand.format
     columns = np.arange(fmt.bytes)
 
@@ -161,13 +161,13 @@ def _indirect_reader(operand: Indirect, exec_size: int, layout: Layout) -> Read:
     return read
 
 
-def raw_reader(operand: Raw | Vector | Address, size: int, layout: Layout) -> Read:
+def raw_reader(operand: Raw | Vector | Address, size: int, layout: RegisterPositions) -> Read:
     """Reads the bytes of an operand, uint8[threads, size]."""
     start = layout.offset(operand.var) + first_byte(operand, layout.target.grf_bytes)
     return lambda batch, rows: batch.regs[rows, start : start + size]
 
 
-def writer(operand: Destination | Indirect, exec_size: int, layout: Layout) -> Write:
+def writer(operand: Destination | Indirect, exec_size: int, layout: RegisterPositions) -> Write:
     """Writes a destination's elements."""
     if isinstance(operand, Indirect):
         return _indirect_writer(operand, exec_size, layout)
@@ -179,7 +179,7 @@ def writer(operand: Destination | Indirect, exec_size: int, layout: Layout) -> W
     return lambda batch, rows, values, mask: _put(batch.views[name], rows, columns, values, mask)
 
 
-def _indirect_writer(operand: Indirect, exec_size: int, layout: Layout) -> Write:
+def _indirect_writer(operand: Indirect, exec_size: int, layout: RegisterPositions) -> Write:
     element_offsets, columns = indirect_offsets(operand, exec_size, layout), np.arange(operand.format.bytes)
 
     def write(batch: Batch, rows: Rows, values: Array, mask: Array | None) -> None:
@@ -211,7 +211,7 @@ def _put(view: Array, rows: Rows, columns: slice | Array, values: Array, mask: A
     _put(view, rows, columns, current, None)
 
 
-def raw_writer(operand: Raw, layout: Layout) -> Callable[..., None]:
+def raw_writer(operand: Raw, layout: RegisterPositions) -> Callable[..., None]:
     """Writes bytes uint8[threads, size] to an operand; with a mask bool[threads, size] only the selected bytes."""
     start = layout.offset(operand.var) + operand.offset
 
@@ -234,7 +234,7 @@ def data_offsets(shape: DataShape, lanes: int, grf_bytes: int) -> Array:
     return np.arange(lanes)[:, None] * size + np.arange(shape.vector)[None, :] * shape.row_bytes(lanes, grf_bytes)
 
 
-def masker(inst: Instruction, layout: Layout) -> Mask:
+def masker(inst: Instruction, layout: RegisterPositions) -> Mask:
     """The lanes in which an instruction acts: those that its predicate sets and, without NoMask, that are enabled."""
     first_lane, lane_count, spec = inst.first_lane, inst.exec_size, INSTRUCTIONS[inst.name]
     read_predicate = flag_reader(inst, layout) if inst.guard and not spec.selects else None
@@ -250,7 +250,7 @@ def masker(inst: Instruction, layout: Layout) -> Mask:
     return mask
 
 
-def flag_reader(inst: Instruction, layout: Layout) -> Read:
+def flag_reader(inst: Instruction, layout: RegisterPositions) -> Read:
     """Reads the guard's bits, bool[threads, lanes]. Inversion comes after `any` and `all`."""
     guard = inst.guard
     assert guard

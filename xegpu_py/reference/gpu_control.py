@@ -13,11 +13,11 @@ from xegpu_py.numerics.formats import Array
 from xegpu_py.numerics.rounding import SOURCES
 from xegpu_py.reference.machine import (
     CallFrame,
-    EvaluatedBlock,
     EvaluatedSubgroup,
     Lane,
     Lanes,
     Node,
+    RegionBlock,
     Steps,
     controls,
     evaluates,
@@ -322,7 +322,7 @@ def execute_region(subgroup: EvaluatedSubgroup, frame: CallFrame, node: Node, la
         frame.give(node.results, yield_node.operands, (lane,))
 
 
-def _branch_to(subgroup: EvaluatedSubgroup, frame: CallFrame, node: Node, block: EvaluatedBlock, lanes: Lanes) -> Steps:
+def _branch_to(subgroup: EvaluatedSubgroup, frame: CallFrame, node: Node, block: RegionBlock, lanes: Lanes) -> Steps:
     yield_node = yield from subgroup.block(frame, block, lanes)
     frame.give(node.results, yield_node.operands, lanes)
 

@@ -298,7 +298,7 @@ class EvaluatedSubgroup:
         block = self.launch.function.op.regions[0].blocks[0]
         return self.workgroup.shared_memref(argument, ir.MemRefType(block.arguments[argument].type))
 
-    def region(self, frame: CallFrame, blocks: list[EvaluatedBlock], lanes: Lanes) -> Steps:
+    def region(self, frame: CallFrame, blocks: list[RegionBlock], lanes: Lanes) -> Steps:
         """Run a region. Lanes in the first of several blocks continue first, so that divergent lanes reconverge.
 
         Returns:
@@ -322,7 +322,7 @@ class EvaluatedSubgroup:
                 frame.give(blocks[block_of_lane[lane]].arguments, sources, (lane,))
         return terminators
 
-    def block(self, frame: CallFrame, block: EvaluatedBlock, lanes: Lanes) -> Steps:
+    def block(self, frame: CallFrame, block: RegionBlock, lanes: Lanes) -> Steps:
         """Run the ops of a block up to its terminator, which is returned."""
         values, memory = frame.values, self.launch.memory
         for node in block.nodes:
@@ -434,7 +434,7 @@ class Node:
     def __init__(self, op: ir.Operation, operands: tuple[int, ...], results: tuple[int, ...]) -> None:
         self.op, self.name = op, op.name
         self.operands, self.results = operands, results
-        self.regions: list[list[EvaluatedBlock]] = []
+        self.regions: list[list[RegionBlock]] = []
         self.successors: tuple[int, ...] = ()
         self.style: Style = "each"
         self.rule: Callable[..., Any] | None = None
@@ -541,7 +541,7 @@ def decoded(attribute: ir.Attribute) -> Any:
     return str(attribute)
 
 
-class EvaluatedBlock:
+class RegionBlock:
     """A block of a region.
 
     Attributes:
@@ -587,10 +587,10 @@ class EvaluatedFunction:
         """The place of a value."""
         return self._slots.setdefault(value, len(self._slots))
 
-    def _region(self, region: ir.Region) -> list[EvaluatedBlock]:
+    def _region(self, region: ir.Region) -> list[RegionBlock]:
         mlir_blocks = list(region.blocks)
         numbers = {block: i for i, block in enumerate(mlir_blocks)}
-        blocks = [EvaluatedBlock(tuple(self.slot_of(a) for a in block.arguments)) for block in mlir_blocks]
+        blocks = [RegionBlock(tuple(self.slot_of(a) for a in block.arguments)) for block in mlir_blocks]
         for block, block_nodes in zip(mlir_blocks, blocks):
             nodes = [self.node(op.operation, numbers) for op in block.operations]
             block_nodes.nodes = nodes
@@ -640,7 +640,7 @@ class Stepper:
         Raises:
             DiagnosticError: at the op, if it cannot be evaluated.
         """
-        block = EvaluatedBlock(())
+        block = RegionBlock(())
         block.nodes = [self._function.node(op)]
         self._grow()
         yield from self.subgroup.block(self._frame, block, self.subgroup.present)

@@ -26,7 +26,7 @@ from xegpu_py.engines.jit.checks import MAX_REUSED_BYTES, RaceSuspected, Shadow
 from xegpu_py.engines.jit.engine import Jit, NativeLaunch
 from xegpu_py.engines.jit.llvm import LLVMError
 from xegpu_py.engines.jit.native_code import processors
-from xegpu_py.engines.operands import BUILTIN_OFFSETS, Batch, Layout, new_batch
+from xegpu_py.engines.operands import BUILTIN_OFFSETS, Batch, RegisterPositions, new_batch
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source, decode_utf8
 from xegpu_py.ir.module import Module
 from xegpu_py.numerics.choices import selected
@@ -172,7 +172,7 @@ class Kernel:
         predicates = {p: i for i, p in enumerate(program.predicates)}
         watch, races, bounds = (name in options.check for name in ("uninit", "races", "bounds"))
         watch_products = not watch and self.target.strict_dpas and may_multiply_unwritten(program, self.target)
-        self.layout = Layout(
+        self.layout = RegisterPositions(
             self.target,
             self.allocation,
             predicates,

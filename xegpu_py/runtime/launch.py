@@ -19,7 +19,7 @@ from msgspec import Struct, field, structs
 from xegpu_py.deferred import deferred
 from xegpu_py.engines.faults import RuntimeFault
 from xegpu_py.engines.jit.llvm import available
-from xegpu_py.engines.operands import Batch, Layout
+from xegpu_py.engines.operands import Batch, RegisterPositions
 from xegpu_py.numerics.dpas import ops_per_channel
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.device_memory import DeviceMemory, HostMemory
@@ -355,7 +355,7 @@ class Tracer(Struct):
     """
 
     program: Program
-    layout: Layout
+    layout: RegisterPositions
     group: Dim
     thread: int
     emit: Callable[[str], None]

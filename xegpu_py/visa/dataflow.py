@@ -208,7 +208,7 @@ def _bases(operand: Indirect | Address) -> tuple[Variable, ...]:
 # Basic blocks of a program, with their successors, predecessors and dominators.
 
 
-class Flow:
+class ControlFlowGraph:
     """The control-flow graph of a program, as a hardware thread sees it.
 
     A thread always executes its lanes that are at the earliest instruction of the program. Lanes that diverge at a
@@ -340,9 +340,9 @@ def divergent_lanes(program: Program) -> range:
 
 
 @analysis
-def flow_of(program: Program) -> Flow:
+def flow_of(program: Program) -> ControlFlowGraph:
     """The control-flow graph of a program, computed once."""
-    return Flow(program)
+    return ControlFlowGraph(program)
 
 
 def _meet(a: int, b: int, dominators: dict[int, int], rank: dict[int, int]) -> int:
@@ -416,7 +416,7 @@ def polls(program: Program) -> bool:
     return any(start <= i < end for start, end in loops for i in reads)
 
 
-def writes_all(inst: Instruction, access: Access, flow: Flow) -> bool:
+def writes_all(inst: Instruction, access: Access, flow: ControlFlowGraph) -> bool:
     """Whether an access certainly writes all of its bytes."""
     return access.whole and flow.certain(inst)
 
@@ -430,7 +430,9 @@ _Change = tuple[int, Root, int, int, bool, bool]
 """The index of an instruction, the bytes or lanes that it accesses, and whether it writes them, and all for certain."""
 
 
-def _changes(instructions: Sequence[Instruction], target: Target, block: range, flow: Flow) -> Iterator[_Change]:
+def _changes(
+    instructions: Sequence[Instruction], target: Target, block: range, flow: ControlFlowGraph
+) -> Iterator[_Change]:
     """The accesses of a block. Where lanes may have diverged, a masked write kills nothing."""
     for at in block:
         inst = instructions[at]

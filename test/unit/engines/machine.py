@@ -14,7 +14,7 @@ from visa.programs import BASES, PREDICATES, general, program_of
 from xegpu_py.engines.interpreter import Interpreter
 from xegpu_py.engines.jit.engine import Jit, NativeLaunch, _ThreadTeam, dwords, packed, unpacked
 from xegpu_py.engines.jit.native_launch_struct import TRAFFIC, Status
-from xegpu_py.engines.operands import ENDED, Batch, Layout, new_batch
+from xegpu_py.engines.operands import ENDED, Batch, RegisterPositions, new_batch
 from xegpu_py.runtime.device_memory import DeviceMemory
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import Allocation
@@ -111,9 +111,9 @@ class Machine:
         self.bytes = at
         self.predicates = {p: i for i, p in enumerate(PREDICATES)}
 
-    def layout(self, *, watch: bool = False) -> Layout:
+    def layout(self, *, watch: bool = False) -> RegisterPositions:
         allocation = Allocation(self.offsets, self.bytes, self.target.grf_bytes, 256, 0, 0, ())
-        return Layout(self.target, allocation, self.predicates, watch)
+        return RegisterPositions(self.target, allocation, self.predicates, watch)
 
     def state(self, threads: int, rng: random.Random) -> State:
         regs = np.zeros((threads, self.bytes), np.uint8)

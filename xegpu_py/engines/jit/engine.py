@@ -34,7 +34,7 @@ from xegpu_py.engines.jit.native_launch_struct import (
 )
 from xegpu_py.engines.jit.packed_operand_cache import Panels
 from xegpu_py.engines.jit.thread_function import frame_of
-from xegpu_py.engines.operands import ENDED, MAX_CALLS, Layout, new_batch
+from xegpu_py.engines.operands import ENDED, MAX_CALLS, RegisterPositions, new_batch
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.elementary import table
 from xegpu_py.numerics.formats import Array
@@ -148,7 +148,7 @@ class Outcome(Struct):
     """Counts of a launch: executions of each instruction, and bytes moved by memory and category.
 
     Attributes:
-        misplaced: the number of the first message that `Layout.watches_columns` notes.
+        misplaced: the number of the first message that `RegisterPositions.watches_columns` notes.
     """
 
     executed: Array
@@ -203,7 +203,7 @@ class Jit:
     def __init__(
         self,
         program: Program,
-        layout: Layout,
+        layout: RegisterPositions,
         model: Model = "fma",
         *,
         divergent: bool | None = None,

@@ -26,7 +26,7 @@ from xegpu_py.engines.jit.llvm import (
 from xegpu_py.engines.jit.native_launch_struct import TABLES, Context
 from xegpu_py.engines.jit.operands import is_independent
 from xegpu_py.engines.jit.thread_function import block_starts, functions_of_program, input_bytes, matrices_of
-from xegpu_py.engines.operands import Layout
+from xegpu_py.engines.operands import RegisterPositions
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.visa.dataflow import flow_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
@@ -157,7 +157,7 @@ class NativeProgram(Struct, frozen=True):
 
 def native_program(
     program: Program,
-    layout: Layout,
+    layout: RegisterPositions,
     model: Model,
     host: Host,
     *,

@@ -17,7 +17,7 @@ from xegpu_py.engines.jit.rules import CONTROL, RULES, RUNS
 from xegpu_py.engines.jit.rules.alu import emit_arithmetic, emit_directed, emit_flag_logic
 from xegpu_py.engines.jit.rules.block2d import surface
 from xegpu_py.engines.jit.rules.memory import addresses
-from xegpu_py.engines.operands import MAX_CALLS, RETURNED, Layout
+from xegpu_py.engines.operands import MAX_CALLS, RETURNED, RegisterPositions
 from xegpu_py.numerics.dpas import Model, ops_per_channel
 from xegpu_py.numerics.formats import PRECISIONS
 from xegpu_py.visa.dataflow import accesses, divergent_lanes, has_calls, liveness_of
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # A program as functions of LLVM IR. The function `thread` runs one hardware thread.
 
 
-def frame_of(program: Program, layout: Layout) -> Frame:
+def frame_of(program: Program, layout: RegisterPositions) -> Frame:
     """The layout of a thread's state."""
     size = max(layout.allocation.bytes, layout.target.grf_bytes)
     barriers = 1 + int(program.attributes.get("NBarrierCnt", 0))
@@ -40,7 +40,7 @@ def frame_of(program: Program, layout: Layout) -> Frame:
     return Frame(-(-size // 64) * 64, predicates, barriers, layout.watch, layout.races, layout.logs, has_calls(program))
 
 
-def input_bytes(program: Program, layout: Layout, keep: bool) -> int:
+def input_bytes(program: Program, layout: RegisterPositions, keep: bool) -> int:
     """Bytes of the register file, from the first on, that a thread may read before it has written them.
 
     These are the header and the inputs, or all registers if they are to be looked at, or if the program may read a
@@ -56,7 +56,7 @@ def input_bytes(program: Program, layout: Layout, keep: bool) -> int:
 
 
 def matrices_of(
-    program: Program, layout: Layout, model: Model, host: Host, divergent: bool, keep: bool
+    program: Program, layout: RegisterPositions, model: Model, host: Host, divergent: bool, keep: bool
 ) -> Matrices | None:
     """The matrices that are loaded as dpas multiplies them; see `functions_of_program` for the arguments."""
     other_rules = any(inst.flushed or inst.alternatives for inst in program.instructions if inst.name == "dpas")
@@ -68,7 +68,7 @@ def matrices_of(
 
 
 def functions_of_program(
-    program: Program, layout: Layout, model: Model, host: Host, divergent: bool, keep: bool
+    program: Program, layout: RegisterPositions, model: Model, host: Host, divergent: bool, keep: bool
 ) -> list[str]:
     """The functions of a program. Its function `thread` is that of a thread.
 

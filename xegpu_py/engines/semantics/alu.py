@@ -13,9 +13,9 @@ from xegpu_py.engines.faults import AccessFault
 from xegpu_py.engines.operands import (
     AluOp,
     Batch,
-    Layout,
     Mask,
     Read,
+    RegisterPositions,
     Rows,
     Write,
     count_of,
@@ -236,7 +236,7 @@ STEPS = Table()
 """Functions that build the step of an instruction."""
 
 
-def register_step(inst: Instruction, layout: Layout, model: Model) -> Step:
+def register_step(inst: Instruction, layout: RegisterPositions, model: Model) -> Step:
     """The step of an instruction that accesses no memory and is not control flow."""
     if inst.name in STEPS:
         return STEPS[inst.name](inst, layout, model)
@@ -244,7 +244,7 @@ def register_step(inst: Instruction, layout: Layout, model: Model) -> Step:
     return (flag_logic_step if on_predicates else arithmetic_step)(inst, layout)
 
 
-def _raw_reader(inst: Instruction, name: str, layout: Layout) -> Read | None:
+def _raw_reader(inst: Instruction, name: str, layout: RegisterPositions) -> Read | None:
     """Reads the bytes of an operand; None for the null operand."""
     if inst[name].var is None:
         return None
@@ -252,7 +252,7 @@ def _raw_reader(inst: Instruction, name: str, layout: Layout) -> Read | None:
 
 
 @STEPS.of("dpas")
-def dpas(inst: Instruction, layout: Layout, model: Model) -> Step:
+def dpas(inst: Instruction, layout: RegisterPositions, model: Model) -> Step:
     """Multiply and add matrices (DPAS.md)."""
     sizes = {"SD": inst["SD"], "RC": inst["RC"], "exec_size": inst.exec_size}
     rounds = inst.follows("dpas-tf32") == "rounded"
@@ -261,7 +261,7 @@ def dpas(inst: Instruction, layout: Layout, model: Model) -> Step:
 
 
 @STEPS.of("bdpas")
-def bdpas(inst: Instruction, layout: Layout, model: Model) -> Step:
+def bdpas(inst: Instruction, layout: RegisterPositions, model: Model) -> Step:
     """Multiply and add block-scaled matrices."""
     return _product(
         inst,
@@ -271,7 +271,9 @@ def bdpas(inst: Instruction, layout: Layout, model: Model) -> Step:
     )
 
 
-def _product(inst: Instruction, layout: Layout, sources: Sequence[str], multiply: Callable[..., Array]) -> Step:
+def _product(
+    inst: Instruction, layout: RegisterPositions, sources: Sequence[str], multiply: Callable[..., Array]
+) -> Step:
     """The step of a product of the sources' bytes; each enabled lane's column of all rows is written."""
     reads = [_raw_reader(inst, name, layout) for name in sources]
     write, mask = raw_writer(inst["dst"], layout), masker(inst, layout)
@@ -292,7 +294,7 @@ def _product(inst: Instruction, layout: Layout, sources: Sequence[str], multiply
 
 
 @STEPS.of("mov")
-def mov(inst: Instruction, layout: Layout, model: Model) -> Step:
+def mov(inst: Instruction, layout: RegisterPositions, model: Model) -> Step:
     """Copy with conversion to the destination's type; or copy a predicate's bits."""
     source, dst = inst["src0"], inst["dst"]
     target = dst.format
@@ -316,7 +318,7 @@ def mov(inst: Instruction, layout: Layout, model: Model) -> Step:
 
 
 @STEPS.of("sel")
-def sel(inst: Instruction, layout: Layout, model: Model) -> Step:
+def sel(inst: Instruction, layout: RegisterPositions, model: Model) -> Step:
     """Select by the predicate; all enabled lanes are written."""
     target = inst["dst"].var.format
     write, mask, predicate = (
@@ -337,20 +339,20 @@ def sel(inst: Instruction, layout: Layout, model: Model) -> Step:
 
 
 @STEPS.of("srnd")
-def srnd(inst: Instruction, layout: Layout, model: Model) -> Step:
+def srnd(inst: Instruction, layout: RegisterPositions, model: Model) -> Step:
     """Round stochastically (SRND.md)."""
     return _converting(inst, layout, lambda a, r: numerics.srnd(a, r, "bf8" if inst["dst"].var.type == "ub" else "hf"))
 
 
 @STEPS.of("fcvt")
-def fcvt(inst: Instruction, layout: Layout, model: Model) -> Step:
+def fcvt(inst: Instruction, layout: RegisterPositions, model: Model) -> Step:
     """Convert to and from formats that are not types of vISA (FCVT.md)."""
     names: dict[str, Literal["bf8", "hf", "tf32"]] = {"ub": "bf8", "hf": "hf", "ud": "tf32"}
     name = names[inst["dst"].var.type]
     return _converting(inst, layout, lambda a: numerics.fcvt(a, name))
 
 
-def _converting(inst: Instruction, layout: Layout, function: Callable[..., Array]) -> Step:
+def _converting(inst: Instruction, layout: RegisterPositions, function: Callable[..., Array]) -> Step:
     reads = [reader(source, inst.exec_size, layout) for source in inst.sources]
     write, mask = writer(inst["dst"], inst.exec_size, layout), masker(inst, layout)
     dtype = inst["dst"].var.format.dtype
@@ -364,7 +366,7 @@ def _converting(inst: Instruction, layout: Layout, function: Callable[..., Array
 
 
 @STEPS.of("addc", "subb")
-def with_carry(inst: Instruction, layout: Layout, model: Model) -> Step:
+def with_carry(inst: Instruction, layout: RegisterPositions, model: Model) -> Step:
     """Add or subtract 32 bits; the carry or borrow is a second result."""
     reads = [reader(source, inst.exec_size, layout) for source in inst.sources]
     write, write_carry = (writer(inst[name], inst.exec_size, layout) for name in ("dst", "carry"))
@@ -381,7 +383,7 @@ def with_carry(inst: Instruction, layout: Layout, model: Model) -> Step:
 
 
 @STEPS.of("madw")
-def madw(inst: Instruction, layout: Layout, model: Model) -> Step:
+def madw(inst: Instruction, layout: RegisterPositions, model: Model) -> Step:
     """Multiply and add in 64 bits; the halves are two results."""
     reads = [reader(source, inst.exec_size, layout) for source in inst.sources]
     low, high = (writer(to, inst.exec_size, layout) for to in (inst["dst"], _second(inst, layout)))
@@ -401,7 +403,7 @@ def madw(inst: Instruction, layout: Layout, model: Model) -> Step:
 
 
 @STEPS.of("shfl_idx4")
-def shfl_idx4(inst: Instruction, layout: Layout, model: Model) -> Step:
+def shfl_idx4(inst: Instruction, layout: RegisterPositions, model: Model) -> Step:
     """Look up the parts of each dword in a table of 16; a part comes from the same part of an entry."""
     table, indices = (reader(inst[name], count, layout) for name, count in (("src0", TABLE), ("src1", inst.exec_size)))
     write, mask = raw_writer(inst["dst"], layout), masker(inst, layout)
@@ -420,14 +422,14 @@ def shfl_idx4(inst: Instruction, layout: Layout, model: Model) -> Step:
     return step
 
 
-def _second(inst: Instruction, layout: Layout) -> Destination:
+def _second(inst: Instruction, layout: RegisterPositions) -> Destination:
     second = INSTRUCTIONS[inst.name].second
     assert second
     return second(inst, layout.target)
 
 
 @STEPS.of("invm", "rsqtm")
-def with_special(inst: Instruction, layout: Layout, model: Model) -> Step:
+def with_special(inst: Instruction, layout: RegisterPositions, model: Model) -> Step:
     """A quotient or root; a predicate is set where it is a NaN, an infinity or a zero."""
     fmt = inst["dst"].format
     rounded: Callable[..., Array] = numerics.div if inst.name == "invm" else numerics.rsqrt
@@ -452,7 +454,7 @@ def with_special(inst: Instruction, layout: Layout, model: Model) -> Step:
 
 
 @STEPS.of("faddr")
-def faddr(inst: Instruction, layout: Layout, model: Model) -> Step:
+def faddr(inst: Instruction, layout: RegisterPositions, model: Model) -> Step:
     """Refuse: who loads a program replaces its symbols by addresses."""
 
     def step(batch: Batch, rows: Rows, active: Array | None) -> None:
@@ -462,7 +464,7 @@ def faddr(inst: Instruction, layout: Layout, model: Model) -> Step:
 
 
 @STEPS.of("setp")
-def setp(inst: Instruction, layout: Layout, model: Model) -> Step:
+def setp(inst: Instruction, layout: RegisterPositions, model: Model) -> Step:
     """Set a predicate to the lowest bits of a scalar."""
     source = inst["src0"]
     read, write, mask = reader(source, 1, layout), flag_writer(inst, layout), masker(inst, layout)
@@ -511,7 +513,7 @@ def apply_modifier(values: Array, modifier: str) -> Array:
     return ~values if modifier == "~" else values
 
 
-def arithmetic_step(inst: Instruction, layout: Layout) -> Step:
+def arithmetic_step(inst: Instruction, layout: RegisterPositions) -> Step:
     """Runs an instruction whose semantic function maps numbers to numbers."""
     operands = inst.sources
     types = [o.format.name for o in operands]
@@ -596,7 +598,9 @@ def _integer_preparations(inst: Instruction, types: list[str], modifiers: list[s
     return [prepare(m) for m in modifiers]
 
 
-def _comparison(inst: Instruction, compute: Callable[[Batch, Rows], Array], mask: Mask, layout: Layout) -> Step:
+def _comparison(
+    inst: Instruction, compute: Callable[[Batch, Rows], Array], mask: Mask, layout: RegisterPositions
+) -> Step:
     dst = inst["dst"]
     if isinstance(dst, Flag):
         write_flag = flag_writer(inst, layout)
@@ -614,7 +618,7 @@ def _comparison(inst: Instruction, compute: Callable[[Batch, Rows], Array], mask
     return step_all_bits
 
 
-def flag_writer(inst: Instruction, layout: Layout, name: str = "dst") -> Write:
+def flag_writer(inst: Instruction, layout: RegisterPositions, name: str = "dst") -> Write:
     """Writes bits bool[threads, lanes] to the predicate that is the destination, or another operand."""
     index = layout.predicates[inst[name].var]
     first_lane, lane_count = inst.first_lane, inst.exec_size
@@ -696,7 +700,7 @@ def _to_float(values: Array, target: Format, saturate: bool, rounding: Direction
     return _convert(values, "q", target.name, saturate, rounding)
 
 
-def flag_logic_step(inst: Instruction, layout: Layout) -> Step:
+def flag_logic_step(inst: Instruction, layout: RegisterPositions) -> Step:
     """Runs `and`, `or`, `xor` and `not` of predicates."""
     sources = [layout.predicates[source.var] for source in inst.sources]
     function, mask, write = ARITHMETIC[inst.name], masker(inst, layout), flag_writer(inst, layout)

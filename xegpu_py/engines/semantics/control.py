@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from xegpu_py.engines.faults import AccessFault
-from xegpu_py.engines.operands import ENDED, MAX_CALLS, RETURNED, Batch, Layout, masker, reader
+from xegpu_py.engines.operands import ENDED, MAX_CALLS, RETURNED, Batch, RegisterPositions, masker, reader
 from xegpu_py.engines.semantics import Table
 from xegpu_py.numerics.formats import Array
 from xegpu_py.visa.dataflow import divergent_lanes, has_calls
@@ -35,13 +35,13 @@ CONTROL = Table()
 
 
 @CONTROL.of("label")
-def label(inst: Instruction, program: Program, layout: Layout) -> Next:
+def label(inst: Instruction, program: Program, layout: RegisterPositions) -> Next:
     """Continue with the next instruction."""
     return lambda batch, rows, at, active: np.full(len(rows), at + 1)
 
 
 @CONTROL.of("jmp")
-def jmp(inst: Instruction, program: Program, layout: Layout) -> Next:
+def jmp(inst: Instruction, program: Program, layout: RegisterPositions) -> Next:
     """All enabled lanes jump to the label if the predicate is set."""
     target, frame = program.labels[inst["label"]], _frames(program)
     if inst.guard is None:
@@ -57,7 +57,7 @@ def jmp(inst: Instruction, program: Program, layout: Layout) -> Next:
 
 
 @CONTROL.of("goto")
-def goto(inst: Instruction, program: Program, layout: Layout) -> Next:
+def goto(inst: Instruction, program: Program, layout: RegisterPositions) -> Next:
     """Enabled lanes whose predicate bit is set jump to the label; of execution size 1 all or none."""
     if inst.exec_size == 1:
         return jmp(inst, program, layout)
@@ -76,7 +76,7 @@ def goto(inst: Instruction, program: Program, layout: Layout) -> Next:
 
 
 @CONTROL.of("call", "fcall", "ifcall")
-def call(inst: Instruction, program: Program, layout: Layout) -> Next:
+def call(inst: Instruction, program: Program, layout: RegisterPositions) -> Next:
     """Enabled lanes continue in a function. One with variables of its own keeps the registers of its caller."""
     mask, first_lane, lane_count, bits = masker(inst, layout), inst.first_lane, inst.exec_size, program.frame_bits
     own_lanes = divergent_lanes(program)
@@ -105,7 +105,7 @@ def call(inst: Instruction, program: Program, layout: Layout) -> Next:
     return step
 
 
-def _targets(inst: Instruction, program: Program, layout: Layout) -> Callable[[Batch, Array, Array], Array]:
+def _targets(inst: Instruction, program: Program, layout: RegisterPositions) -> Callable[[Batch, Array, Array], Array]:
     """The index of the instruction at which the function that each lane calls begins, [threads, 32] or one number."""
     if inst.name != "ifcall":
         index = program.labels[inst.values.get("label") or inst["callee"]]
@@ -127,7 +127,7 @@ def _targets(inst: Instruction, program: Program, layout: Layout) -> Callable[[B
 
 
 @CONTROL.of("ret", "fret")
-def ret(inst: Instruction, program: Program, layout: Layout) -> Next:
+def ret(inst: Instruction, program: Program, layout: RegisterPositions) -> Next:
     """End the enabled lanes; in a function they return to the caller."""
     if not has_calls(program):
         return lambda batch, rows, at, active: np.full(len(rows), ENDED)
@@ -171,7 +171,7 @@ def _wait(batch: Batch, rows: Array, barrier: Array, at: int) -> Array:
     return np.where(released_threads, at + 1, STAY)
 
 
-def _barrier_of(inst: Instruction, layout: Layout) -> Callable[[Batch, Array], tuple[Array, Array]]:
+def _barrier_of(inst: Instruction, layout: RegisterPositions) -> Callable[[Batch, Array], tuple[Array, Array]]:
     """The barrier of threads, as an index among those of the batch, and the number of signals that it expects."""
     if "id" not in inst.values:
         return lambda batch, rows: (np.zeros(len(rows), np.int64), np.full(len(rows), batch.group_size))
@@ -190,7 +190,7 @@ def _barrier_of(inst: Instruction, layout: Layout) -> Callable[[Batch, Array], t
 
 
 @CONTROL.of("sbarrier.signal", "nbarrier.signal")
-def signal(inst: Instruction, program: Program, layout: Layout) -> Next:
+def signal(inst: Instruction, program: Program, layout: RegisterPositions) -> Next:
     """Signal the barrier."""
     barrier = _barrier_of(inst, layout)
 
@@ -202,14 +202,14 @@ def signal(inst: Instruction, program: Program, layout: Layout) -> Next:
 
 
 @CONTROL.of("sbarrier.wait", "nbarrier.wait")
-def wait(inst: Instruction, program: Program, layout: Layout) -> Next:
+def wait(inst: Instruction, program: Program, layout: RegisterPositions) -> Next:
     """Wait for the next phase of the barrier."""
     barrier = _barrier_of(inst, layout)
     return lambda batch, rows, at, active: _wait(batch, rows, barrier(batch, rows)[0], at)
 
 
 @CONTROL.of("barrier")
-def signal_and_wait(inst: Instruction, program: Program, layout: Layout) -> Next:
+def signal_and_wait(inst: Instruction, program: Program, layout: RegisterPositions) -> Next:
     """Signal, and wait."""
     barrier = _barrier_of(inst, layout)
 

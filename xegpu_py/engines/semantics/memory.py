@@ -12,9 +12,9 @@ from xegpu_py import numerics
 from xegpu_py.engines.faults import AccessFault
 from xegpu_py.engines.operands import (
     Batch,
-    Layout,
     Mask,
     Read,
+    RegisterPositions,
     Rows,
     count_of,
     data_offsets,
@@ -38,7 +38,7 @@ STEPS = Table()
 """Functions that build the step of a message."""
 
 
-def lane_addresses(inst: Instruction, layout: Layout) -> Read:
+def lane_addresses(inst: Instruction, layout: RegisterPositions) -> Read:
     """Reads each lane's address as uint64[threads, lanes].
 
     Sums are of 64 bits: offsets of 32 bits are widened before they are scaled, a32s with their sign. Without a
@@ -71,7 +71,7 @@ def _lanes(batch: Batch, rows: Rows, mask: Array | None, count: int) -> tuple[Ar
 
 def _locate(
     inst: Instruction,
-    layout: Layout,
+    layout: RegisterPositions,
     batch: Batch,
     rows: Rows,
     addresses: Array,
@@ -123,7 +123,7 @@ class _Data:
         register_columns: [lanes, elements * bytes], positions in the operand of the bytes that a lane has in memory.
     """
 
-    def __init__(self, inst: Instruction, layout: Layout) -> None:
+    def __init__(self, inst: Instruction, layout: RegisterPositions) -> None:
         self.shape: DataShape = inst["data"]
         self.element_offsets = data_offsets(self.shape, inst.exec_size, layout.target.grf_bytes)
         self.bytes = INSTRUCTIONS[inst.name].size("dst" if "dst" in inst.values else "src0", inst, layout.target)
@@ -133,7 +133,7 @@ class _Data:
 
 
 @STEPS.of("lsc_load")
-def lsc_load(inst: Instruction, layout: Layout, model: Model) -> Step:
+def lsc_load(inst: Instruction, layout: RegisterPositions, model: Model) -> Step:
     """Load from each lane's address."""
     mask = masker(inst, layout)
     if inst["dst"].var is None:
@@ -164,7 +164,7 @@ def lsc_load(inst: Instruction, layout: Layout, model: Model) -> Step:
 
 
 @STEPS.of("lsc_store")
-def lsc_store(inst: Instruction, layout: Layout, model: Model) -> Step:
+def lsc_store(inst: Instruction, layout: RegisterPositions, model: Model) -> Step:
     """Store to each lane's address; of lanes with equal addresses the last one wins."""
     mask, read_addresses, data = masker(inst, layout), lane_addresses(inst, layout), _Data(inst, layout)
     columns, out_of = data.columns, data.register_columns
@@ -188,7 +188,7 @@ def lsc_store(inst: Instruction, layout: Layout, model: Model) -> Step:
 class _Surfaces:
     """The surfaces of a 2D block message, one for each thread, and the positions in memory of its elements."""
 
-    def __init__(self, inst: Instruction, layout: Layout, mask: Mask) -> None:
+    def __init__(self, inst: Instruction, layout: RegisterPositions, mask: Mask) -> None:
         self.inst, self.mask, self.strict = inst, mask, layout.is_strict(inst)
         self.block: BlockShape = inst["block"]
         self.target = layout.target
@@ -297,7 +297,7 @@ class _Surfaces:
         self._read(batch, rows, self.threads(batch, rows, active))
 
 
-def _scalar(operand: Region | Immediate, layout: Layout) -> Read:
+def _scalar(operand: Region | Immediate, layout: RegisterPositions) -> Read:
     """Reads one element as an unsigned number."""
     read = reader(operand, 1, layout)
     return lambda batch, rows: np.ascontiguousarray(read(batch, rows)).view(f"u{operand.format.bytes}")
@@ -329,7 +329,7 @@ def _bytes_at(offsets: Array, size: int) -> Array:
 
 
 @STEPS.of("lsc_load_block2d")
-def lsc_load_block2d(inst: Instruction, layout: Layout, model: Model) -> Step:
+def lsc_load_block2d(inst: Instruction, layout: RegisterPositions, model: Model) -> Step:
     """Load blocks of a surface. A prefetch may be of memory that is not allocated."""
     surfaces = _Surfaces(inst, layout, masker(inst, layout))
     if inst["dst"].var is None:
@@ -358,7 +358,7 @@ def lsc_load_block2d(inst: Instruction, layout: Layout, model: Model) -> Step:
 
 
 @STEPS.of("lsc_store_block2d")
-def lsc_store_block2d(inst: Instruction, layout: Layout, model: Model) -> Step:
+def lsc_store_block2d(inst: Instruction, layout: RegisterPositions, model: Model) -> Step:
     """Store a block to a surface."""
     surfaces = _Surfaces(inst, layout, masker(inst, layout))
     dtype = np.dtype(f"u{surfaces.block.size // 8}")
@@ -420,7 +420,7 @@ def atomic_function(name: str, bits: int) -> tuple[np.dtype[Any], Callable[..., 
 
 
 @STEPS.of(*(f"lsc_atomic_{name}" for name in ATOMICS))
-def lsc_atomic(inst: Instruction, layout: Layout, model: Model) -> Step:
+def lsc_atomic(inst: Instruction, layout: RegisterPositions, model: Model) -> Step:
     """Update each lane's location in the order of threads and lanes."""
     mask, read_addresses, data = masker(inst, layout), lane_addresses(inst, layout), _Data(inst, layout)
     shape, data_offsets = data.shape, data.element_offsets[:, 0]
@@ -496,7 +496,7 @@ def _distinct(offsets: Array) -> list[Array]:
 
 
 @STEPS.of("lsc_fence")
-def lsc_fence(inst: Instruction, layout: Layout, model: Model) -> Step:
+def lsc_fence(inst: Instruction, layout: RegisterPositions, model: Model) -> Step:
     """Report the fence to the race detector; other accesses than delayed stores are complete before."""
     slm, wide = inst["sfid"] == "slm", inst["scope"] not in ("group", "local")
 
@@ -510,6 +510,6 @@ def lsc_fence(inst: Instruction, layout: Layout, model: Model) -> Step:
 
 
 @STEPS.of("fence_sw")
-def fence_sw(inst: Instruction, layout: Layout, model: Model) -> Step:
+def fence_sw(inst: Instruction, layout: RegisterPositions, model: Model) -> Step:
     """No operation: instructions run in program order."""
     return lambda batch, rows, active: None

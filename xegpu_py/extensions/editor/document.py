@@ -128,7 +128,7 @@ def _documented(word: str, named: Named) -> Any:
     return dialect.operations.get(rest)
 
 
-class Hint(Struct, frozen=True):
+class InlayHint(Struct, frozen=True):
     """A note that an editor shows inside a line.
 
     Attributes:
@@ -211,7 +211,7 @@ class Document(ABC):
         """
 
     @abstractmethod
-    def hints(self) -> list[Hint]:
+    def hints(self) -> list[InlayHint]:
         """Hints that the text does not contain: derived layouts, and registers."""
 
     def tokens(self) -> Iterator[tuple[int, str, str]]:
@@ -390,17 +390,17 @@ class MlirDocument(Document):
         self._kept = module
         return _by_place(module)
 
-    def hints(self) -> list[Hint]:
+    def hints(self) -> list[InlayHint]:
         all_hints = []
         for d in self.names.definitions:
             layouts = self._layouts(d) if d.result is not None else []
             inside = re.search(r"(?:map|layout)\w* = [#\w.]*(<.*?>)", layouts[-1]) if layouts else None
             if inside and inside[1] not in self._line(d.start):
-                all_hints.append(Hint(d.start + len(d.name), f" {inside[1]}", _derived(layouts)))
+                all_hints.append(InlayHint(d.start + len(d.name), f" {inside[1]}", _derived(layouts)))
         kernels = {d.name: d for d in self.names.definitions if d.kind == "symbol"}
         for name, report in self._registers.items():
             if kernel := kernels.get(f"@{name}"):
-                all_hints.append(Hint(kernel.start + len(kernel.name), f" {report}"))
+                all_hints.append(InlayHint(kernel.start + len(kernel.name), f" {report}"))
         return all_hints
 
     @cached_property
@@ -624,7 +624,7 @@ class AssemblyDocument(Document):
     def names(self) -> Names:
         return visa_names(self.source.text)
 
-    def hints(self) -> list[Hint]:
+    def hints(self) -> list[InlayHint]:
         if self.diagnostics:
             return []
         gpu, all_hints = target(DEFAULT), []
@@ -636,9 +636,9 @@ class AssemblyDocument(Document):
             end = self.source.text.find("\n", d.start)
             allocation = allocations[program.where.line]
             if d.kind == "kernel":
-                all_hints.append(Hint(end, f" {allocation.report()}"))
+                all_hints.append(InlayHint(end, f" {allocation.report()}"))
             elif d.kind == "variable" and (var := _variable(program, d.name)):
-                all_hints.append(Hint(end, f" {_place(var, allocation, gpu)}"))
+                all_hints.append(InlayHint(end, f" {_place(var, allocation, gpu)}"))
         return all_hints
 
     def _program(self, offset: int) -> Program | None:

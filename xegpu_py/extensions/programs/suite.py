@@ -46,7 +46,7 @@ _TOOL = "xegpu_py.tools"
 """The package of the tools, which run as processes of their own: a program can end its process."""
 
 
-class Result(Struct, frozen=True):
+class FileResult(Struct, frozen=True):
     """Outcome of a file.
 
     Attributes:
@@ -87,7 +87,7 @@ def run(
     seconds: float = 300,
     jobs: int = 1,
     known: Mapping[str, str] | None = None,
-) -> Iterator[Result]:
+) -> Iterator[FileResult]:
     """Run files, each in a process of its own, and give their results in order.
 
     Args:
@@ -97,12 +97,12 @@ def run(
         known: see `known_failures`.
     """
 
-    def one(file: Path) -> Result:
+    def one(file: Path) -> FileResult:
         start = time.monotonic()
         try:
             result = _result(file, list(options), seconds)
         except subprocess.TimeoutExpired:
-            result = Result(file, "slow", f"more than {seconds:g} s")
+            result = FileResult(file, "slow", f"more than {seconds:g} s")
         result = structs.replace(result, seconds=time.monotonic() - start)
         reason = next((r for pattern, r in (known or {}).items() if fnmatch(str(file), f"*{pattern}")), None)
         if reason is None:
@@ -117,7 +117,7 @@ def run(
         yield from pool.map(one, files)
 
 
-def _result(file: Path, options: list[str], seconds: float) -> Result:
+def _result(file: Path, options: list[str], seconds: float) -> FileResult:
     text = file.read_text()
     if re.search(r"RUN:.*\bchip=cri\b", text) and not any(o.startswith("--target") for o in options):
         options = [*options, "--target=cri"]
@@ -128,21 +128,21 @@ def _result(file: Path, options: list[str], seconds: float) -> Result:
         return _error(file, "refused" if "in launch" not in process.stderr else "failed", process.stderr)
     prefixes = re.findall(r"--check-prefix[= ](\S+)", text) or ["CHECK"]
     if not re.search(rf"\b({'|'.join(prefixes)})(-[A-Z-]+\d*)?:", text):
-        return Result(file, "ran")
+        return FileResult(file, "ran")
     command = module_command("filecheck", str(file), f"--check-prefix={prefixes[0]}")
     checked = subprocess.run(command, input=process.stdout, capture_output=True, text=True, check=False)
     if checked.returncode:
         return _error(file, "wrong", f"{checked.stderr}{checked.stdout}{_PRINTED}{process.stdout}")
-    return Result(file, "passed")
+    return FileResult(file, "passed")
 
 
-def _lowered(file: Path, options: list[str], seconds: float) -> Result:
+def _lowered(file: Path, options: list[str], seconds: float) -> FileResult:
     """Whether the kernels of a file can be lowered."""
     target = next((o.partition("=")[2] for o in options if o.startswith("--target=")), "any")
     reading = [o for o in options if o == "--import-upstream"]
     passes = f"--xetile-to-visa-pipeline=target={target}"
     process = _call(["xegpu_opt", str(file), "--split-input-file", *reading, passes, "-o", os.devnull], seconds)
-    return Result(file, "lowered") if process.returncode == 0 else _error(file, "refused", process.stderr)
+    return FileResult(file, "lowered") if process.returncode == 0 else _error(file, "refused", process.stderr)
 
 
 def _call(words: list[str], seconds: float) -> subprocess.CompletedProcess[str]:
@@ -150,13 +150,13 @@ def _call(words: list[str], seconds: float) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
 
 
-def _error(file: Path, outcome: Outcome, message: str) -> Result:
+def _error(file: Path, outcome: Outcome, message: str) -> FileResult:
     location = _PLACE.search(message)
     lines = message.strip().splitlines() or ["no message"]
     first = next((line for line in lines if re.search(r"\berror\b", line)), lines[-1])[:240]
     if location is None:
-        return Result(file, outcome, first, output=message)
-    return Result(file, outcome, location[4], 0, location[1], int(location[2]), int(location[3] or 0), message)
+        return FileResult(file, outcome, first, output=message)
+    return FileResult(file, outcome, location[4], 0, location[1], int(location[2]), int(location[3] or 0), message)
 
 
 # Reports for CI: JUnit's XML, and SARIF 2.1.0, whose results CI systems show at the lines of a change.
@@ -174,10 +174,10 @@ _RULES = {
 }
 
 
-def junit(results: Sequence[Result]) -> str:
+def junit(results: Sequence[FileResult]) -> str:
     """The results as XML of JUnit: one suite for each folder, one case for each file; known failures are skipped."""
     root = ElementTree.Element("testsuites")
-    folders: dict[str, list[Result]] = {}
+    folders: dict[str, list[FileResult]] = {}
     for result in results:
         folders.setdefault(str(result.file.parent), []).append(result)
     for folder, folder_results in folders.items():
@@ -207,7 +207,7 @@ def _plain(text: str) -> str:
     return _NOT_XML.sub("?", text)
 
 
-def sarif(results: Sequence[Result]) -> str:
+def sarif(results: Sequence[FileResult]) -> str:
     """The bad results as SARIF, each at the place that its error names, or at the start of its file."""
     sarif_results = []
     for result in results:
