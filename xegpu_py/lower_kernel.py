@@ -91,7 +91,7 @@ class KernelSource(Struct, frozen=True):
     name: str | None
 
     @collector_paused()
-    def executable(self, options: Options, begun: Lowering | None = None) -> Executable:
+    def executable(self, options: Options, begun: KernelLowering | None = None) -> Executable:
         """See `Compiler`; what is not in the cache on disk is lowered and stored there.
 
         Args:
@@ -107,7 +107,7 @@ class KernelSource(Struct, frozen=True):
             return pickle.dumps(made, pickle.HIGHEST_PROTOCOL)
 
         def lowered() -> Executable:
-            return (begun or Lowering(*self._module(options), options)).executable()
+            return (begun or KernelLowering(*self._module(options), options)).executable()
 
         cache, key = self._cache(options)
         read: Callable[[bytes], Executable] = pickle.loads
@@ -120,10 +120,10 @@ class KernelSource(Struct, frozen=True):
         Args:
             arguments, grid: as in a call.
         """
-        begun: list[Lowering] = []
+        begun: list[KernelLowering] = []
 
         def assumed() -> Executable:
-            begun.append(Lowering(*self._module(options), options))
+            begun.append(KernelLowering(*self._module(options), options))
             return begun[0].assumptions()
 
         cache, key = self._cache(options)
@@ -281,7 +281,7 @@ def is_of_xegpu(module: Module, func: ir.Operation, ops: Sequence[ir.Operation])
 _BLOCK_IDS = ("gpu.block_id", "gpu.global_id")
 
 
-class Lowering:
+class KernelLowering:
     """The lowering of a kernel of XeTile or XeGPU to vISA, which can stop where its assumptions are known.
 
     The module is not changed.

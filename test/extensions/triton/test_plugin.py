@@ -53,8 +53,8 @@ def test_launches_are_remembered_by_address_and_numbers():
 
 def test_only_the_version_that_a_launch_needs_is_lowered(monkeypatch):
     lowered = []
-    own = lower_kernel.Lowering.executable
-    monkeypatch.setattr(lower_kernel.Lowering, "executable", lambda self: lowered.append(self) or own(self))
+    own = lower_kernel.KernelLowering.executable
+    monkeypatch.setattr(lower_kernel.KernelLowering, "executable", lambda self: lowered.append(self) or own(self))
 
     def rows(columns):
         x = np.random.default_rng(columns).random((4, columns), np.float32)

@@ -30,7 +30,7 @@ import helpers
 if sys.argv[1] == "found":
     def refuse(*arguments):
         raise AssertionError("lowered once more")
-    lower_kernel.Lowering = refuse
+    lower_kernel.KernelLowering = refuse
 
 @xegpu_py.jit
 def scale(X, Y, n, BLOCK: xegpu_py.Constexpr):
@@ -88,13 +88,13 @@ gpu.module @kernels {
 def lowerings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kernels that are lowered."""
     found: list[str] = []
-    own = lower_kernel.Lowering
+    own = lower_kernel.KernelLowering
 
     def spy(module, name, options):
         found.append(name)
         return own(module, name, options)
 
-    monkeypatch.setattr("xegpu_py.lower_kernel.Lowering", spy)
+    monkeypatch.setattr("xegpu_py.lower_kernel.KernelLowering", spy)
     return found
 
 
