@@ -2,8 +2,10 @@
 
 import ast
 
+import numpy as np
 import pytest
-from mutants import mutations
+import recorder
+from mutants import mutations, run
 from mutants.mutations import Planter
 
 SOURCE = '''
@@ -65,3 +67,28 @@ def test_mistakes_are_of_named_functions_and_areas():
     for mutation in chosen:
         assert mutation.function in files[mutation.file]
         assert mutation.original != mutation.changed
+
+
+def test_the_nearest_tests_judge_first(monkeypatch):
+    """Those that execute what few others of the file do, then the shortest; others before more parameters of one."""
+    common, own, other = (f"xegpu_py/cache.py:{name}" for name in ("common", "own", "other"))
+    elsewhere = [f"xegpu_py/collector.py:f{n}" for n in range(3)]
+    numbers = {name: n for n, name in enumerate((common, own, other, *elsewhere), 1)}
+    executed = {
+        "test_far.py::test_kernel": (0.1, [common, *elsewhere]),
+        "test_far.py::test_more": (0.1, [common, *elsewhere[:2]]),
+        "test_cache.py::test_slow": (9.0, [common, own]),
+        **{f"test_cache.py::test_all[{n}]": (0.1 + n / 100, [common, own, other]) for n in range(5)},
+    }
+    tests = {
+        name: (seconds, np.array([numbers[f] for f in used], np.uint32)) for name, (seconds, used) in executed.items()
+    }
+    monkeypatch.setattr(recorder, "read", lambda: (numbers, tests))
+    files, costs = run.candidates(["xegpu_py/cache.py"])
+    assert files == {"xegpu_py/cache.py": {"common", "own", "other"}}
+    order = run.in_turns(costs[common])
+    assert order[:3] == [f"test_cache.py::test_all[{n}]" for n in range(3)]
+    assert sorted(order[3:6]) == ["test_cache.py::test_slow", "test_far.py::test_kernel", "test_far.py::test_more"]
+    assert order.index("test_far.py::test_more") < order.index("test_far.py::test_kernel")
+    assert order[6:] == ["test_cache.py::test_all[3]", "test_cache.py::test_all[4]"]
+    assert run.in_turns(costs[other]) == [f"test_cache.py::test_all[{n}]" for n in range(5)]

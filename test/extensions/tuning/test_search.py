@@ -60,6 +60,30 @@ def test_the_sampler_of_one_and_of_several_objectives(monkeypatch):
     assert [count for *_, count in asked] == [1, 2, 1] and asked[1][1] == 5
 
 
+@pytest.mark.parametrize("kind", ["random", "tpe", "grid"])
+def test_configurations_that_constraints_exclude_are_not_tried(kind, monkeypatch):
+    space = Space({"a": range(6), "b": range(3)}, ["a % 2 == b % 2"])
+    journal = search.Journal(None, "constraints", space, 1, search._sampler(kind, 1, 1))
+    begun = search._Search(None, space, journal, 99, kind, 1, None, None)
+    begun.listed = None
+    tried = []
+
+    def submit(self, number, configuration, key, with_output):
+        tried.append(configuration)
+        journal.taken[search._key(configuration)] = None
+        journal.tell(number, search.Trial(number, configuration, "done", values=(1.0,)))
+
+    monkeypatch.setattr(search._Search, "_submit", submit)
+    while begun._begin("key"):
+        pass
+    assert sorted(tried, key=str) == sorted(space, key=str) and len(tried) == 9
+    excluded = [t for t in journal.trials() if t.state == "excluded"]
+    assert all(t.message == "the constraint 'a % 2 == b % 2' does not hold" for t in excluded)
+    assert all((t.configuration["a"] + t.configuration["b"]) % 2 for t in excluded) and bool(excluded) == (
+        kind != "grid"
+    )
+
+
 @pytest.mark.parametrize("objectives", [1, 2])
 def test_what_a_sampler_is_told_of_trials(objectives):
     """It learns from those with values, also if it asks for one again; the table has each of these once."""

@@ -310,3 +310,25 @@ def test_a_grid_that_is_left_out_is_said() -> None:
     with pytest.warns(UserWarning, match="reads block ids"):
         xegpu_py.compile(kernel.ir("visa"))(out)
     assert (out == np.arange(64)).all()
+
+
+@pytest.mark.parametrize("engine", ["both", "reference"])
+def test_workgroups_of_three_dimensions(engine: str) -> None:
+    """Each has its own place in x, y and z, of which no two extents are the same."""
+    text = """gpu.module @k { gpu.func @f(%out: memref<2x3x4x3xi32>) kernel {
+      %x = gpu.block_id x
+      %y = gpu.block_id y
+      %z = gpu.block_id z
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
+      %a = arith.index_cast %x : index to i32
+      %b = arith.index_cast %y : index to i32
+      %c = arith.index_cast %z : index to i32
+      memref.store %a, %out[%z, %y, %x, %c0] : memref<2x3x4x3xi32>
+      memref.store %b, %out[%z, %y, %x, %c1] : memref<2x3x4x3xi32>
+      memref.store %c, %out[%z, %y, %x, %c2] : memref<2x3x4x3xi32>
+      gpu.return } }"""
+    out = np.full((2, 3, 4, 3), -1, np.int32)
+    xegpu_py.compile(text, engine=engine)(out, grid=(4, 3, 2))
+    np.testing.assert_array_equal(out, np.moveaxis(np.indices((2, 3, 4))[::-1], 0, -1))
