@@ -188,6 +188,65 @@ REFUSED = {
         "a value has at most 1048576 elements, unlike float32",
     ),
     "uint64 with signed": (lambda v: v.to(np.uint64) + v, "no integer type holds both uint64 and int32"),
+    "fma of integers": (lambda v: xl.fma(v, v, v), "fma needs floating-point values, not int32"),
+    "fdiv of integers": (lambda v: xl.fdiv(v, 3), "fdiv needs floating-point values"),
+    "cat of scalars": (lambda v: xl.cat(v.max(), v.min()), "zero-dimensional arrays cannot be concatenated"),
+    "unpacked words": (lambda v: xl.unpack_int4(v), "unpack_int4 needs bytes, not int32"),
+    "packed floats": (lambda v: xl.pack_int4(v.to(F32)), "pack_int4 needs integers, not float32"),
+    "an odd extent": (lambda v: xl.pack_int4(v[:, :3]), "pack_int4 needs an even last extent, but got int32[1, 3]"),
+    "shift by all bits": (lambda v: v << 32, "cannot shift int32 by 32 bits"),
+    "shift back": (lambda v: v >> -1, "cannot shift int32 by -1 bits"),
+    "product of a line": (lambda v: xl.dot(v.ravel(), v), "dot multiplies matrices, and not int32[16] by int32[1, 16]"),
+    "product of stacks": (
+        lambda v: xl.dot(xl.zeros((2, 8, 16), F16), xl.zeros((3, 16, 16), F16)),
+        "dot cannot multiply float16[2, 8, 16] by float16[3, 16, 16]: the leading dimensions differ",
+    ),
+    "sides of @": (
+        lambda v: xl.zeros((8, 16), F16) @ xl.zeros((8, 16), F16),
+        "'@' cannot multiply float16[8, 16] by float16[8, 16]",
+    ),
+    "types of @": (lambda v: xl.zeros((8, 8)) @ xl.zeros((8, 16)), "; dot(a, b, input_precision=...) says how"),
+    "scaled factors": (
+        lambda v: xl.dot_scaled(xl.zeros((8, 32), U8), None, "e5m2", xl.zeros((64, 16), U8), None, "e5m2"),
+        "dot_scaled cannot multiply 8x32 by 64x16 elements",
+    ),
+    "a format's type": (
+        lambda v: xl.dot_scaled(xl.zeros((8, 32), F16), None, "e5m2", xl.zeros((32, 16), U8), None, "e5m2"),
+        "'lhs' of format 'e5m2' must be float8_e5m2, but got float16",
+    ),
+    "packed pairs": (
+        lambda v: xl.dot_scaled(xl.zeros((8, 32), F16), None, "e2m1", xl.zeros((32, 16), U8), None, "e5m2"),
+        "'lhs' of format 'e2m1' must be uint8 of two elements a byte, but got float16",
+    ),
+    "scales": (
+        lambda v: xl.dot_scaled(
+            xl.zeros((8, 32), U8), xl.zeros((8, 1), I32), "e5m2", xl.zeros((32, 16), U8), None, "e5m2"
+        ),
+        "'lhs_scale' must be uint8 or float8_e4m3fn, but got int32",
+    ),
+    "results of a reduction": (
+        lambda v: xl.reduce((v, v), 1, lambda a, b, c, d: a + c),
+        "the function takes 4 values and must return 2, not 1",
+    ),
+    "a group of all": (lambda v: v.sum(group=4), "a group needs an axis"),
+    "two axes": (lambda v: v.argmax((0, 1)), "argmax takes one axis, not (0, 1)"),
+    "length": (lambda v: v + len(v.max()), "a scalar has no length"),
+    "squeeze": (lambda v: v.squeeze(1), "cannot squeeze axis 1 of int32[1, 16], whose extent is not 1"),
+    "broadcast": (lambda v: v.broadcast_to(16), "cannot broadcast shape (1, 16) to (16,)"),
+    "two ellipses": (lambda v: v[..., ...], "an index can only have a single ellipsis ('...')"),
+    "slices without steps": (lambda v: v[:, ::0], "slice step cannot be zero"),
+    "printed number": (lambda v: xl.device_print(3, v), "device_print needs a text first, not 3"),
+    "printed matrix": (
+        lambda v: xl.device_print("x", xl.zeros((64, 64))),
+        "device_print shows values of up to 64 elements, not float32[64, 64]",
+    ),
+    "padding": (
+        lambda v: xl.load(v, padding_option="one"),
+        "padding_option is 'zero' or 'nan', not 'one'",
+    ),
+    "memory of pointers": (lambda v: xl.pointer_type(F32, 3), "pointers are to global memory, address space 1, not 3"),
+    "rounding of integers": (lambda v: v.to(I8, fp_downcast_rounding="rtz"), "int32 becomes int8 without rounding"),
+    "gather by floats": (lambda v: xl.gather(v, v.to(F32), 1), "indices are integers, not float32"),
 }
 
 
