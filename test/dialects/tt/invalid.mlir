@@ -155,3 +155,69 @@ tt.func @f(%x: i32) -> i32 {
 
 // expected-error @below {{unknown operation 'tt.lode'; did you mean 'tt.load'?}}
 tt.func @f(%p: !tt.ptr<f32>) { %0 = tt.lode %p : !tt.ptr<f32> }
+
+// -----
+
+tt.func @f(%x: tensor<4x!tt.ptr<f32>>) {
+  // expected-error @below {{cannot bitcast between pointers and numbers}}
+  // expected-note @below {{use tt.int_to_ptr or tt.ptr_to_int}}
+  %0 = tt.bitcast %x : tensor<4x!tt.ptr<f32>> -> tensor<4xi64>
+  tt.return
+}
+
+// -----
+
+tt.func @f() {
+  // expected-error @below {{'end' must be greater than 'start', but got 4 and 4}}
+  %0 = tt.make_range {end = 4 : i32, start = 4 : i32} : tensor<0xi32>
+  tt.return
+}
+
+// -----
+
+tt.func @f() {
+  // expected-error @below {{requires a result of type tensor<4xi32>, but got tensor<4xi64>}}
+  %0 = tt.make_range {end = 4 : i32, start = 0 : i32} : tensor<4xi64>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4xf32>) {
+  // expected-error @below {{requires a number or pointer to repeat, and no tensor}}
+  // expected-note @below {{use tt.broadcast for a tensor}}
+  %0 = tt.splat %x : tensor<4xf32> -> tensor<4xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4xf32>) {
+  // expected-error @below {{'axis' must be from 0 to 1, but got 2}}
+  %0 = tt.expand_dims %x {axis = 2 : i32} : tensor<4xf32> -> tensor<4x1xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4x4xf32>, %i: tensor<4xi32>) {
+  // expected-error @below {{requires indices of rank 2, but got tensor<4xi32>}}
+  %0 = tt.gather %x[%i] {axis = 0 : i32} : (tensor<4x4xf32>, tensor<4xi32>) -> tensor<4xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4x4xf32>, %i: tensor<4x4xi32>) {
+  // expected-error @below {{'axis' must be from 0 to 1, but got 2}}
+  %0 = tt.gather %x[%i] {axis = 2 : i32} : (tensor<4x4xf32>, tensor<4x4xi32>) -> tensor<4x4xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4x4xf32>, %i: tensor<4x8xi32>) {
+  // expected-error @below {{dimension 1 of the indices has size 8, but that of the operand has size 4}}
+  %0 = tt.gather %x[%i] {axis = 0 : i32} : (tensor<4x4xf32>, tensor<4x8xi32>) -> tensor<4x8xf32>
+  tt.return
+}

@@ -377,6 +377,35 @@ def test_without_ocloc(monkeypatch: pytest.MonkeyPatch) -> None:
         opencl.compile(SOURCE, target="any")
 
 
+@pytest.mark.parametrize(
+    ("required", "size", "expected"),
+    [
+        ((), 64, ((1, 1, 1), (64, 1, 1), 1)),
+        ((), (96, 32), ((3, 1, 1), (32, 1, 1), 1)),
+        ((), ((96, 4), (32, 2)), ((3, 2, 1), (32, 2, 1), 2)),
+        ((), ((8, 8, 6), (4, 8, 3)), ((2, 1, 2), (4, 8, 3), 3)),
+        ((), (2048, 1024), ((2, 1, 1), (1024, 1, 1), 1)),
+        ((16, 2, 1), ((32, 4), None), ((2, 2, 1), (16, 2, 1), 2)),
+        ((16, 2, 1), ((32, 4), (16, 2)), ((2, 2, 1), (16, 2, 1), 2)),
+        ((16, 2, 1), ((32, 4), (32, 2)), "kernel 'f' requires local size (16, 2, 1), but got (32, 2, 1)"),
+        ((16, 2, 1), ((8, 4), None), "local size (16, 2, 1) must divide global size (8, 4, 1)"),
+        ((), (96, 36), "local size (36, 1, 1) must divide global size (96, 1, 1)"),
+        ((), (2050, 1025), "local size (1025, 1, 1) has 1025 work items; a workgroup has at most 1024"),
+        ((), (64, 32, 1), "kernel 'f' takes [global size, local size], but got (64, 32, 1)"),
+        ((), (0, 1), "global size"),
+        ((), (64, 0), "local size"),
+    ],
+)
+def test_global_and_local_sizes(required: tuple[int, ...], size: Any, expected: Any) -> None:
+    kernel = SimpleNamespace(name="f", info=KernelInfo("f", Environment(16, required_work_group_size=required)))
+    if isinstance(expected, str):
+        with pytest.raises((TypeError, ValueError), match=re.escape(expected)):
+            opencl.Kernel.__getitem__(kernel, size)
+        return
+    launch = opencl.Kernel.__getitem__(kernel, size)
+    assert msgspec.structs.astuple(launch)[1:4] == expected
+
+
 BASE = Argument("private_base_stateless", 96, 8)
 LANES_OWN = ThreadMemory("global", "private_space", 24, is_simt_thread=True)
 

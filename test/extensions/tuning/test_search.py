@@ -13,7 +13,7 @@ from markdown import ROOT
 import xegpu_py
 from xegpu_py import language
 from xegpu_py.extensions.tuning import search, verification
-from xegpu_py.extensions.tuning.evaluation import difference
+from xegpu_py.extensions.tuning.evaluation import Trials, difference, launch_of, named_objectives
 from xegpu_py.extensions.tuning.kernel_space import Subject
 from xegpu_py.extensions.tuning.space import Space
 from xegpu_py.extensions.tuning.verification import Verification, write_failure
@@ -118,6 +118,70 @@ def test_trials_of_a_search_that_was_killed_end(host, alive, state, tmp_path, mo
     monkeypatch.setattr(search, "_alive", lambda pid: alive)
     [trial] = search.Journal(*asked)._study.trials
     assert trial.state.name == state
+
+
+def halved(kind):
+    """What is tuned: a function of the user's, which makes the launch of a configuration."""
+    if kind == "refuses":
+        raise ValueError("no such tile")
+    if kind == "no launch":
+        return 5
+
+    def launch(x, y):
+        if kind == "fails":
+            raise ValueError("out of registers")
+        y[:] = x / (3 if kind == "wrong" else 2)
+
+    return launch
+
+
+@pytest.mark.parametrize(
+    ("kind", "objective", "state", "message"),
+    [
+        ("right", lambda run: run.arguments[1].sum(), "done", ""),
+        ("right", lambda run: float("nan"), "failed", "the objective is not finite: (nan,)"),
+        ("right", lambda run: float("inf"), "failed", "the objective is not finite: (inf,)"),
+        ("right", lambda run: "fast", "failed", "the objective failed: could not convert string to float: 'fast'"),
+        ("right", lambda run: int("x"), "failed", "the objective failed: invalid literal for int()"),
+        ("wrong", lambda run: 1, "wrong", "array 1 differs from that of the first trial at (1,): 0.3333"),
+        ("fails", lambda run: 1, "failed", "out of registers"),
+        ("refuses", lambda run: 1, "refused", "no such tile"),
+        (
+            "no launch",
+            lambda run: 1,
+            "refused",
+            "must be a launch such as kernel[grid], a module with a grid, or callable",
+        ),
+    ],
+)
+def test_how_a_configuration_is_judged(kind, objective, state, message):
+    x, y = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    trials = Trials(halved, (x, y), None, {"objective": objective}, [x, x / 2])
+    for wanted in (False, True):
+        outcome = trials.run(({"kind": kind}, wanted))
+        assert outcome.state == state and message in outcome.message, outcome
+        assert outcome.values == ((14.0,) if state == "done" else ())
+        assert (outcome.outputs is not None) == (wanted and state == "done")
+    assert not y.any() and x.tolist() == list(range(8))
+
+
+def test_what_cannot_be_tuned():
+    for options, message in (
+        ({"ROWS": 8, "COLUMNS": 3}, "kernel 'scaled' has no parameter 'COLUMNS', and it is no option of compile"),
+        ({"ROWS": 8, "FACTOR": 2}, "kernel 'scaled' takes 2 further arguments, not 3"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            launch_of(scaled, options).run((1, 2, 3))
+    with pytest.raises(ValueError, match="a search needs an objective"):
+        named_objectives([])
+    with pytest.raises(ValueError, match="'objective' must be one of .*, or a function, but got 'speed'"):
+        named_objectives("speed")
+    with pytest.raises(ValueError, match="a space needs a parameter"):
+        Space({})
+    with pytest.raises(ValueError, match="cannot be enumerated: parameter 'b' is a continuous range"):
+        list(Space({"a": [1, 2], "b": {"low": 0.5, "high": 1.5}}))
+    with pytest.raises(ValueError, match="autotune needs a Config"):
+        xegpu_py.autotune([])(scaled)
 
 
 def test_constraints_exclude_and_are_named():
