@@ -36,7 +36,7 @@ test test-bare repository sweep check: export PYTHONDONTWRITEBYTECODE :=
 test: export RECORD = $(shell date +%s)
 test: $(VENV)/.installed
 	@mkdir -p build
-	$(BIN)/lit -s --order=smart --show-unsupported test >build/lit.log 2>&1 & lit=$$!; \
+	$(BIN)/lit -s --order=smart --show-unsupported test >build/lit.log 2>&1 & lit=$$!; trap "kill $$lit" INT TERM; \
 	$(BIN)/pytest -q -n auto --dist worksteal; pytest=$$?; wait $$lit; lit=$$?; cat build/lit.log; exit $$((pytest | lit))
 
 # The tests of documents and tools without the programs of others, as on most machines: nothing shown needs them.

@@ -150,21 +150,33 @@ def _run_interpreted(kernel, launch, prints=None):
         return kernel._run_interpreted(launch)
 
 
+_on_engine = Kernel._on_engine
+
+
+def _on_interpreter(kernel):
+    """As `Kernel._on_engine`, without native code."""
+    return kernel._run_in_place if kernel.engine == "jit" and kernel.log is None else _on_engine(kernel)
+
+
 @pytest.fixture(autouse=True)
 def _engines(request, monkeypatch):
     """Reduce the native code that three in four tests compile, but none marked `native`, and none in `make sweep`.
 
     Tests of the engines run quick code where kernels have few threads. It is compiled in half the time, and compiling
     took more than half of theirs. The other tests always run quick code; three in four run `engine="both"` on the
-    interpreter alone.
+    interpreter alone, and those of lowerings any engine, unless it is their parameter.
     """
     is_native = bool(request.node.get_closest_marker("native"))
     is_full = is_native or SHARE == 1 or zlib.crc32(request.node.nodeid.encode()) % 4 == 0
-    is_of_engines = "engines" in request.path.parts
+    parts = {*request.path.parts}
+    is_of_engines = "engines" in parts
     if is_native or (is_full and is_of_engines):
         monkeypatch.setattr(engine, "QUICK_THREADS", 0)
         return
     # Also code with loops and products.
     monkeypatch.setattr(native_code, "_is_brief", lambda program: True)
-    if not is_full and not is_of_engines:
-        monkeypatch.setattr(Kernel, "_run_both", _run_interpreted)
+    if is_full or is_of_engines:
+        return
+    monkeypatch.setattr(Kernel, "_run_both", _run_interpreted)
+    if parts & {"passes", "upstream"} and "engine" not in request.fixturenames:
+        monkeypatch.setattr(Kernel, "_on_engine", _on_interpreter)

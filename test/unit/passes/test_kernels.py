@@ -176,10 +176,14 @@ def source(name):
     return FOLDER / f"{file}.mlir", kernel or None
 
 
-@functools.cache
-def compiled(name):
+def compiled(name, **options):
     case = CASES[name]
-    return xegpu_py.compile(*source(name), target=case.target, registers=case.grf, check=["uninit", "races"])
+    return xegpu_py.compile(*source(name), **{"target": case.target, "registers": case.grf} | options)
+
+
+@functools.cache
+def checked(name):
+    return compiled(name, check=["uninit", "races"])
 
 
 def test_every_file_is_tried():
@@ -196,7 +200,7 @@ def test_every_file_is_tried():
 def test_kernel(name):
     case = CASES[name]
     out = case.out.copy()
-    compiled(name)(*case.inputs, out, grid=case.grid, block=case.block)
+    checked(name)(*case.inputs, out, grid=case.grid, block=case.block)
     if case.tolerance:
         np.testing.assert_allclose(out.astype(float), case.expected, rtol=case.tolerance, atol=case.tolerance)
     else:
@@ -206,7 +210,7 @@ def test_kernel(name):
 @pytest.mark.parametrize("name", CASES)
 def test_kernel_assembles(name, native_of):
     case = CASES[name]
-    native = native_of(compiled(name).asm, case.target, case.grf)
+    native = native_of(checked(name).asm, case.target, case.grf)
     assert native.instructions > 0
     assert native.total_registers == case.grf
     if "gemm" in name:
@@ -291,4 +295,4 @@ NEEDED |= {"gemm_nbarriers": 4} | {f"gather_scatter:rows_of_{n}": 1 for n in (1,
 
 @pytest.mark.parametrize("name", CASES)
 def test_nothing_is_moved_to_be_renamed(name):
-    assert renames(compiled(name).program) <= NEEDED.get(name, 0)
+    assert renames(checked(name).program) <= NEEDED.get(name, 0)
