@@ -194,11 +194,12 @@ def in_page(path: Path) -> Iterator[Finding]:
 
 def in_source(path: Path) -> Iterator[Finding]:
     """The findings in strings and comments of Python code."""
+    in_package = path.is_relative_to(ROOT) and path.relative_to(ROOT).as_posix().startswith(PACKAGE)
     with path.open("rb") as file:
         for token in tokenize.tokenize(file.readline):
             if token.type in TOKENS:
                 yield from words(token.string, token.start[0])
-            if path.is_relative_to(ROOT) and path.relative_to(ROOT).as_posix().startswith(PACKAGE):
+            if in_package:
                 yield from statements(token)
 
 
