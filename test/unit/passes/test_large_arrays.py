@@ -8,6 +8,9 @@ from xegpu_py import language
 from xegpu_py.runtime.device_memory import DeviceMemory
 from xegpu_py.runtime.launch import Grid, Prepared
 
+# The interpreter would copy gigabytes.
+pytestmark = pytest.mark.native
+
 ROWS, COLUMNS = 70_000, 65_536
 """4.6e9 elements: the last ones lie behind 2^32 bytes."""
 
