@@ -135,3 +135,18 @@ def test_zeros_nans_and_infinities() -> None:
         assert np.isnan(directed("add", (infinite, -infinite), fmt, "zero"))
         assert directed("mul", (infinite, one_), fmt, "zero") == np.inf
         assert directed("div", (one_, plus), fmt, "zero") == np.inf
+
+
+def test_what_cannot_be_rounded() -> None:
+    x = np.ones(4, np.float32)
+    for name, operands, fmt, message in (
+        ("add", (x,), "f", "'operands' must be 2 numbers for add, but got 1"),
+        ("add", (x, x, x), "f", "'operands' must be 2 numbers for add, but got 3"),
+        ("mad", (x, x), "f", "'operands' must be 3 numbers for mad, but got 2"),
+        ("add", (x, x[:3]), "f", r"shapes \[4\], \[3\] do not broadcast"),
+        ("pow", (x, x), "f", "'name' must be one of .* and 'fmt' hf, f or df, but got 'pow' and 'f'"),
+        ("add", (x, x), "bf", "but got 'add' and 'bf'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            directed(name, operands, fmt, "up")
+    assert directed("add", (x, x[:1]), "f", "up").tolist() == [2, 2, 2, 2]

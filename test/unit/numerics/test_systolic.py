@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -13,7 +14,7 @@ from effort import examples
 
 from xegpu_py import numerics
 from xegpu_py.numerics import Systolic
-from xegpu_py.numerics.systolic import candidates
+from xegpu_py.numerics.systolic import candidates, read_model
 
 FACTORS: dict[str, tuple[Any, int]] = {
     "hf": (np.float16, 2),
@@ -101,3 +102,24 @@ def test_random_products(seed: int) -> None:
         products = [float(x) * float(y) for x, y in zip(a[i], b[:, j])]
         wanted = np.float32(dot(float(c[i, j]), products, ops, model))
         assert (np.isnan(wanted) and np.isnan(found[i, j])) or wanted.tobytes() == found[i, j].tobytes(), (model, i, j)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "is neither the name of a model nor a file: No such file or directory"),
+        ("models", "is not a file of xegpu_py.extensions.hardware_check: "),
+        ("{}", "is not a file of xegpu_py.extensions.hardware_check: "),
+        ('{"models": [{"group": "none"}]}', "is not a file of xegpu_py.extensions.hardware_check: "),
+        ('{"models": []}', "tells 0 models of dpas, but one is needed"),
+        ('{"models": [{}, {"order": "down"}]}', "tells 2 models of dpas, but one is needed"),
+    ],
+)
+def test_files_that_tell_no_model(content: str | None, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "gpu.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(ValueError, match=f"'{path}' {message}"):
+        read_model(str(path))
+    path.write_text('{"models": [{"order": "down"}], "device": "a GPU"}')
+    assert read_model(str(path)) == Systolic(order="down")

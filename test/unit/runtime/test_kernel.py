@@ -332,3 +332,30 @@ def test_workgroups_of_three_dimensions(engine: str) -> None:
     out = np.full((2, 3, 4, 3), -1, np.int32)
     xegpu_py.compile(text, engine=engine)(out, grid=(4, 3, 2))
     np.testing.assert_array_equal(out, np.moveaxis(np.indices((2, 3, 4))[::-1], 0, -1))
+
+
+SIZED = """gpu.module @k { gpu.func @f(%x: memref<4xi32>) kernel
+  attributes {known_grid_size = array<i32: 2, 1, 1>, known_block_size = array<i32: 3, 1, 1>} {
+  gpu.return } }"""
+
+
+@pytest.mark.parametrize("engine", ["jit", "reference"])
+def test_extents_that_a_kernel_knows(engine: str) -> None:
+    kernel, x = xegpu_py.compile(SIZED, engine=engine), np.zeros(4, np.int32)
+    kernel(x, grid=2, block=3)
+    for sizes, message in (
+        ({"grid": 3, "block": 3}, "'grid' must be (2, 1, 1), as known_grid_size says, but got "),
+        ({"grid": (2, 2), "block": 3}, "'grid' must be (2, 1, 1), as known_grid_size says, but got "),
+        ({"grid": 2, "block": 2}, "'block' must be (3, 1, 1), as known_block_size says, but got "),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            kernel(x, **sizes)
+
+
+@pytest.mark.parametrize("engine", ["jit", "reference"])
+def test_a_buffer_that_begins_before_the_array(engine: str) -> None:
+    text = """gpu.module @k { gpu.func @f(%x: memref<4xi32, strided<[1], offset: OFFSET>>) kernel { gpu.return } }"""
+    for offset in ("0", "?"):
+        xegpu_py.compile(text.replace("OFFSET", offset), engine=engine)(np.zeros(4, np.int32))
+    with pytest.raises(ValueError, match="begins 2 elements into its buffer, which no array does; let it be dynamic"):
+        xegpu_py.compile(text.replace("OFFSET", "2"), engine=engine)(np.zeros(4, np.int32))
