@@ -219,8 +219,14 @@ def _extend_asm() -> None:
         return
 
     def missing(self: Any, key: str) -> Any:
-        if BINARY not in self or key not in STAGES:
+        if BINARY not in self:
             return before(self, key)
+        if key not in STAGES:
+            levels = ", ".join(("ttir", *STAGES))
+            raise KeyError(
+                f"Unknown key: '{key}'. Kernels of xegpu-py have {levels}: they are compiled from TTIR, without "
+                "TritonGPU's IR, LLVM's and PTX"
+            )
         self[key] = text = _launches().stage(self[BINARY].decode(), key)
         return text
 
