@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -14,6 +17,8 @@ import xegpu_py.language as xl
 from xegpu_py.upstream import import_upstream
 
 SEEDS = some(range(40))
+
+Numbers: TypeAlias = np.ndarray
 
 MAPS = some(range(40), 1 / 4)
 
@@ -165,3 +170,131 @@ def test_tables_of_pointers(seed: int, count: int) -> None:
         expected, i = np.full(128, -7, np.int32), np.arange(64)
         expected[2 * i[i % 3 != 1]] = (reverse + group)[i % 3 != 1]
         np.testing.assert_array_equal(out[group], expected)
+
+
+class Calls:
+    """Random functions of two integers, of which later ones call earlier ones, and what Python says they return."""
+
+    def __init__(self, rng: np.random.Generator, element: str) -> None:
+        """Write the functions, for numbers or for vectors of them."""
+        self.rng, self.type, self.texts = rng, element, []
+        self.functions: list[tuple[int, Callable[[Numbers, Numbers], list[Numbers]]]] = []
+        for _ in range(int(rng.integers(1, 6))):
+            self.functions.append(self.function())
+
+    def function(self) -> tuple[int, Callable[[Numbers, Numbers], list[Numbers]]]:
+        """The number of results of another function, and the function."""
+        number, count = len(self.functions), int(self.rng.integers(1, 4))
+        lines: list[str] = []
+        steps: list[Callable[[list[Numbers]], list[Numbers]]] = []
+        names = ["%a", "%b"]
+        for _ in range(int(self.rng.integers(1, 6))):
+            x, y = (int(n) for n in self.rng.integers(0, len(names), 2))
+            self.step(f"%v{len(lines)}", names, x, y, lines, steps)
+        chosen = [int(n) for n in self.rng.integers(0, len(names), count)]
+        types = ", ".join([self.type] * count)
+        # A function may return one of its operands, or one value twice.
+        body = "\n".join(f"    {line}" for line in lines)
+        self.texts.append(
+            f"  func.func @f{number}(%a: {self.type}, %b: {self.type}) -> ({types}) {{\n{body}\n"
+            f"    func.return {', '.join(names[n] for n in chosen)} : {types}\n  }}"
+        )
+
+        def call(a: Numbers, b: Numbers) -> list[Numbers]:
+            values = [a, b]
+            for step in steps:
+                values += step(values)
+            return [values[n] for n in chosen]
+
+        return count, call
+
+    def step(self, to: str, names: list[str], x: int, y: int, lines: list[str], steps: list[Any]) -> None:
+        """One op, or a call in a line, a loop or a branch."""
+        kind, left, right = self.type, names[x], names[y]
+        way = str(self.rng.choice(["addi", "subi", "muli", "xori", "call", "loop", "branch"]))
+        if not self.functions or way in ("addi", "subi", "muli", "xori"):
+            way = way if way in ("addi", "subi", "muli", "xori") else "addi"
+            operation = {"addi": np.add, "subi": np.subtract, "muli": np.multiply, "xori": np.bitwise_xor}[way]
+            lines.append(f"{to} = arith.{way} {left}, {right} : {kind}")
+            steps.append(lambda values: [operation(values[x], values[y])])
+            names.append(to)
+            return
+        callee = int(self.rng.integers(0, len(self.functions)))
+        count, function = self.functions[callee]
+        types = ", ".join([kind] * count)
+        call = f"func.call @f{callee}({{}}, {{}}) : ({kind}, {kind}) -> ({types})"
+        results = to if count == 1 else f"{to}:{count}"
+        parts = [to] if count == 1 else [f"{to}#{i}" for i in range(count)]
+        if way == "call":
+            lines.append(f"{results} = {call.format(left, right)}")
+            steps.append(lambda values: function(values[x], values[y]))
+            names += parts
+        elif way == "loop":
+            rounds = int(self.rng.integers(0, 4))
+            inner = f"%c{to[1:]}" if count == 1 else f"%c{to[1:]}:{count}"
+            first = inner.partition(":")[0] + "#0" * (count > 1)
+            again = call.format(f"%x{to[1:]}", right)
+            lines += [f"%{n}{to[1:]} = arith.constant {v} : index" for n, v in (("l", 0), ("u", rounds), ("s", 1))]
+            lines.append(
+                f"{to} = scf.for %i{to[1:]} = %l{to[1:]} to %u{to[1:]} step %s{to[1:]} iter_args(%x{to[1:]} = {left}) "
+                f"-> ({kind}) {{\n      {inner} = {again}\n      scf.yield {first} : {kind}\n    }}"
+            )
+
+            def repeated(values: list[Numbers]) -> list[Numbers]:
+                carried = values[x]
+                for _ in range(rounds):
+                    carried = function(carried, values[y])[0]
+                return [carried]
+
+            steps.append(repeated)
+            names.append(to)
+        else:
+            taken = bool(self.rng.random() < 0.5)
+            inner = f"%c{to[1:]}" if count == 1 else f"%c{to[1:]}:{count}"
+            last = inner.partition(":")[0] + f"#{count - 1}" * (count > 1)
+            lines.append(f"%t{to[1:]} = arith.constant {str(taken).lower()}")
+            lines.append(
+                f"{to} = scf.if %t{to[1:]} -> ({kind}) {{\n      {inner} = {call.format(right, left)}\n"
+                f"      scf.yield {last} : {kind}\n    }} else {{\n      scf.yield {right} : {kind}\n    }}"
+            )
+            steps.append(lambda values: [function(values[y], values[x])[-1] if taken else values[y]])
+            names.append(to)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("element", ["i32", "vector<16xi32>"])
+def test_calls(seed: int, element: str) -> None:
+    """Functions with several results, called in lines, loops and branches, by kernels and by each other."""
+    calls = Calls(np.random.default_rng(seed), element)
+    lines, results = [], []
+    for number, (results_of_one, _) in enumerate(calls.functions):
+        types = ", ".join([element] * results_of_one)
+        held = [f"%r{number}"] if results_of_one == 1 else [f"%r{number}#{i}" for i in range(results_of_one)]
+        name = f"%r{number}" + f":{results_of_one}" * (results_of_one > 1)
+        lines.append(f"{name} = func.call @f{number}(%x, %y) : ({element}, {element}) -> ({types})")
+        results += held
+    count = len(results)
+    if element == "i32":
+        load = "%x = memref.load %a[%t] : memref<16xi32>\n    %y = memref.load %b[%t] : memref<16xi32>"
+        stores = [f"memref.store {r}, %o[%c{i}, %t] : memref<{count}x16xi32>" for i, r in enumerate(results)]
+        attributes, block = "attributes {xegpu.subgroup_size = 16 : i32}", 16
+    else:
+        load = "%x = vector.load %a[%c0] : memref<16xi32>, {0}\n    %y = vector.load %b[%c0] : memref<16xi32>, {0}"
+        load = load.format(element)
+        stores = [
+            f"vector.store {r}, %o[%c{i}, %c0] : memref<{count}x16xi32>, {element}" for i, r in enumerate(results)
+        ]
+        attributes, block = "", 1
+    constants = "\n    ".join(f"%c{i} = arith.constant {i} : index" for i in range(count))
+    text = "\n".join([
+        "gpu.module @m {", *calls.texts,
+        f"  gpu.func @k(%a: memref<16xi32>, %b: memref<16xi32>, %o: memref<{count}x16xi32>) kernel {attributes} {{",
+        f"    %t = gpu.thread_id x\n    {constants}\n    {load}",
+        *(f"    {line}" for line in lines),
+        *(f"    {store}" for store in stores), "    gpu.return\n  }\n}",
+    ])  # fmt: skip
+    a, b = np.random.default_rng(seed + 1000).integers(-(2**31), 2**31, (2, 16)).astype(np.int32)
+    for engine in ("both", "reference"):
+        out = np.zeros((count, 16), np.int32)
+        xegpu_py.compile(text, engine=engine, cache="off")(a, b, out, block=block)
+        np.testing.assert_array_equal(out, [row for _, function in calls.functions for row in function(a, b)])

@@ -19,6 +19,12 @@ from xegpu_py.ir.upstream_pass_names import UPSTREAM_PASSES
 PIPELINE = "builtin.module(test-mark{value=1})"
 
 
+@pytest.fixture(autouse=True)
+def all_passes() -> None:
+    """A pass that is first imported while a test has another registry would be missing after it."""
+    passes.registered()
+
+
 def test_a_pass_that_is_registered_again_is_the_new_one(monkeypatch):
     monkeypatch.setattr(passes, "_REGISTRY", dict(passes._REGISTRY))
 
