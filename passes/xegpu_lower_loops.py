@@ -42,8 +42,7 @@ class XeGPULowerLoops(Pass):
     kernel: str = ""
 
     def concerns(self, contents: Contents) -> bool:
-        names = contents.names
-        return "scf.parallel" in names or any(concerns(name) for _, concerns in _UPSTREAM for name in names)
+        return "scf.parallel" in contents.names or any(any(map(concerns, contents.names)) for _, concerns in _UPSTREAM)
 
     def run(self, op: ir.Operation) -> None:
         for func in chosen_kernels(op, self.kernel):

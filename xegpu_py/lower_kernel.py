@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import itertools
 import pickle
-import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -16,7 +15,7 @@ from msgspec import Struct, structs
 from xegpu_py.argument_types import checked
 from xegpu_py.cache import Cache, digest, folder_of
 from xegpu_py.collector import collector_paused
-from xegpu_py.deferred import deferred
+from xegpu_py.deferred import deferred, pattern
 from xegpu_py.dialects import visa
 from xegpu_py.dialects.xegpu.types import EXACT_ADDRESSES, EXACT_SURFACES, UNIT_STRIDES, WARNS_OF_REPAIRS
 from xegpu_py.ir.builtin import REDUCTION_ORDER
@@ -169,7 +168,7 @@ def text_of(module: Module | str | Path) -> ModuleSource:
 OPTIONS_ATTRIBUTE = "xegpu.options"
 """The attribute of a module that gives the options with which its kernels are compiled by default."""
 
-_CHIP = re.compile(r'#xevm\.target<[^>]*\bchip = "(\w+)"')
+_CHIP = pattern(r'#xevm\.target<[^>]*\bchip = "(\w+)"')
 
 
 def stated_target(text: str) -> str | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from enum import Enum
 
+from xegpu_py.deferred import pattern
+
 UPSTREAM_NAME = "upstream_xegpu"
 """The name that upstream's XeGPU has in the IR, where a dialect `xegpu` exists already."""
 
@@ -22,7 +24,7 @@ class Spelling(str, Enum):
 
 
 # Each repetition in a line is bounded, so that the search takes time in proportion to the text.
-_UPSTREAM_MARKS = re.compile(
+_UPSTREAM_MARKS = pattern(
     r"#xegpu\.(?:layout|slice|block_tdesc_attr|scatter_tdesc_attr|mem_layout|range)\b|!xegpu\.mem_desc\b"
     r"|\bxegpu\.(?:(?:load_nd|prefetch_nd|load|atomic_rmw\s+\w+)|(?:store_nd|store)\s+%[\w#]+\s*,)\s+%[\w#]+\s*\["
     r"|\bxegpu\.create_nd_tdesc\s+%[\w#]+\s*(?::|(?:\[[^\]\n]{0,400}\]\s*)?,\s*shape\b)"
@@ -78,7 +80,7 @@ def mixture(text: str) -> tuple[int, str] | None:
     )
 
 
-_XEVM_MARKS = re.compile(r"\bxevm\.|\bspir_kernelcc\b|!llvm\.|(?<![@\w.\"])llvm\.\w")
+_XEVM_MARKS = pattern(r"\bxevm\.|\bspir_kernelcc\b|!llvm\.|(?<![@\w.\"])llvm\.\w")
 
 
 def is_xevm_text(text: str) -> bool:
@@ -94,9 +96,9 @@ def is_xevm_text(text: str) -> bool:
 
 _MEMREF = r"memref<(?:[^<>\n]|<[^<>\n]*>)*>"
 
-_PLAIN = re.compile(r"(strided<\[[^\]]*\])>")
+_PLAIN = pattern(r"(strided<\[[^\]]*\])>")
 
-_VIEW = re.compile(
+_VIEW = pattern(
     rf"(?P<name>%[\w$.-]+)(?P<head>\s*=\s*memref\.(?:subview\s+%[\w$.#-]+\s*\[(?P<offsets>[^\]]*)\][^:\n]*\s*"
     rf"|reinterpret_cast\s+%[\w$.#-]+\s+to\s+offset:\s*\[(?P<start>[^\]]*)\][^\n]*?\s*)"
     rf":\s*(?P<source>{_MEMREF})\s+to\s+)(?P<result>{_MEMREF})"

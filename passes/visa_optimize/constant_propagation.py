@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Generic, NamedTuple, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeGuard, TypeVar
 
 from msgspec import Struct, field
 
-from xegpu_py.engines.interpreter import evaluate
+from xegpu_py.deferred import deferred
 from xegpu_py.numerics.formats import TYPES, Format
 from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import ControlFlowGraph, Root, effects, writes_all
@@ -30,6 +30,11 @@ from xegpu_py.visa.program import (
     strides_of,
 )
 from xegpu_py.visa.verify import instruction_problem
+
+if TYPE_CHECKING:
+    from xegpu_py.engines import interpreter
+else:
+    interpreter = deferred("xegpu_py.engines.interpreter")
 
 # Facts about registers and predicates at a point of a program: constants, copies and sums.
 #
@@ -437,7 +442,7 @@ class Constants:
             if bits is None:
                 return None
             sources[name] = bits
-        return evaluate(inst, sources, self._target)
+        return interpreter.evaluate(inst, sources, self._target)
 
     def _known(self, value: Region, lanes: int) -> tuple[int, ...] | None:
         root, offsets = bytes_of(value, lanes, self._target)

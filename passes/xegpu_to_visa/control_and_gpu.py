@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from mlir import ir
 from msgspec.structs import replace
 
+from xegpu_py.deferred import pattern
 from xegpu_py.dialects.xegpu.op_interfaces import DescriptorUpdate
 from xegpu_py.dialects.xegpu.types import FenceScope, MemoryKind
 from xegpu_py.ir.builtin import INLINE, PRINT, TEXT, check_format, enumerator
@@ -402,7 +403,7 @@ def _store_lanes(low: Lowering, addresses: Reg, offset: int, numbers: Reg, guard
 
 INTRINSICS[PRINT] = print_lanes
 
-_OPERAND = re.compile(r"(?P<sign>-?)(?P<name>\$\d+|%\w+|[\w.+]+):(?P<type>\w+)")
+_OPERAND = pattern(r"(?P<sign>-?)(?P<name>\$\d+|%\w+|[\w.+]+):(?P<type>\w+)")
 """An operand of `inline_visa` with its type: the result or an argument, a name, or a number."""
 
 

@@ -76,7 +76,7 @@ MISTAKES = (
             "kind, remaining), loaded, padding)", "kind, remaining), loaded, loaded)"),
     Mistake("the other branch of a divergent scf.if is taken by the lanes of the first", "xegpu_simt", "passes/xegpu_simt_to_vc/simt_vectorization.py",
             'return build.binary("xori", condition, True)', "return condition"),
-    Mistake("gpu.shuffle up goes down", "xegpu_simt", "passes/xegpu_simt_to_vc/__init__.py",
+    Mistake("gpu.shuffle up goes down", "xegpu_simt", "passes/xegpu_simt_to_vc/gpu_ops.py",
             '"up": lane_in_row - offset, "down"', '"up": lane_in_row + offset, "down"'),
     Mistake("distributed transposes leave registers where they are", "nested", "passes/vector_distribute.py",
             "for level in range(3) for k in order])", "for level in range(3) for k in range(count)])"),

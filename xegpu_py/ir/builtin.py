@@ -13,11 +13,12 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, Union, get_args, g
 import numpy as np
 from mlir import ir
 
+from xegpu_py.deferred import pattern
 from xegpu_py.numerics.formats import FLOATS
 
 # Properties of builtin types, most of them read from the text of the type.
 
-_VECTOR = re.compile(r"vector<((?:\s*\d+\s*x)*)\s*(.*)>", re.DOTALL)
+_VECTOR = pattern(r"vector<((?:\s*\d+\s*x)*)\s*(.*)>", re.DOTALL)
 
 _INTEGER = re.compile(r"([su]?)i(\d+)")
 
@@ -180,9 +181,9 @@ _BUFFERED = ("f16", "f32", "f64")
 _READ_WIDTHS = (1, 8, 16, 32, 64)
 """Widths of integers whose constants the bindings read."""
 
-_HEX = re.compile(r'dense<"0x([0-9A-Fa-f]*)">')
+_HEX = pattern(r'dense<"0x([0-9A-Fa-f]*)">')
 
-_NUMBER = re.compile(r"-?[\w.][\w.+-]*")
+_NUMBER = pattern(r"-?[\w.][\w.+-]*")
 
 
 def integer_elements(attribute: ir.DenseIntElementsAttr) -> list[int]:
@@ -379,7 +380,7 @@ _ATOMIC = {
 
 # Format strings of `gpu.printf`: those of C's printf, for integers and floating-point numbers.
 
-_CONVERSION = re.compile(
+_CONVERSION = pattern(
     r"%(?P<flags>[-+ #0]*)(?P<width>\d*)(?P<precision>\.\d*)?(?:hh|h|ll|l|j|z|t|L)?(?P<kind>[a-zA-Z%])?"
 )
 

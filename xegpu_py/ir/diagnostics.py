@@ -17,6 +17,7 @@ from mlir import ir
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
+from xegpu_py.deferred import pattern
 from xegpu_py.ir.bindings import narrowed
 
 # Source text: positions, lines, and the limits under which MLIR's parser is safe.
@@ -44,7 +45,7 @@ _TRANSFORM = re.compile(r"(?<![\w.$@%^-])transform\.\w")
 
 _ALIAS = re.compile(r"^[ \t]*([#!][A-Za-z_][\w$.-]*)[ \t]*=", re.MULTILINE)
 
-_ALIAS_USE = re.compile(r"[#!][A-Za-z_][\w$.-]*")
+_ALIAS_USE = pattern(r"[#!][A-Za-z_][\w$.-]*")
 
 SEPARATOR = "// -----"
 """The default marker: the beginning of a line between two pieces of a file."""
@@ -433,7 +434,7 @@ def warn(op: ir.Operation, message: str) -> None:
 # `@below`, `@+N`, `@-N` or `@unknown`; a count before the braces; and `-re` where `{{...}}` in the text is a regular
 # expression.
 
-_COMMENT = re.compile(
+_COMMENT = pattern(
     r"expected-(?P<severity>error|note|remark|warning)(?P<regex>-re)?\s*"
     r"(?:@(?P<where>above|below|unknown|[+-]\d+)\s*)?(?P<count>\d+\s+)?\{\{(?P<text>.*)\}\}"
 )

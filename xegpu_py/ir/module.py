@@ -32,13 +32,14 @@ from xegpu_py.ir.diagnostics import (
     position_of,
 )
 from xegpu_py.ir.operation import MIXED, SEGMENTS, STATIC, Broken, Operation, ValueField, group_sizes
-from xegpu_py.ir.printer import Printer
 from xegpu_py.ir.reader import Reader, Rewritten, with_cast, without_flags
 
 if TYPE_CHECKING:
     from xegpu_py import highlighting
+    from xegpu_py.ir import printer
 else:
     highlighting = deferred("xegpu_py.highlighting")
+    printer = deferred("xegpu_py.ir.printer")
 
 # Modules: reading, printing and verifying them in dialect syntax.
 
@@ -212,7 +213,7 @@ def print_op(
     )
     if generic:
         return str(text)
-    return Printer(op.context.irdl_dialects, print_defaults).rewrite(text)
+    return printer.Printer(op.context.irdl_dialects, print_defaults).rewrite(text)
 
 
 @checked
@@ -374,24 +375,24 @@ def _file_of(location: mlir.Location) -> str:
 
 def from_mlir(error: mlir.MLIRError, context: Context, rewritten: Rewritten | None = None) -> list[Diagnostic]:
     """The diagnostics of an MLIR error, at positions in the user's text and in dialect syntax."""
-    printer = Printer(context.irdl_dialects)
-    return [_from_mlir(d, printer, rewritten) for d in error.error_diagnostics]
+    own = printer.Printer(context.irdl_dialects)
+    return [_from_mlir(d, own, rewritten) for d in error.error_diagnostics]
 
 
 def from_diagnostic(info: Any, context: Context) -> Diagnostic:
     """A diagnostic that MLIR reports, in dialect syntax."""
-    return _from_mlir(info, Printer(context.irdl_dialects), None)
+    return _from_mlir(info, printer.Printer(context.irdl_dialects), None)
 
 
-def _from_mlir(info: Any, printer: Printer, rewritten: Rewritten | None) -> Diagnostic:
+def _from_mlir(info: Any, own: printer.Printer, rewritten: Rewritten | None) -> Diagnostic:
     where = position_of(info.location)
     if rewritten and where.file == _BUFFER:
         source = rewritten.source
         offset = rewritten.source_offset(where.line, where.column) if where.line else 0
         where = source.position(offset)
-    notes = tuple(_from_mlir(n, printer, rewritten) for n in info.notes)
+    notes = tuple(_from_mlir(n, own, rewritten) for n in info.notes)
     severity: Any = str(info.severity).rpartition(".")[2].lower() if info.message else "error"
-    return Diagnostic(severity, printer.rewrite(info.message), where, notes)
+    return Diagnostic(severity, own.rewrite(info.message), where, notes)
 
 
 __all__ = ["Module", "Position", "from_mlir", "parse", "parse_source", "print_op"]

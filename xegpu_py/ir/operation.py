@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import Any, ClassVar, Literal, NoReturn, Protocol, Union, get_args, 
 from mlir import ir
 from msgspec import Struct, field
 
+from xegpu_py.deferred import pattern
 from xegpu_py.ir import definition as d
 from xegpu_py.ir.bindings import register_operation
 from xegpu_py.ir.builtin import Decoded, Index, TypeConstraint, alternatives
@@ -23,7 +23,7 @@ from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, posit
 
 # Operation classes: the view with named accessors, the builder, and what a syntax of their text must do.
 
-_PLAIN_VECTOR = re.compile(r"vector<(?:\d+x)+(?:index|i\d+|b?f\d+)>\Z")
+_PLAIN_VECTOR = pattern(r"vector<(?:\d+x)+(?:index|i\d+|b?f\d+)>\Z")
 """Vectors whose text means the same in dialect syntax and in MLIR's own."""
 
 

@@ -449,7 +449,6 @@ def run_pipeline(module: Module, pipeline: str, *, verify_each: bool = True) -> 
     module.bodies.build()
 
 
-@dataclass
 class Listener:
     """Watches a pipeline run. Each method does nothing by default."""
 

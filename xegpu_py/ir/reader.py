@@ -11,6 +11,7 @@ from contextlib import suppress
 from msgspec import Struct
 from msgspec.structs import replace
 
+from xegpu_py.deferred import pattern
 from xegpu_py.ir.assembly_format import encode, mark_numbers, read_op
 from xegpu_py.ir.codecs import Cursor, ParserScope, SyntaxFault, split_list
 from xegpu_py.ir.definition import DYNAMIC, FUNCTIONS, STRING, CarriedOperation, Dialect, TypeReader
@@ -33,7 +34,7 @@ _REST = re.compile(r" (?:<?\{|: )")
 
 _WORD = re.compile(r"[%@^!#]?[\w$.-]+|\S")
 
-_SYMBOL_NAME = re.compile(rf"@(?:[\w$.-]+|{STRING})")
+_SYMBOL_NAME = pattern(rf"@(?:[\w$.-]+|{STRING})")
 
 _MEMO_LINE = 500
 """Longest line that is looked up as already read: bounds the work on files of one huge line."""
@@ -429,9 +430,9 @@ def _filled(segments: Sequence[str], values: Sequence[str]) -> str:
 
 _NUMBER = re.compile(r"-?\d+")
 
-_KEY = re.compile(r'"([^"\n]*)"|([A-Za-z_][\w$.]*)')
+_KEY = pattern(r'"([^"\n]*)"|([A-Za-z_][\w$.]*)')
 
-_KEYWORD = re.compile(r"#\w+<\w+ (?:\w+ = )?(\w+)>")
+_KEYWORD = pattern(r"#\w+<\w+ (?:\w+ = )?(\w+)>")
 """An enumerator as MLIR prints it where the attribute has no syntax of its own, `#xegpu<memory_space slm>`, or is the
 only parameter of one, `#xevm<dst_etype dst_etype = bf8>`."""
 
@@ -541,11 +542,11 @@ def _check(op: type[Operation], parsed: ParsedOp, offsets: dict[str, int], start
 #
 # MLIR's parser refuses such uses, and says which value, its type and the wanted one; `with_cast` casts the value.
 
-_MIXED = re.compile(
+_MIXED = pattern(
     r"use of value '(%[\w$.-]+)' expects different type than prior uses: '(index|i32|i64)' vs '(index|i32|i64)'"
 )
 
-_STATEMENT = re.compile(r"[ \t]*(?:%[^=\n]*=[ \t]*)?\"?[a-z_]\w*\.\w", re.MULTILINE)
+_STATEMENT = pattern(r"[ \t]*(?:%[^=\n]*=[ \t]*)?\"?[a-z_]\w*\.\w", re.MULTILINE)
 
 
 def with_cast(source: Source, errors: Sequence[Diagnostic]) -> Source | None:
@@ -578,7 +579,7 @@ def with_cast(source: Source, errors: Sequence[Diagnostic]) -> Source | None:
 
 # Fast-math flags of conversions, which LLVM's main branch has and 22.1.8 does not read.
 
-_CONVERSION_FLAGS = re.compile(
+_CONVERSION_FLAGS = pattern(
     r"(\bllvm\.(?:fpext|fptrunc)\b[^:\n]*?)"
     r"(<\{\s*fastmathFlags\s*=\s*#llvm\.fastmath<[\w, ]*>\s*\}>|\bfastmath<[\w, ]*>)"
 )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from xegpu_py.deferred import deferred
+from xegpu_py.deferred import deferred, pattern
 from xegpu_py.numerics.formats import ARRAYS, STORAGE, Array, dtype_named, element_bits, pack_bytes, unpack_bytes
 from xegpu_py.runtime.device_memory import Buffer, DeviceMemory, HostMemory, copy_sparse, zeros_aligned
 
@@ -428,7 +428,7 @@ class _Dtypes(Mapping[str, Any]):
 DTYPES = _Dtypes()
 """Element types by MLIR's names."""
 
-_SHAPE = re.compile(r"\d+(?:x\d+)*\Z")
+_SHAPE = pattern(r"\d+(?:x\d+)*\Z")
 
 FORMS = """\
 values of ARG, in the order of the kernel's arguments (SHAPE is such as 64x64):

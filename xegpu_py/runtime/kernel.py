@@ -21,7 +21,6 @@ from xegpu_py.cache import Cache, folder_of
 from xegpu_py.deferred import deferred
 from xegpu_py.dialects.xegpu.types import UNIT_STRIDES
 from xegpu_py.engines.faults import Races, RuntimeFault
-from xegpu_py.engines.interpreter import Interpreter
 from xegpu_py.engines.jit.checks import MAX_REUSED_BYTES, RaceSuspected, Shadow
 from xegpu_py.engines.jit.engine import Jit, NativeLaunch
 from xegpu_py.engines.jit.llvm import LLVMError
@@ -65,10 +64,12 @@ from xegpu_py.visa.verify import verify
 
 if TYPE_CHECKING:
     from xegpu_py import highlighting
+    from xegpu_py.engines import interpreter
     from xegpu_py.engines.interpreter import Observer
     from xegpu_py.engines.jit.checks import Log
     from xegpu_py.visa import assembly, finalizer
 else:
+    interpreter = deferred("xegpu_py.engines.interpreter")
     highlighting = deferred("xegpu_py.highlighting")
     assembly = deferred("xegpu_py.visa.assembly")
     finalizer = deferred("xegpu_py.visa.finalizer")
@@ -568,8 +569,8 @@ class Kernel:
         ]
 
     @functools.cached_property
-    def _interpreter(self) -> Interpreter:
-        return Interpreter(self.runnable, self.layout, self.options.model)
+    def _interpreter(self) -> interpreter.Interpreter:
+        return interpreter.Interpreter(self.runnable, self.layout, self.options.model)
 
     def broken_rules(self, launch: Prepared) -> DiagnosticError | None:
         """Run on the interpreter, also what breaks a rule of the target's messages; memory does not change.

@@ -7,18 +7,24 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from threading import Lock
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import Struct
 
+from xegpu_py.deferred import deferred
 from xegpu_py.engines.faults import GlobalMemory, RuntimeFault, aligned, granule_bytes
-from xegpu_py.engines.interpreter import OperandBytes, operand_bytes, watched_reads
 from xegpu_py.engines.jit.ir_text import PTR, FunctionBody, LLVMValue, vector
 from xegpu_py.engines.jit.native_launch_struct import COPY_CALL, Context
 from xegpu_py.engines.jit.operands import Emitter
 from xegpu_py.numerics.formats import Array
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Instruction, Program
+
+if TYPE_CHECKING:
+    from xegpu_py.engines import interpreter
+else:
+    interpreter = deferred("xegpu_py.engines.interpreter")
 
 # Race detection in native code: the records of accesses, and the calls of `races.ll` at each of them, and of
 # `race_clocks.ll` at fences and barriers.
@@ -303,7 +309,10 @@ _CHECKED_EXTENT = 256
 def emit_checks(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Emit, before an instruction, checks of the bytes that it reads, and code that marks the bytes that it writes."""
     code = emitter.code
-    reads, writes = watched_reads(inst, emitter.layout), operand_bytes(inst, "write", emitter.layout)
+    reads, writes = (
+        interpreter.watched_reads(inst, emitter.layout),
+        interpreter.operand_bytes(inst, "write", emitter.layout),
+    )
     if not reads and not writes and not inst.indirect:
         return
     bits = emitter.acting(inst)
@@ -337,7 +346,7 @@ def emit_checks(emitter: Emitter, inst: Instruction, at: int) -> None:
             _note(emitter, byte_offsets, mask)
 
 
-def _byte_batches(operand: OperandBytes) -> Iterator[tuple[list[int], list[int]]]:
+def _byte_batches(operand: interpreter.OperandBytes) -> Iterator[tuple[list[int], list[int]]]:
     """The bytes of an operand in parts that are checked together: places in the registers, and the lane of each."""
     byte_lanes = sorted(
         {(int(byte_offset), lane) for lane, row in enumerate(operand.byte_offsets) for byte_offset in row}

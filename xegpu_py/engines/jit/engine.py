@@ -16,8 +16,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from xegpu_py.cache import NO_CACHE, Cache
+from xegpu_py.deferred import deferred
 from xegpu_py.engines.faults import AccessFault, GlobalMemory, LocalMemory, RuntimeFault, aligned
-from xegpu_py.engines.interpreter import Interpreter, UnwrittenFault
 from xegpu_py.engines.jit.checks import LocalShadow, RaceSuspected
 from xegpu_py.engines.jit.host import Host, chosen_host, take
 from xegpu_py.engines.jit.llvm import LLVMError
@@ -45,9 +45,13 @@ from xegpu_py.visa.spec import LANES
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from xegpu_py.engines import interpreter as interpreter_module
+    from xegpu_py.engines.interpreter import Interpreter
     from xegpu_py.engines.jit.checks import Log, Shadow
     from xegpu_py.engines.jit.host import Helper
     from xegpu_py.engines.operands import Batch
+else:
+    interpreter_module = deferred("xegpu_py.engines.interpreter")
 
 _POLL = 0.05
 """Seconds between checks for signals and updates of the progress bar."""
@@ -254,7 +258,7 @@ class Jit:
     @cached_property
     def interpreter(self) -> Interpreter:
         """The interpreter, which reports errors and computes rare cases."""
-        return Interpreter(self.program, self.layout, self.model)
+        return interpreter_module.Interpreter(self.program, self.layout, self.model)
 
     def worker(self, number: int) -> _Worker:
         """A worker with its memory, an unused one if possible, since the allocation of memory takes long."""
@@ -664,7 +668,7 @@ class _Worker:
 
         try:
             self._call_semantics(at, block, active)
-        except (AccessFault, UnwrittenFault):
+        except (AccessFault, interpreter_module.UnwrittenFault):
             return 0
         return 1
 
@@ -705,7 +709,7 @@ class _Worker:
             self._call_semantics(at, self._block(thread).ctypes.data, active)
         except AccessFault as fault:
             return self.jit.interpreter.access_fault(fault, at, np.zeros(1, np.int64), lambda _: self._name(thread))
-        except UnwrittenFault as fault:
+        except interpreter_module.UnwrittenFault as fault:
             return self.jit.interpreter.unwritten_fault(fault, at, np.zeros(1, np.int64), lambda _: self._name(thread))
         return RuntimeError(f"native code refused instruction {at}, which the interpreter runs")
 

@@ -8,15 +8,21 @@ import platform
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from xegpu_py.deferred import deferred
 from xegpu_py.engines.jit.ir_text import FunctionBody
 from xegpu_py.engines.jit.llvm import Machine, machine
+
+if TYPE_CHECKING:
+    from concurrent import futures
+else:
+    futures = deferred("concurrent.futures")
 
 # Host CPUs: the only module that knows their vector widths and instructions.
 #
@@ -285,7 +291,7 @@ class Helper:
 
     def __init__(self) -> None:
         """Start the thread."""
-        self._pool = ThreadPoolExecutor(1, "xegpu-py")
+        self._pool = futures.ThreadPoolExecutor(1, "xegpu-py")
         self._id = self._pool.submit(threading.get_native_id).result()
         self._processors: set[int] = set()
 
@@ -300,7 +306,7 @@ class Helper:
             os.sched_setaffinity(self._id, {processor})
         self._processors = processors
 
-    def submit(self, task: Callable[[], None]) -> Future[None]:
+    def submit(self, task: Callable[[], None]) -> futures.Future[None]:
         """Run a task."""
         return self._pool.submit(self._run, task)
 

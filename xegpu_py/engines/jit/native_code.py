@@ -8,11 +8,12 @@ import os
 import re
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, msgpack
 
 from xegpu_py.cache import NO_CACHE, Cache, digest, recalled, remembered
+from xegpu_py.deferred import deferred
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.llvm import (
     FIXED,
@@ -31,6 +32,11 @@ from xegpu_py.numerics.dpas import Model
 from xegpu_py.visa.dataflow import flow_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Program, digest_of
+
+if TYPE_CHECKING:
+    from concurrent import futures
+else:
+    futures = deferred("concurrent.futures")
 
 # Native code of LLVM IR functions: compiled for a host on all processors, or loaded from a cache.
 
@@ -98,7 +104,7 @@ def objects(functions: Sequence[str], host: Host, level: int = _LEVEL) -> list[b
     texts = modules(functions, processors())
     if len(texts) == 1:
         return [compiled(texts[0], host.machine, _PASSES, level)]
-    with ThreadPoolExecutor(len(texts)) as pool:
+    with futures.ThreadPoolExecutor(len(texts)) as pool:
         return list(pool.map(lambda text: compiled(text, host.machine, _PASSES, level), texts))
 
 

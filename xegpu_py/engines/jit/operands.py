@@ -14,7 +14,7 @@ from xegpu_py.engines.jit.ir_text import PTR, FunctionBody, LLVMValue, bits_of, 
 from xegpu_py.engines.jit.llvm import function_of
 from xegpu_py.engines.jit.native_launch_struct import STRIDE_BYTES, STRIDES, TABLES, Frame, Status, context_offset
 from xegpu_py.engines.operands import RegisterPositions, execution_format
-from xegpu_py.engines.semantics.alu import ROUNDED
+from xegpu_py.engines.semantics import ROUNDED
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target

@@ -25,3 +25,7 @@ class Table(dict[str, Callable[..., Any]]):
             return function
 
         return enter
+
+
+ROUNDED = {"add": "add", "mul": "mul", "mad": "mad", "divm": "div", "sqrtm": "sqrt"}
+"""The functions of floats that follow the rounding mode, as `numerics.directed` calls them."""

@@ -27,7 +27,7 @@ from xegpu_py.engines.operands import (
     span,
     writer,
 )
-from xegpu_py.engines.semantics import Table
+from xegpu_py.engines.semantics import ROUNDED, Table
 from xegpu_py.numerics.alternatives import negative_nans, neighbour
 from xegpu_py.numerics.directed import Direction, convert_directed
 from xegpu_py.numerics.dpas import Model
@@ -629,10 +629,6 @@ def flag_writer(inst: Instruction, layout: RegisterPositions, name: str = "dst")
         batch.flags[rows, index, first_lane : first_lane + lane_count] = values
 
     return write
-
-
-ROUNDED = {"add": "add", "mul": "mul", "mad": "mad", "divm": "div", "sqrtm": "sqrt"}
-"""The functions of floats that follow the rounding mode, as `numerics.directed` calls them."""
 
 
 def _convert(values: Array, src: str, dst: str, saturate: bool, rounding: Direction) -> Array:

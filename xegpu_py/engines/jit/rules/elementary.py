@@ -16,6 +16,7 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import cache
 
 import numpy as np
 from msgspec.structs import replace
@@ -54,10 +55,13 @@ _POWER = [
 ]  # fmt: skip
 """Coefficients of 2**x for abs(x) <= 1/2, interpolated at Chebyshev nodes. The relative error is below 2**-51."""
 
-_EXACT = [Decimal(2) ** (1 + Decimal(n) / 16) for n in range(16)]
 
-_ROOTS = [(float(np.float32(x)), float(np.float32(x - Decimal(float(np.float32(x)))))) for x in _EXACT]
-"""2 to the powers 1, 17/16, ... 31/16, as sums of two f32."""
+@cache
+def _roots() -> list[tuple[float, float]]:
+    """2 to the powers 1, 17/16, ... 31/16, as sums of two f32."""
+    exact = [Decimal(2) ** (1 + Decimal(n) / 16) for n in range(16)]
+    return [(float(np.float32(x)), float(np.float32(x - Decimal(float(np.float32(x)))))) for x in exact]
+
 
 _RISE = [
     float.fromhex(h)
@@ -69,7 +73,7 @@ _RISE = [
 numbers. The relative error is below 2**-41."""
 
 _LEAST_BOUND = 2.0**-40
-"""The part of the bound of the relative error of powers by `_ROOTS` that does not depend on the argument."""
+"""The part of the bound of the relative error of powers by `_roots` that does not depend on the argument."""
 
 _ATANH = [1 / (2 * k + 1) for k in range(11)]
 
@@ -263,7 +267,7 @@ def _tabled_exp(op: Alu, a: LLVMValue) -> LLVMValue:
     shift = _single(code, 1.5 * 2.0**23 / entries, a)
     raised = code.bin("fadd", a, shift)
     x, index = code.bin("fsub", a, code.bin("fsub", raised, shift)), code.cast("bitcast", raised, "i32")
-    roots = _ROOTS[:: len(_ROOTS) // entries]
+    roots = _roots()[:: len(_roots()) // entries]
     root, root_error = (_permuted(op, table, index) for table in zip(*roots))
     first, *others = (_single(code, c, a) for c in _RISE)
     slope = others[-1]
