@@ -164,7 +164,7 @@ MISUSES = [
     (lambda: scaled[1](LINE, [1, 2], 1.0, N=64), "argument 'Y' of kernel 'scaled' must be an array or a number"),
     (lambda: scaled[1](LINE, LINE[::-1], 1.0, N=64), "an array with a negative stride overlaps another argument"),
     (lambda: scaled[1](LINE, LINE, 1.0, N=64, num_warps=0), "'num_warps' must be a positive integer, but got 0"),
-    (lambda: scaled[1](LINE, LINE, 1.0, N=64, num_warps=99), "num_warps, must be at most 64, but got 99"),
+    (lambda: scaled[1](LINE, LINE, 1.0, N=64, num_warps=99), "num_warps, must be 0 to 64, but got 99"),
     (lambda: launching[1](LINE), "kernel 'scaled' cannot be launched in a kernel"),
     (lambda: Holder().method[1](LINE), "'jit' makes no methods: a kernel gets no object"),
     (lambda: xegpu_py.jit(do_not_specialize=["q"])(far), "do_not_specialize names 'q', but kernel 'far'"),
