@@ -365,6 +365,9 @@ class Reader(TypeReader):
             raw = self._body(cursor, m.start(), name[0], self._by_name[m["owner"]], m["param"])
             self.aliases[name] = raw
             return raw
+        if cursor.at("loc("):
+            # Only MLIR reads locations. Nothing ends them but the line, and a module has one for each op.
+            return None
         try:
             self.aliases[name] = self.read_type(cursor) if name[0] == "!" else self.read_attribute(cursor)
         except SyntaxFault:

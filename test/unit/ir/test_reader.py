@@ -1,4 +1,7 @@
-"""Lines that differ from others in SSA names and constants only are read and printed as if each were alone."""
+"""Lines that differ from xegpu_py.ir.module import parse_source
+from others in SSA names and constants only are read and printed as if each were alone."""
+
+import time
 
 import pytest
 from effort import examples
@@ -7,7 +10,7 @@ from hypothesis import strategies as st
 
 from xegpu_py import DiagnosticError, parse
 from xegpu_py.ir.diagnostics import Source
-from xegpu_py.ir.module import Context
+from xegpu_py.ir.module import Context, parse_source
 from xegpu_py.ir.printer import Printer
 from xegpu_py.ir.reader import Reader
 
@@ -122,3 +125,18 @@ def test_flags_of_later_releases_of_llvm(op: str, before: str, after: str) -> No
     other = func.replace("llvm.return", "llvm.return fastmath<contract>")
     with pytest.raises(DiagnosticError, match=":4:15: error: .*fastmath"):
         parse(other, name="x.mlir")
+
+
+def test_locations_are_read_in_linear_time():
+    """The aliases of locations, of which TTIR has one for each op, were read up to the end of the text."""
+
+    def seconds(count):
+        ops = "\n".join(f"    %x{i} = arith.addi %a, %a : i32 loc(#loc{i})" for i in range(count))
+        locations = "\n".join(f'#loc{i} = loc("file.py":{i + 1}:3)' for i in range(count))
+        text = f"module {{\n  tt.func public @k(%a: i32) {{\n{ops}\n    tt.return\n  }}\n}}\n{locations}\n"
+        start = time.process_time()
+        module = parse_source(Source(text, "<ttir>"))
+        assert module.operation
+        return time.process_time() - start
+
+    assert seconds(2000) < 25 * min(seconds(200) for _ in range(2))
