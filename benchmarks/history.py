@@ -1,4 +1,4 @@
-"""Compare starts, the first kernel and lowering with older commits, in one run.
+"""Compare starts, the first kernel and lowering with older commits, alternately in one run.
 
     python benchmarks/history.py [COMMIT...]
 
@@ -32,14 +32,19 @@ def git(*words: str) -> str:
     return subprocess.run(["git", "-C", ROOT, *words], check=True, capture_output=True, text=True).stdout.strip()
 
 
-def figures(folder: Path, rounds: int) -> dict[str, float]:
-    """The least time of each figure with an installed checkout."""
-    best: dict[str, float] = {}
-    for _ in range(rounds):
-        for script in SCRIPTS:
-            for name, taken in run(folder, script).items():
-                best[name] = min(taken, best.get(name, taken))
-    return {name: best[name] for name in FIGURES if name in best}
+def figures(folder: Path) -> dict[str, float]:
+    """The time of each figure with an installed checkout."""
+    return {name: taken for script in SCRIPTS for name, taken in run(folder, script).items() if name in FIGURES}
+
+
+def installed_commit(commit: str, scratch: Path) -> Path:
+    """A folder to import a commit from."""
+    tree = scratch / f"tree-{commit}"
+    git("worktree", "add", "--detach", "--force", str(tree), commit)
+    try:
+        return installed(tree, scratch / commit)
+    finally:
+        git("worktree", "remove", "--force", str(tree))
 
 
 def main() -> None:
@@ -52,18 +57,20 @@ def main() -> None:
         print("history.py: skipped: there is no tag, and no commit is named")
         return
     with tempfile.TemporaryDirectory() as scratch:
-        today = figures(installed(ROOT, Path(scratch) / "today"), args.rounds)
-        for commit in commits:
-            tree = Path(scratch) / f"tree-{commit}"
-            git("worktree", "add", "--detach", "--force", str(tree), commit)
-            try:
-                before = figures(installed(tree, Path(scratch) / commit), args.rounds)
-            finally:
-                git("worktree", "remove", "--force", str(tree))
-            for name in [name for name in today if name in before]:
-                ratio = today[name] / before[name]
-                mark = "   slower" if ratio > SLOWER else ""
-                print(f"{commit:12} {name:36}{before[name]:10.3f}{today[name]:10.3f}   ratio {ratio:.2f}{mark}")
+        folders = {"today": installed(ROOT, Path(scratch) / "today")}
+        folders |= {commit: installed_commit(commit, Path(scratch)) for commit in commits}
+        best: dict[str, dict[str, float]] = {name: {} for name in folders}
+        # Alternately, since the load of a host changes.
+        for _ in range(args.rounds):
+            for name, folder in folders.items():
+                for figure, taken in figures(folder).items():
+                    best[name][figure] = min(taken, best[name].get(figure, taken))
+    today = best["today"]
+    for commit in commits:
+        for figure, before in best[commit].items():
+            ratio = today[figure] / before
+            mark = "   slower" if ratio > SLOWER else ""
+            print(f"{commit:12} {figure:36}{before:10.3f}{today[figure]:10.3f}   ratio {ratio:.2f}{mark}")
 
 
 if __name__ == "__main__":
