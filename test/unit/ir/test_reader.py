@@ -1,5 +1,4 @@
-"""Lines that differ from xegpu_py.ir.module import parse_source
-from others in SSA names and constants only are read and printed as if each were alone."""
+"""Lines that differ from others in SSA names and constants only are read and printed as if each were alone."""
 
 import time
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from msgspec import Struct, structs
 
+from xegpu_py.runtime.executable import ALL_CHECKS, CHECKS
+
 AUTOTUNE = ("time", "first", "model")
 """How an autotuner finds its configuration: by the time of native code on this machine, the first one that fits, or by
 the model of the kernel's time on the GPU."""
@@ -38,6 +40,10 @@ class Settings(Struct, frozen=True):
     def __post_init__(self) -> None:
         if self.autotune not in AUTOTUNE:
             raise ValueError(f"'autotune' must be one of {', '.join(AUTOTUNE)}, but got {self.autotune!r}")
+        legal = (*CHECKS, DIVISION, ALL_CHECKS)
+        for name in self.check:
+            if name not in legal:
+                raise ValueError(f"unknown check '{name}'; there are {', '.join(legal)}")
 
     @property
     def of_launch(self) -> tuple[str, ...]:
@@ -47,14 +53,14 @@ class Settings(Struct, frozen=True):
     @property
     def divisions(self) -> bool:
         """Whether integers that are divided by zero are found, by assertions that are compiled into the kernel."""
-        return DIVISION in self.check or "all" in self.check
+        return DIVISION in self.check or ALL_CHECKS in self.check
 
 
 def of_environment() -> Settings:
     """The settings that environment variables give: `XEGPU_PY_CHECK` and `XEGPU_PY_AUTOTUNE`.
 
     Raises:
-        ValueError: if `XEGPU_PY_AUTOTUNE` is not one of `AUTOTUNE`.
+        ValueError: if one of them has a value that is not legal.
     """
     check = os.environ.get("XEGPU_PY_CHECK", "")
     return Settings("bmg", _checks(check), autotune=os.environ.get("XEGPU_PY_AUTOTUNE") or "time")
