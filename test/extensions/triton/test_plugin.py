@@ -451,19 +451,18 @@ def test_importing_triton_does_not_import_the_compiler():
 
 
 def test_kernels_that_do_not_fit_shared_memory_are_divided_less(monkeypatch):
-    from xegpu_py.extensions.triton import launches
     from xegpu_py.ir.diagnostics import Position, error_at
 
-    tried, compiled = [], launches.compile_kernel
+    tried, compiled = [], lower_kernel.KernelSource.for_call
 
-    def refusing(source, subgroups, **given):
-        tried.append(subgroups)
-        if subgroups == 0:
+    def refusing(self, options, arguments, grid):
+        tried.append(options.subgroups)
+        if options.subgroups == 0:
             text = "exchanges 172,544 bytes through shared local memory, but target bmg has 131,072"
             raise error_at(Position("k.py"), text)
-        return compiled(source, subgroups=subgroups, **given)
+        return compiled(self, options, arguments, grid)
 
-    monkeypatch.setattr(launches, "compile_kernel", refusing)
+    monkeypatch.setattr(lower_kernel.KernelSource, "for_call", refusing)
     x, y, z = vectors(300)
     kernels.add[(3,)](*map(xe.wrap, (x, y, z)), 300, BLOCK=128)
     np.testing.assert_array_equal(z, x + y)

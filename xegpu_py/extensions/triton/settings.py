@@ -5,11 +5,17 @@ from __future__ import annotations
 import os
 from contextlib import ContextDecorator
 from contextvars import ContextVar, Token
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
 
-from xegpu_py.runtime.executable import ALL_CHECKS, CHECKS
+from xegpu_py.deferred import deferred
+
+if TYPE_CHECKING:
+    from xegpu_py.runtime import executable
+else:
+    # Triton imports this module at its start.
+    executable = deferred("xegpu_py.runtime.executable")
 
 AUTOTUNE = ("time", "first", "model")
 """How an autotuner finds its configuration: by the time of native code on this machine, the first one that fits, or by
@@ -40,7 +46,7 @@ class Settings(Struct, frozen=True):
     def __post_init__(self) -> None:
         if self.autotune not in AUTOTUNE:
             raise ValueError(f"'autotune' must be one of {', '.join(AUTOTUNE)}, but got {self.autotune!r}")
-        legal = (*CHECKS, DIVISION, ALL_CHECKS)
+        legal = (*executable.CHECKS, DIVISION, executable.ALL_CHECKS)
         for name in self.check:
             if name not in legal:
                 raise ValueError(f"unknown check '{name}'; there are {', '.join(legal)}")
@@ -53,7 +59,7 @@ class Settings(Struct, frozen=True):
     @property
     def divisions(self) -> bool:
         """Whether integers that are divided by zero are found, by assertions that are compiled into the kernel."""
-        return DIVISION in self.check or ALL_CHECKS in self.check
+        return DIVISION in self.check or executable.ALL_CHECKS in self.check
 
 
 def of_environment() -> Settings:

@@ -52,7 +52,7 @@ JUDGED = {
     # A GPU prints a scalar once for each of the 128 threads of a program, TRITON_INTERPRET once.
     **dict.fromkeys(
         [f"test_print[{name}-" for name in ("device_print_scalar", "no_arg_print", "print_no_arg")],
-        "prints a scalar once for a program",
+        "expects a line of each thread of a GPU",
     ),
 }
 """The reasons of tests whose results somebody judged, by a part of their name."""
@@ -62,6 +62,7 @@ BY_CONSTRUCTION = (
     "asks PyTorch for what it lacks on the CPU",
     "reads the IR of another target",
     "has types of another target",
+    "expects a line of each thread of a GPU",
 )
 """The reasons of tests that are written for another device."""
 
