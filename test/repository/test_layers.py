@@ -5,6 +5,7 @@ import importlib
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -155,6 +156,27 @@ def test_an_extension_imports_those_that_it_names():
             own, other = one.module.split(".")[2], one.name.split(".")[2]
             about = importlib.import_module(f"{EXTENSIONS}{own}").__doc__
             assert own == other or f"Imports the extension `{other}`" in about, str(one)
+
+
+SHARED_NAMES = frozenset(
+    (
+        # The thing itself in several front ends, dialects and engines.
+        "Compiler", "Context", "Emitter", "Kernel", "Lowering", "Parameter", "Program", "Runner",
+        "I32", "MemRef", "Number", "NumberCodec", "Pointer", "Range", "SgMap", "TensorDesc", "Tile", "Vector",
+        "Address", "Difference", "Format", "Guard", "LocalMemory", "Product", "Reading", "Region",
+    )
+)  # fmt: skip
+"""The names of several public classes. A name that no class shares any more is to be removed here; none is added."""
+
+
+def test_one_class_name_means_one_thing():
+    """Ops and private classes are left out: their dialect or module tells them apart."""
+    modules = defaultdict(set)
+    for file in SOURCES:
+        for node in ast.parse(file.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and not node.name.endswith("Op"):
+                modules[node.name].add(module_of(file))
+    assert {name for name, where in modules.items() if len(where) > 1} == SHARED_NAMES
 
 
 def test_the_core_needs_no_extra():
