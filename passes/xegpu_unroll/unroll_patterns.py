@@ -479,8 +479,8 @@ def multi_reduction(low: Legalization, op: ir.Operation) -> None:
 def assembled(low: Legalization, op: ir.Operation) -> None:
     """A vector that is made of its pieces stays in them."""
     if op.results[0] in low.plan.assembled:
-        bounds, parts = low.plan.assembled[op.results[0]]
-        low.divide(op, bounds, [low.whole(part) for part in parts])
+        bounds, inserts = low.plan.assembled[op.results[0]]
+        low.divide(op, bounds, [low.whole(insert.operands[0]) for insert in inserts])
     elif op.results[0] in low.plan.unfinished:
         low.erase(op)
     else:

@@ -94,7 +94,8 @@ class UnrollShapes(Struct):
         most_rows, most_columns: by class, the rows of a message that loads B of a product, and the columns of A.
         products: results of products, which are not split further for the scatters that store them.
         scatters: slices that one message stores.
-        assembled: by vector that is made of a slice for each place of a grid, the sizes of the slices, and these.
+        assembled: by vector that is made of a slice for each place of a grid, the sizes of the slices, and the ops that
+            insert them.
         unfinished: the vectors from which these are made, some of whose slices are undefined.
         messages: by loaded value, the messages that load it; set once all splits are known. None if the load needs no
             split.
@@ -114,7 +115,7 @@ class UnrollShapes(Struct):
     products: set[ir.Value] = field(default_factory=set)
     scatters: list[ir.Operation] = field(default_factory=list)
     messages: dict[ir.Value, list[Message] | None] = field(default_factory=dict)
-    assembled: dict[ir.Value, tuple[Segments, list[ir.Value]]] = field(default_factory=dict)
+    assembled: dict[ir.Value, tuple[Segments, list[ir.Operation]]] = field(default_factory=dict)
     unfinished: set[ir.Value] = field(default_factory=set)
     _bounds: dict[ir.Value, Segments | None] = field(default_factory=dict)
 
@@ -191,22 +192,23 @@ INSERT = "vector.insert_strided_slice"
 
 def _assemble(plan: UnrollShapes, op: ir.Operation) -> None:
     """Record a vector if an op makes it whole, and those before it from which it is made."""
-    before, parts = list[ir.Value](), dict[tuple[int, ...], ir.Value]()
+    before, inserts = list[ir.Value](), dict[tuple[int, ...], ir.Operation]()
     value = op.results[0]
     if any(use.owner.name == INSERT and use.operand_number == 1 for use in value.uses):
         return
     while (insert_op := defining_op(value)) is not None and insert_op.name == INSERT:
         before.append(value)
-        parts[tuple(integers(insert_op.attributes["offsets"]))] = insert_op.operands[0]
+        inserts[tuple(integers(insert_op.attributes["offsets"]))] = insert_op
         value = insert_op.operands[1]
     shape = shape_of(value)
-    bounds = tuple(segments(extent, starts) for extent, starts in zip(shape, map(set, zip(*parts))))
+    bounds = tuple(segments(extent, starts) for extent, starts in zip(shape, map(set, zip(*inserts))))
     boxes = {tuple(first for first, _ in box): box_shape(box) for box in tiles(bounds)}
     single = all(len(list(v.uses)) == 1 for v in before[1:])
-    if insert_op is None or insert_op.name != "ub.poison" or not single or len(parts) < len(before):
+    if insert_op is None or insert_op.name != "ub.poison" or not single or len(inserts) < len(before):
         return
-    if boxes == {at: shape_of(part) for at, part in parts.items()}:
-        plan.assembled[before[0]] = bounds, [parts[at] for at in boxes]
+    if boxes == {at: shape_of(insert.operands[0]) for at, insert in inserts.items()}:
+        # The slices themselves may be replaced before they are asked for, as results of loops are.
+        plan.assembled[before[0]] = bounds, [inserts[at] for at in boxes]
         plan.unfinished.update(before[1:])
         # Indices are not in memory.
         if len(shape) == 1 and not isinstance(element_of(value), ir.IndexType):
