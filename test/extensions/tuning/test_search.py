@@ -21,6 +21,11 @@ from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.tools import xegpu_run, xegpu_tune
 
 
+@pytest.fixture
+def optuna():
+    return pytest.importorskip("optuna", reason="the extra 'tune' is not installed")
+
+
 def test_space_of_lighthouse_has_its_published_size():
     space = Space.from_file(ROOT / "examples/lighthouse_space.toml")
     assert space.combinations == 2_657_205
@@ -41,6 +46,7 @@ def test_ranges_of_integers(declared, values):
     assert [c["a"] for c in Space({"a": declared})] == values
 
 
+@pytest.mark.usefixtures("optuna")
 def test_the_sampler_of_one_and_of_several_objectives(monkeypatch):
     asked = []
 
@@ -60,6 +66,7 @@ def test_the_sampler_of_one_and_of_several_objectives(monkeypatch):
     assert [count for *_, count in asked] == [1, 2, 1] and asked[1][1] == 5
 
 
+@pytest.mark.usefixtures("optuna")
 @pytest.mark.parametrize("kind", ["random", "tpe", "grid"])
 def test_configurations_that_constraints_exclude_are_not_tried(kind, monkeypatch):
     space = Space({"a": range(6), "b": range(3)}, ["a % 2 == b % 2"])
@@ -84,6 +91,7 @@ def test_configurations_that_constraints_exclude_are_not_tried(kind, monkeypatch
     )
 
 
+@pytest.mark.usefixtures("optuna")
 @pytest.mark.parametrize("objectives", [1, 2])
 def test_what_a_sampler_is_told_of_trials(objectives):
     """It learns from those with values, also if it asks for one again; the table has each of these once."""
@@ -106,6 +114,7 @@ def test_what_a_sampler_is_told_of_trials(objectives):
     assert [t.state for t in journal.trials()] == ["done", "excluded", "failed", "interrupted"]
 
 
+@pytest.mark.usefixtures("optuna")
 @pytest.mark.parametrize(
     ("host", "alive", "state"), [("", False, "FAIL"), ("", True, "RUNNING"), ("x", False, "RUNNING")]
 )
