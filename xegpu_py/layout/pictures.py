@@ -46,11 +46,11 @@ def draw_layout(layout: NestedLayout, owners: Owners, title: str = "") -> str:
 
     canvas = Canvas()
     name = title or f"Layout of a vector of {'x'.join(map(str, layout.shape))}"
-    width = max(_LEFT + cell * (columns // run) + _MARGIN, 640.0, 10.0 * len(name) + 2 * _MARGIN)
     canvas.text(_MARGIN, 26, name, font_size=16, font_weight="bold")
     levels = "  ·  ".join(f"{tile.replace('_tile', '')} {list(getattr(layout, tile))}" for tile in TILES)
     canvas.text(_MARGIN, 45, levels, font_size=11)
-    _draw_legend(canvas, layout, owners, by_batch)
+    legend = _draw_legend(canvas, layout, owners, by_batch)
+    width = max(_LEFT + cell * (columns // run), 640.0 - _MARGIN, 10.0 * len(name) + _MARGIN, legend) + _MARGIN
     top = _TOP
     for plane in planes:
         if plane:
@@ -71,7 +71,8 @@ def _description(layout: NestedLayout, owners: Owners) -> str:
     return f"Each cell is a run of elements of one lane. {sentences[0][:1].upper()}{sentences[0][1:]}; {sentences[1]}."
 
 
-def _draw_legend(canvas: Canvas, layout: NestedLayout, owners: Owners, by_batch: bool) -> None:
+def _draw_legend(canvas: Canvas, layout: NestedLayout, owners: Owners, by_batch: bool) -> float:
+    """Draw it; return its right edge."""
     canvas.text(_MARGIN, 64, f"Colour: {'batch' if by_batch else 'subgroup'}", font_size=11)
     if by_batch:
         names = {n: str(n) for n in range(math.prod(layout.batch_tile))}
@@ -85,9 +86,9 @@ def _draw_legend(canvas: Canvas, layout: NestedLayout, owners: Owners, by_batch:
         canvas.text(x + wide / 2, 64, name, text_anchor="middle")
         x += wide + 2
     ellipsis = "…  " if len(names) > 24 else ""
-    canvas.text(
-        x + 4, 64, f"{ellipsis}Numbers in cells are {'lanes' if _has_lanes(layout) else 'subgroups'}.", font_size=11
-    )
+    text = f"{ellipsis}Numbers in cells are {'lanes' if _has_lanes(layout) else 'subgroups'}."
+    canvas.text(x + 4, 64, text, font_size=11)
+    return x + 4 + 5.5 * len(text)
 
 
 def _has_lanes(layout: NestedLayout) -> bool:
@@ -432,7 +433,7 @@ def _draw_b(canvas: Canvas, top: float, b: _Operand, SD: int) -> float:
 
     notes = [_plural("depth", d) for d in depths]
     bottom_edge = _draw_registers(canvas, b, (matrix, width, height), "lane", words, notes, separate=True, **font)
-    return max(_magnify(canvas, bottom_edge + 12, b, "lane"), matrix + SD * group) + 18
+    return _magnify(canvas, bottom_edge + 12, b, "lane") + 18
 
 
 def _draw_c(canvas: Canvas, top: float, c: _Operand) -> float:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 import runpy
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,12 +18,13 @@ from ml_dtypes import bfloat16, float8_e5m2, int4
 import xegpu_py
 from xegpu_py import language as xl
 from xegpu_py import numerics
-from xegpu_py.extensions.fidelity.report import Fidelity, Rule, Tried
+from xegpu_py.extensions.fidelity.report import Fidelity, Rule, Tried, _last_first
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.numerics.choices import CHOICES
 from xegpu_py.numerics.differences import unlike
 from xegpu_py.numerics.systolic import VARIANTS
 from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.runtime.launch import Statistics
 
 ROOT = Path(__file__).parents[3]
 GALLERY, PAGE = ROOT / "examples" / "gallery", ROOT / "docs" / "fidelity.md"
@@ -480,3 +483,19 @@ gpu.module @kernels {
     report = xegpu_py.compile(text).fidelity(a, out)
     np.testing.assert_array_equal(out, a)
     assert report.runs == 1 and not report.rules and "reduction-order" in report.not_visible
+
+
+@pytest.mark.parametrize("count", [1, 2, 255, 256, 257, 512, 513, 700, 1024, 1023])
+def test_the_last_workgroups_run_first_and_each_of_them_once(count: int) -> None:
+    parts: list[range] = []
+
+    class Recorded:
+        groups = range(0)
+
+        def run(self, launch: Any) -> Statistics:
+            parts.append(self.groups)
+            return Statistics(1, np.full(3, len(self.groups)), Counter(), None)
+
+    done = _last_first(Recorded(), SimpleNamespace(size=SimpleNamespace(grid=(count, 1, 1))))
+    assert [group for part in reversed(parts) for group in part] == list(range(count))
+    assert all(parts) and min(count, 129) <= len(parts) <= 256 and done.executed.tolist() == [count] * 3

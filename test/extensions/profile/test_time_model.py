@@ -269,6 +269,27 @@ def test_waiting_is_exposed() -> None:
     assert times[1.0] - times[0.0] > least
 
 
+@pytest.mark.parametrize("name", ["b580", "max1100"])
+def test_what_the_l2_holds_does_not_wait_for_the_memory(name: str) -> None:
+    """A turn of `walked` waits for the L2, and if this has not kept the line, for the memory too."""
+    x, y = np.empty((1024, 512), np.float32), np.empty((1024, 16), np.float32)
+    kernel = walked.with_options(target=gpu(name).target).compile(x, y, TURNS=32)
+    cold, warm = (predict(kernel, (x, y), 128, name, warm=warm) for warm in (False, True))
+    assert cold.bytes["memory"] == cold.bytes["l2"] == x.nbytes + y.nbytes and warm.bytes["memory"] == 0
+    on = gpu(name)
+    waits = np.array([max(found.cycles) for found in (cold, warm)])
+    assert waits[0] - waits[1] == pytest.approx(FITTED.memory_latency * on.clock)
+    assert waits[1] == pytest.approx(FITTED.l1_latency + FITTED.l2_latency * on.clock, abs=2)
+    # A core has room for all of its workgroups.
+    for found, wait in ((cold, waits[0]), (warm, waits[1])):
+        assert 32 * wait < found.bounds["latency"] * on.clock < 32 * (wait + 100)
+        assert found.bounds["L2"] == pytest.approx(found.bytes["l2"] / on.l2_rate)
+        assert found.bounds["memory"] == found.bytes["memory"] / (on.memory_rate * on.memory_share)
+        groups = -(-128 // on.cores)
+        assert found.bounds["dispatch"] == pytest.approx(groups * FITTED.dispatch / on.clock)
+        assert found.groups == 1024 // kernel.allocation.registers * on.engines and found.threads == groups / on.engines
+
+
 def test_a_launch_is_prepared_while_another_one_runs() -> None:
     on, x = gpu("b580"), np.empty((1024, 4096), np.float32)
     kernel = copied.compile(x, x.copy(), ROWS=32, COLUMNS=64)

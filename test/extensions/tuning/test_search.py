@@ -174,6 +174,36 @@ def test_how_a_configuration_is_judged(kind, objective, state, message):
     assert not y.any() and x.tolist() == list(range(8))
 
 
+def test_launches_of_all_that_can_be_made(tmp_path):
+    """Each runs with its grid, and tells the objectives what it launches; a function of the user's does not."""
+    x, y = np.ones((64, 32), np.float32), np.zeros((64, 32), np.float32)
+    kernel = scaled.compile(x, y, FACTOR=3.0, ROWS=8)
+    file = tmp_path / "kernel.mlir"
+    file.write_text(str(kernel.ir("xetile")))
+    with_rows = partial(scaled, FACTOR=3.0, ROWS=8)
+    for made, grid, rows, target in (
+        (lambda: kernel, 2, 16, "pvcxt"),
+        (lambda: (kernel, 3), 2, 24, "pvcxt"),
+        (lambda: (file, 3), 2, 24, "pvcxt"),
+        (lambda: (file, 3, {"target": "pvc"}), 2, 24, "pvc"),
+        (lambda: file, None, 8, "pvcxt"),
+        (lambda: partial(scaled[3], FACTOR=3.0, ROWS=8), 2, 24, "pvcxt"),
+        (lambda: partial(with_rows, grid=3), 2, 24, "pvcxt"),
+        (lambda: partial(with_rows, ROWS=16), 2, 32, "pvcxt"),
+        (lambda: with_rows, None, 8, "pvcxt"),
+        (lambda: lambda a, b: b[:5].fill(3.0), 2, 5, None),
+    ):
+        launch, y[:] = launch_of(made, {}, grid), 0
+        launch.run((x, y))
+        assert (y[:rows] == 3).all() and not y[rows:].any()
+        if target is None:
+            assert launch.bound is None
+        else:
+            found = launch.bound((x, y))
+            assert (found.grid * (16 if rows == 32 else 8), found.kernel.target.name) == (rows, target)
+            assert found.given[0] is x and len(found.passed) == 2
+
+
 def test_what_cannot_be_tuned():
     for options, message in (
         ({"ROWS": 8, "COLUMNS": 3}, "kernel 'scaled' has no parameter 'COLUMNS', and it is no option of compile"),

@@ -14,6 +14,7 @@ from generators.upstream_lanes import random_kernel
 from markdown import ROOT
 
 from xegpu_py import external_tools
+from xegpu_py.bisection import reduction
 from xegpu_py.bisection.reduction import reduced
 from xegpu_py.bisection.upstream_stages import UpstreamLaunch, check, stages, tool_named
 from xegpu_py.tools import xegpu_bisect
@@ -132,6 +133,26 @@ def test_an_abort_names_its_pass_and_is_reduced_to_what_it_needs(made):
     assert ops == ["xegpu.create_nd_tdesc", "xegpu.load_nd", "arith.mulf"]
     assert len(small.arguments) == len(small.words) == 1
     assert "layout" not in small.text
+
+
+def test_a_reduction_tries_no_more_candidates_than_asked(made, monkeypatch):
+    """A kernel of the same text is none: each candidate is checked once, and none after the last one."""
+    tried = []
+
+    def counted(candidate, *args):
+        tried.append(candidate.text)
+        return check(candidate, *args)
+
+    monkeypatch.setattr(reduction, "check", counted)
+    found = check(launch(), "builtin.module(abort)", made)
+    sizes = []
+    for most in (0, 1, 5, 400):
+        tried.clear()
+        small, again = reduced(launch(), "builtin.module(abort)", made, found, most)
+        assert again == found and len(tried) == min(most, len(tried)) and (most == 400) == (len(tried) < most)
+        assert small.text in (ROUND_ROBIN, *tried) and ROUND_ROBIN not in tried
+        sizes.append(len(small.text))
+    assert sizes[0] == len(ROUND_ROBIN) and sizes == sorted(sizes, reverse=True) and sizes[-1] < sizes[0]
 
 
 def test_a_reduced_kernel_aborts_for_the_same_reason(made):

@@ -2,6 +2,7 @@
 
 import math
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -230,6 +231,16 @@ def test_numbers_are_sorted_as_numpy_does():
     check(lambda v: (xl.sort(v), xl.sort(v, descending=True)), [x], (np.sort(x), np.sort(x)[::-1]))
     half = RNG.standard_normal((16, 8)).astype(np.float16)
     check(lambda v: xl.sort(v, 0), [half], np.sort(half, 0))
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2])
+def test_all_numbers_of_a_small_format_are_sorted(dtype):
+    """-0 comes before 0, NaN last."""
+    x = RNG.permutation(np.arange(256, dtype=np.uint8)).view(dtype).reshape(32, 8)
+    x[0, :3] = 0.0, -0.0, np.nan
+    numbers = x.astype(F32)
+    expected = np.take_along_axis(x, np.lexsort([~np.signbit(numbers), numbers, np.isnan(numbers)]), 1)
+    check(xl.sort, [x], expected)
 
 
 def test_extrema_of_nan():

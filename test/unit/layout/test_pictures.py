@@ -6,9 +6,10 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 from effort import examples
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from markdown import ROOT
 from pictures import LAYOUTS, pictures
+from pictures_geometry import check_extents
 
 from xegpu_py.layout import LayoutError, NestedLayout, from_sg_map, nested
 from xegpu_py.layout.nested import layout_picture
@@ -35,12 +36,43 @@ def cells(svg):
             )
 
 
+def check_lines(layout, picture):
+    """Each plane has lines around cells, stronger ones around batches, the strongest around tiles of subgroups."""
+    rows, columns = (1, 1, *layout.shape)[-2:]
+    run = layout.element_tile[-1] if layout.rank else 1
+    edges, ends = [], []
+    for group in ET.fromstring(picture).iter(f"{SVG}g"):
+        if group.get("data-lane") is not None:
+            x, y, width, height = (float(group.find(f"{SVG}rect").get(a)) for a in ("x", "y", "width", "height"))
+            edges.append((x, y))
+            ends.append((x + width, y + height))
+    batch = np.prod([layout.outer_tile, layout.thread_tile, layout.element_tile], axis=0, dtype=int)
+    steps = [(1, run), batch, batch * np.array(layout.batch_tile, int)]
+    lines = [path.get("d") for path in ET.fromstring(picture).iter(f"{SVG}path")]
+    across, cells_of_plane = columns // run, rows * columns // run
+    assert len(lines) == 3 * len(edges) // cells_of_plane
+    for n, path in enumerate(lines):
+        plane = slice(n // 3 * cells_of_plane, (n // 3 + 1) * cells_of_plane)
+        down, right = (1, 1, *steps[n % 3])[-2:]
+        ys = [y for _, y in edges[plane][::across]] + [ends[plane][-1][1]]
+        xs = [x for x, _ in edges[plane][:across]] + [ends[plane][across - 1][0]]
+        found = [
+            [float(a) for a in re.findall(rf"M{at} ?{to}", path)]
+            for at, to in ((r"[-\d.]+ ([-\d.]+)", "H"), (r"([-\d.]+) [-\d.]+", "V"))
+        ]
+        assert found[0] == pytest.approx(ys[:: rows if layout.rank < 2 else down], abs=0.02)
+        assert found[1] == pytest.approx(xs[:: right // run], abs=0.02)
+
+
 @settings(max_examples=examples(30))
 @given(layouts(whole=True, most=128))
+@example(NestedLayout((), (), (), (), (), (), ()))
 def test_every_element_is_shown_with_all_owners(layout):
     found = layout.owners()
-    seen = np.zeros(layout.shape, int)
-    for index, count, (subgroup, lane, position), label, _, title in cells(layout_picture(layout)):
+    seen, picture = np.zeros(layout.shape, int), layout_picture(layout)
+    check_extents(picture, 14, 14)
+    check_lines(layout, picture)
+    for index, count, (subgroup, lane, position), label, _, title in cells(picture):
         for k in range(count):
             at = (*index[:-1], index[-1] + k) if index else ()
             seen[at] += 1

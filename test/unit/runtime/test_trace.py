@@ -45,6 +45,21 @@ def test_long_changes_are_cut() -> None:
     assert shown[-1] == "and 16 more"
 
 
+@pytest.mark.parametrize(
+    ("alias", "inst", "expected"),
+    [
+        ("type=d num_elts=16 alias=<X,0>", "mov (M1_NM, 4) V(0,2)<1> 0x7:d", "V: [2] = 7, [3] = 7, [4] = 7, [5] = 7"),
+        ("type=uw num_elts=8 alias=<X,32>", "mov (M1_NM, 1) V(0,3)<1> 0x9:uw", "V: [3] = 9"),
+        ("type=hf num_elts=8 alias=<X,16>", "mov (M1_NM, 2) V(0,1)<2> 0x3c00:hf", "V: [1] = 1.0, [3] = 1.0"),
+        ("type=ub num_elts=4 alias=<Shifted,0>", "mov (M1_NM, 1) V(0,0)<1> 0x5:ub", "V: [0] = 5"),
+    ],
+)
+def test_changes_through_an_alias_are_shown_in_its_type(alias: str, inst: str, expected: str) -> None:
+    text = SCALE.replace(".decl P", f".decl V v_type=G {alias}\n.decl P").replace("    ret", f"    {inst}\n    ret")
+    lines = traced(0, text)
+    assert lines[next(n for n, line in enumerate(lines) if line.endswith(inst)) + 1].strip() == expected
+
+
 class Rows:
     """Counts the statistics independently."""
 

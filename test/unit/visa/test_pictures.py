@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown import ROOT
 from pictures import OPERANDS
+from pictures_geometry import check_extents
 
 from xegpu_py.layout.pictures import dpas_picture
 from xegpu_py.numerics import dpas, pack_a, pack_b, pack_c
@@ -100,7 +101,9 @@ def test_every_cell_names_what_pack_puts_there(pair, SD, RC, exec_size, seed) ->
     K = SD * ops_per_channel(W, A)
     if RC * K * PRECISIONS[A].bits % 8:
         RC = 8
-    drawn = cells(dpas_picture(W, A, SD=SD, RC=RC, exec_size=exec_size))
+    picture = dpas_picture(W, A, SD=SD, RC=RC, exec_size=exec_size)
+    check_extents(picture, 14, 18, (18, 22))
+    drawn = cells(picture)
     rng = np.random.default_rng(seed)
     a, b = random_matrices(rng, RC, K, A), random_matrices(rng, K, exec_size, W)
     c = rng.integers(0, 1 << 32, (64, RC, exec_size), np.uint32)

@@ -490,8 +490,7 @@ def _integer_dtype(inst: Instruction, types: list[str], modifiers: list[str]) ->
     """
     spec = INSTRUCTIONS[inst.name]
     if not (inst.saturate or spec.ordered or any("abs" in m for m in modifiers)):
-        unsigned = all(TYPES[t].kind == "u" for t in types) and not any(modifiers)
-        return np.uint64 if unsigned else np.int64
+        return np.int64
     spans = [span(t, m) for t, m in zip(types, modifiers)]
     results = [spec.interval(*spans)] if spec.interval else []
     bounds_list = [bound for bounds in (*spans, *results, *map(span, types)) for bound in bounds]
