@@ -304,7 +304,7 @@ def _called(main: Callable[[], object], words: list[str], given: str) -> tuple[s
     sys.argv = words
     try:
         # A tool goes on in a fork of its process, which is a worker here.
-        with mock.patch.object(driver, "_continue_in_child"):
+        with mock.patch.object(driver.working_child, "step_of_child", return_value=bytearray(1024)):
             main()
     except SystemExit as end:
         if isinstance(end.code, str):

@@ -1,16 +1,12 @@
 """Common code of the command-line programs: LLVM's flag syntax, input, output, split files, diagnostics, colour."""
 
 import argparse
-import contextlib
-import ctypes
 import gc
 import os
 import re
 import shutil
-import signal
 import sys
 import textwrap
-import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,6 +26,7 @@ from xegpu_py.ir.diagnostics import (
     watch_steps,
 )
 from xegpu_py.ir.module import decode
+from xegpu_py.tools import working_child
 
 if TYPE_CHECKING:
     import tempfile
@@ -368,61 +365,10 @@ def _open_missing_streams() -> None:
             setattr(sys, name, open(os.open(os.devnull, flags), mode))  # noqa: SIM115
 
 
-_CRASHES = (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV)
-
-
-def _continue_in_child() -> None:
-    """Return in a fork of this process. This one waits for it, ends as it does, and reports if MLIR has ended it.
-
-    Unexpected input of MLIR ends the process. Signals sent to this process are passed on. A child that an interrupt
-    ends in the middle of C++ code crashes: that is an interrupt too.
-    """
-    interrupted = False
-    step = watch_steps()
-    passed_on = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
-    # A signal that comes before this process passes it on would be lost, or end this process alone.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, passed_on)
-    child = os.fork()
-    if child == 0:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        if sys.platform == "linux":
-            # Its number is PR_SET_PDEATHSIG: the child does not outlive this process.
-            ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-        return
-
-    def pass_on(number: int, _: object) -> None:
-        nonlocal interrupted
-        if number == signal.SIGINT:
-            interrupted = True
-            # A terminal interrupts both processes, another process only this one.
-            time.sleep(0.1)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(child, number)
-
-    for number in passed_on:
-        signal.signal(number, pass_on)
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    _, status = os.waitpid(child, 0)
-    if not os.WIFSIGNALED(status):
-        os._exit(os.waitstatus_to_exitcode(status))
-    ended = signal.Signals(os.WTERMSIG(status))
-    if interrupted and ended != signal.SIGKILL:
-        os._exit(interrupts.STATUS)
-    if ended in _CRASHES:
-        doing = step[:].rstrip(b"\0").decode(errors="replace") or "error: the process was ended"
-        os.write(2, f"{doing} ({ended.name})\n".encode())
-        os._exit(1)
-    signal.signal(ended, signal.SIG_DFL)
-    os.kill(os.getpid(), ended)
-
-
 def main(run: Callable[[Sequence[str]], int]) -> None:
     """Run a tool with the process's arguments, and exit."""
-    if sys.getfilesystemencoding() != "utf-8":
-        # In a locale of another encoding. Arguments, file names and output are UTF-8, as in LLVM's tools.
-        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+    watch_steps(working_child.step_of_child())
     _open_missing_streams()
-    _continue_in_child()
     for word in sys.argv[1:]:
         if word != os.fsencode(word).decode(errors="replace"):
             print(f"error: argument {word!a} is not valid UTF-8", file=sys.stderr)

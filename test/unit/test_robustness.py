@@ -450,6 +450,22 @@ def test_interrupts_in_imports_end_tools_without_text(module: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
+@pytest.mark.parametrize("words", [("-m", "xegpu_py.tools.xegpu_opt"), (Path(sys.executable).with_name("xegpu-opt"),)])
+def test_crashes_in_imports_are_reported(words: tuple[str | Path, ...], tmp_path: Path) -> None:
+    (tmp_path / "mlir.py").write_text("import os; os.abort()")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "error: the process was ended (SIGABRT)\n")
+
+
+def test_processes_that_work_for_a_tool_have_no_child_that_works_for_them() -> None:
+    """Python starts them with the tool's name as first argument, but not on their command line."""
+    code = "import os, sys; sys.argv[0] = '/usr/bin/xegpu-tune'; me = os.getpid()"
+    code += "; import xegpu_py.tools; print(os.getpid() == me)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
+
+
 def test_a_crash_of_an_interrupted_tool_is_an_interrupt() -> None:
     code = """import os, signal
 from xegpu_py.tools import driver

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import linecache
-import mmap
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property
-from typing import Literal, NoReturn, Protocol
+from typing import TYPE_CHECKING, Literal, NoReturn, Protocol
 
 import numpy as np
 from mlir import ir
@@ -19,6 +18,9 @@ from msgspec.structs import force_setattr, replace
 
 from xegpu_py.deferred import pattern
 from xegpu_py.ir.bindings import narrowed
+
+if TYPE_CHECKING:
+    import mmap
 
 # Source text: positions, lines, and the limits under which MLIR's parser is safe.
 
@@ -244,11 +246,10 @@ class Position(Struct, frozen=True):
 _step: mmap.mmap | None = None
 
 
-def watch_steps() -> mmap.mmap:
-    """Memory that is shared with forks of this process, and holds the error if MLIR ends one of them."""
+def watch_steps(memory: mmap.mmap) -> None:
+    """Write each step of MLIR into memory that another process reads if MLIR ends this one."""
     global _step
-    _step = mmap.mmap(-1, 1024)
-    return _step
+    _step = memory
 
 
 def enter(step: str, where: Position) -> None:
