@@ -2,11 +2,14 @@
 
 import os
 import re
+from collections import Counter
 
 import pytest
+from effort import some
 from files import VALID
 from markdown import ROOT
 
+import xegpu_py
 from xegpu_py.extensions.editor.document import in_child
 from xegpu_py.extensions.editor.names import mlir_names, visa_names
 from xegpu_py.ir.diagnostics import Source
@@ -133,6 +136,73 @@ func.func @f(%x: index, %m: memref<4xi32>) {
   return
 }
 """
+
+
+def check_other_names(text):
+    """The text is the same program with another name for each value, block and alias, and for symbols of one op."""
+    definitions = mlir_names(text).definitions
+    ops_of = Counter(found.name for found in definitions)
+    edits, symbols = [], {}
+    for n, found in enumerate(definitions):
+        if found.name[0] == "@" and ops_of[found.name] > 1:
+            continue
+        new = f"{found.name[0]}renamed{n}"
+        edits += [(at, found.name, new) for at in (found.start, *found.uses)]
+        symbols[found.name] = new
+    other = text
+    for at, old, new in sorted(edits, reverse=True):
+        assert other.startswith(old, at)
+        other = other[:at] + new + other[at + len(old) :]
+    before = str(xegpu_py.parse(text))
+    assert str(xegpu_py.parse(other)) == re.sub(r"@[\w$.-]+", lambda m: symbols.get(m[0], m[0]), before)
+
+
+@pytest.mark.parametrize("path", some([*VALID, *DUMPED]), ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_file_with_other_names_is_the_same(path):
+    text = path.read_text()
+    if "allow-unregistered" not in text:
+        check_other_names(text)
+
+
+NAMES = """\
+#map = affine_map<(d0) -> (d0)>
+!t = memref<4xindex, #map>
+module attributes {gpu.container_module} {
+  func.func @f(%x: index, %m: !t) -> index {
+    %r:2 = scf.for %i = %x to %x step %x iter_args(%s = %x, %t = %x) -> (index, index) {
+      scf.yield %t, %s : index, index
+    }
+    %0 = "arith.addi"(%r#1, %r#0) : (index, index) -> index
+    %1, %2 = func.call @g(%0) : (index) -> (index, index)
+    cf.br ^late(%2, %1 : index, index)
+  ^early(%p: index):
+    return %p : index
+  ^late(%a: index, %b: index):
+    %c = arith.constant {a = #map} 1 : index
+    %d = arith.cmpi eq, %b, %c : index
+    cf.cond_br %d, ^early(%0 : index), ^late(%b, %a : index, index)
+  }
+  func.func private @g(index) -> (index, index)
+  gpu.module @inner {
+    gpu.func @kernel() kernel {
+      gpu.return
+    } loc(#late)
+  }
+  func.func @host(%c: index) {
+    gpu.launch_func @inner::@kernel blocks in (%c, %c, %c) threads in (%c, %c, %c)
+    return
+  }
+}
+#late = loc("a.py":1:2)
+"""
+
+
+@pytest.mark.parametrize("text", [NESTED, NAMES], ids=["nested", "names"])
+def test_other_names_at_all_places(text):
+    check_other_names(text)
+    places = occurrences(text, r"[%^#!][\w$.-]*\w")
+    names = mlir_names(text)
+    assert [m for m in places if names.at(m) is None and text[m] != "#"] == []
 
 
 def test_several_ops_and_blocks_on_a_line():

@@ -437,13 +437,49 @@ def test_order_through_atomics_of_a_third_thread_only_is_not_refuted(met: bool) 
     thread 0 released before counts as acquired.
     """
 
-    def of_thread(thread: int, kind: str, place: int) -> Access:
-        return Access(kind, "ugm", 4, tuple(place if t == thread else -1 for t in range(THREADS * GROUPS)))
-
-    write = [of_thread(0, "store", 4), FENCES["ugm"].replace("group", "gpu"), of_thread(0, "atomic", 32)]
+    write = [of_thread(0, "store", 4), GPU_FENCE, of_thread(0, "atomic", 32)]
     meet = [*([of_thread(2, "atomic", 64)] if met else []), of_thread(1, "atomic", 64)]
     said = both([*write, *meet, of_thread(1, "load", 4)])
     assert said == "" if met else "which another thread has written" in said
+
+
+def of_thread(thread: int, kind: str, place: int, memory: str = "ugm") -> Access:
+    return Access(kind, memory, 4, tuple(place if t == thread else -1 for t in range(THREADS * GROUPS)))
+
+
+GPU_FENCE = FENCES["ugm"].replace("group", "gpu")
+CHAINS = {
+    "to a thread": [of_thread(0, "store", 4), GPU_FENCE, of_thread(0, "atomic", 32), of_thread(4, "atomic", 32)],
+    "behind a barrier": [
+        of_thread(0, "store", 4), FENCES["ugm"], "barrier", GPU_FENCE, of_thread(1, "atomic", 32),
+        of_thread(4, "atomic", 32),
+    ],
+    "before a barrier": [
+        of_thread(0, "store", 4), GPU_FENCE, of_thread(0, "atomic", 32), of_thread(5, "atomic", 32), "barrier"
+    ],
+    "between barriers": [
+        of_thread(0, "store", 4), FENCES["ugm"], "barrier", GPU_FENCE, of_thread(3, "atomic", 32),
+        of_thread(7, "atomic", 32), "barrier",
+    ],
+    "of reads": [of_thread(0, "load", 4), of_thread(0, "atomic", 32), of_thread(4, "atomic", 32)],
+    "of reads over barriers": [
+        of_thread(0, "load", 4), "barrier", of_thread(2, "atomic", 32), of_thread(6, "atomic", 32), "barrier"
+    ],
+}  # fmt: skip
+"""Each link is needed to order the first access before one by thread 4, of the other workgroup."""
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_order_by_chains_of_atomics_and_barriers(chain: str) -> None:
+    links = CHAINS[chain]
+    last = of_thread(4, "store" if links[0].kind == "load" else "load", 4)
+    assert run([*links, last]) == ""
+    for link in range(1, len(links)):
+        said = run([*links[:link], *links[link + 1 :], last])
+        verb = "read" if links[0].kind == "load" else "written"
+        assert f"which another thread has {verb}" in said, link
+    if GPU_FENCE in links:
+        assert run([FENCES["ugm"] if link is GPU_FENCE else link for link in links] + [last])
 
 
 def test_threads_that_are_ahead_at_a_barrier() -> None:

@@ -15,6 +15,7 @@ import xegpu_py
 from xegpu_py import Kernel
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.runtime.executable import Options
+from xegpu_py.runtime.host_arrays import check_numbers
 
 from .programs import SCALE
 
@@ -162,6 +163,21 @@ def test_arguments_that_do_not_fit(index: int, value: object, error: type[Except
     arguments = (*GOOD[:index], value, *GOOD[index + 1 :])
     with pytest.raises(error, match=re.escape(message)):
         KERNEL(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("kind", "copied"),
+    [(">f4", "float32"), (">i8", "int64"), (">u2", "uint16"), (">c8", "complex64"), (">M8[s]", ""), ("m8[s]", ""),
+     ("M8[s]", ""), ("S3", ""), (">U3", ""), ("O", "")],
+)  # fmt: skip
+def test_elements_that_are_no_numbers(kind: str, copied: str) -> None:
+    """Of numbers in the other byte order, the message says how to convert them."""
+    array = np.zeros(2, kind)
+    expected = f"X must be an array of numbers in native byte order, but got an array of {array.dtype}"
+    hint = f"; astype({copied!r}) makes a copy in native byte order" if copied else ""
+    with pytest.raises(TypeError) as found:
+        check_numbers(array, "X")
+    assert str(found.value) == expected + hint
 
 
 @pytest.mark.parametrize("one", [True, np.bool_(True), np.array(True), np.int64(1), 1.0])

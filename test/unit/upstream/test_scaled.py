@@ -222,3 +222,65 @@ def test_modules_for_cri_choose_it():
         with pytest.raises(xegpu_py.DiagnosticError, match="requires bdpas") as error:
             xegpu_py.compile(chipped(chip), **options)
         assert "--target=cri" in str(error.value)
+
+
+FOUR_BITS = """
+gpu.module @kernels {{
+  gpu.func @k(%a: memref<32x64xf4E2M1FN>, %o: memref<32x64xf4E2M1FN>) kernel {{
+    %c16 = arith.constant 16 : index
+    %da = xegpu.create_nd_tdesc %a : memref<32x64xf4E2M1FN> -> {desc}
+    xegpu.prefetch_nd %da[0, %c16] {op}: {desc}
+    %v = xegpu.load_nd %da[0, %c16] {op}: {desc} -> vector<16x32xf4E2M1FN>
+    %do = xegpu.create_nd_tdesc %o[8, 32] : memref<32x64xf4E2M1FN> -> {desc}
+    {store}
+    gpu.return
+  }}
+}}"""
+
+LAYOUTS_OF_BYTES = {
+    "": "",
+    "halves of rows": "#xegpu.layout<sg_layout = [2, 2], sg_data = [8, 16]>",
+    "round robin": "#xegpu.layout<sg_layout = [2, 2], sg_data = [4, 2]>",
+    "odd": "#xegpu.layout<sg_layout = [4, 1], sg_data = [4, 1]>",
+    "columns first": "#xegpu.layout<sg_layout = [2, 2], sg_data = [8, 16], order = [0, 1]>",
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS_OF_BYTES)
+@pytest.mark.parametrize("on", ["op", "descriptor"])
+def test_blocks_of_four_bits_with_layouts(layout, on):
+    own = f", {LAYOUTS_OF_BYTES[layout]}" if layout and on == "descriptor" else ""
+    op = f"<{{layout = {LAYOUTS_OF_BYTES[layout]}}}> " if layout and on == "op" else ""
+    desc = f"!xegpu.tensor_desc<16x32xf4E2M1FN{own}>"
+    stored = f"xegpu.store_nd %v, %do[0, 0] {op}: vector<16x32xf4E2M1FN>, {desc}"
+    text = FOUR_BITS.format(desc=desc, op=op, store=stored)
+    a = np.random.default_rng(5).integers(0, 16, (32, 64)).astype(np.uint8).view(E2M1)
+    o = np.zeros_like(a)
+    xegpu_py.compile(text, engine="interpreter")(a, o)
+    expected = np.zeros((32, 64), np.uint8)
+    expected[8:24, 32:] = a[:16, 16:48].view(np.uint8)
+    np.testing.assert_array_equal(o.view(np.uint8), expected)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("[0, %c16]", "[0, 3]", "it is not known to begin at a byte"),
+        ("16x32x", "16x31x", "the rows of a block of .* end within a byte"),
+        ("    %da = xegpu.create_nd_tdesc %a : MEMORY", "%p = arith.constant 0 : i64\n"
+         "%da = xegpu.create_nd_tdesc %p, [32, 64], [64, %c16] : i64", "the innermost stride of elements of f4E2M1FN"),
+        ("    %v =", "%c = arith.constant true\n%r = scf.if %c -> (DESC) { scf.yield %da : DESC } else {\n"
+         "%e = xegpu.create_nd_tdesc %o : MEMORY -> DESC\nscf.yield %e : DESC }\n%v =",
+         "it passes on a descriptor of elements of f4E2M1FN"),
+    ],
+)  # fmt: skip
+def test_blocks_of_four_bits_that_bytes_do_not_hold(old, new, message):
+    desc, memory = "!xegpu.tensor_desc<16x32xf4E2M1FN>", "memref<32x64xf4E2M1FN>"
+    op = f"<{{layout = {LAYOUTS_OF_BYTES['odd']}}}> "
+    text = FOUR_BITS.format(
+        desc=desc, op=op, store=f"xegpu.store_nd %v, %do[0, 0] {op}: vector<16x32xf4E2M1FN>, {desc}"
+    )
+    old, new = (part.replace("DESC", desc).replace("MEMORY", memory) for part in (old, new))
+    assert old in text
+    with pytest.raises(xegpu_py.DiagnosticError, match=message):
+        import_upstream(text.replace(old, new))

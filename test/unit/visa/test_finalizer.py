@@ -157,6 +157,30 @@ L2:
         assert fault(program, target, native_of) is None
 
 
+NATIVE = """\
+//.kernel k
+//.thread_config numGRF=128, numAcc=4, numSWSB=16
+//.declare BuiltInR0 (0)  rf=r size=64 type=ud align=32 words (r0.0)
+//.declare V32 (1)  rf=r size=130 type=f align=32 words (r10.0)
+//.declare V33 (2)  rf=r size=8 type=uq align=4 words (r14.1)
+//.declare V34 (3)  rf=r size=4 type=w align=2 words (r15.31)
+//.declare V35 (4)  rf=f16 size=4 type=uw align=2 words (f0.0)
+// .inst 3 (r99.0)
+        add (16|M0)  r20.0<1>:f  r21.0<8;8,1>:f  r22.3<0;1,0>:f // r98.0
+        send.ugm (16|M0)  r30:4  r40:1  null:0  0x0  0x0800
+        sync.nop  null
+//.instCount 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("grf_bytes", "declared"), [(32, [10, 11, 12, 13, 14, 16, 17]), (64, [10, 11, 12, 14, 15, 16])]
+)
+def test_registers_of_native_code(grf_bytes: int, declared: list[int]) -> None:
+    """Those of variables with a byte in them, but not of what the finalizer always declares, and those of operands."""
+    assert finalizer._registers(NATIVE, grf_bytes) == {*declared, 20, 21, 22, *range(30, 34), 40}
+
+
 def test_counts_are_read(native_of: Any) -> None:
     rng = random.Random(0)
     program = program_of([random_instruction("add", rng, TARGETS["pvc"])])

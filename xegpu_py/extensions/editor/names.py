@@ -195,11 +195,7 @@ class _Indexer:
                 if results[0] <= at < results[1]:
                     self._define(self.scope, Definition(name, at, "value", owner, order))
                     order += 1
-                elif (
-                    at < bound
-                    or (after.startswith("=") and not after.startswith("=="))
-                    or (header and self.parens == 1 and after.startswith(":"))
-                ):
+                elif at < bound or after.startswith("=") or (header and self.parens == 1 and after.startswith(":")):
                     self.pending.append(self._made(Definition(name, at, "value", at)))
                 elif words[:1] == ["^"] and self.parens == 1 and after.startswith(":"):
                     self._define(self.scope, Definition(name, at, "value", at))
