@@ -34,7 +34,12 @@ from typing import Any
 import compiled_objects
 import lit.formats
 import lit.TestRunner
+import ml_dtypes
+import numpy as np
 import recorder
+
+import xegpu_py
+from xegpu_py.ir.module import DIALECTS, Context
 
 TOOLS = ("xegpu-bisect", "xegpu-opt", "xegpu-run", "xegpu-translate", "xegpu-viz", "filecheck")
 
@@ -47,8 +52,19 @@ def _imported() -> dict[str, Callable[[], Any]]:
     scripts = {s.name: s for s in entry_points(group="console_scripts") if s.name in TOOLS}
     tools = {name: script.load() for name, script in scripts.items()}
     compiled_objects.install()
+    _launch()
     gc.freeze()
     return tools
+
+
+def _launch() -> None:
+    """Launch a kernel, so that no fork imports, defines and compiles again what the first launch of a process does."""
+    # From the third context on, dialects are read from bytecode.
+    for _ in range(2):
+        Context().load(DIALECTS)
+    kernel = xegpu_py.compile(recorder.ROOT / "examples" / "gemm.mlir", engine="both", threads=1, cache="off")
+    a, b, c = (np.zeros((1024, 1024), dtype) for dtype in (ml_dtypes.bfloat16, ml_dtypes.bfloat16, np.float32))
+    kernel(a, b, c, grid=(1, 1))
 
 
 class ShTest(lit.formats.ShTest):
