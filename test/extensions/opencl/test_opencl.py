@@ -27,6 +27,7 @@ from xegpu_py.extensions.opencl.abi import (
     ThreadMemory,
     array_for,
     printed,
+    value_bytes,
 )
 from xegpu_py.extensions.opencl.program import MAX_PRIVATE
 from xegpu_py.extensions.profile.gpus import gpu
@@ -441,9 +442,89 @@ def test_the_private_memory_of_threads(
             opencl.Kernel.private(kernel, DeviceMemory(), most + 1)
 
 
+RECORDS = [
+    (b"%d", 1, "<i1", -5, "-5"),
+    (b"%hhx", 1, "<i1", -1, "ff"),
+    (b"%hu", 2, "<i2", -1, "65535"),
+    (b"%hd", 3, "<i4", 0x18000, "-32768"),
+    (b"%+5i", 3, "<i4", 7, "   +7"),
+    (b"%#o", 3, "<i4", 8, "010"),
+    (b"%#6o", 3, "<i4", 8, "   010"),
+    (b"%#o", 3, "<i4", 0, "0"),
+    (b"%#x", 3, "<i4", 0, "0"),
+    (b"%#x", 3, "<i4", 255, "0xff"),
+    (b"%d", 3, "<i4", 1 << 31, "-2147483648"),
+    (b"%u", 3, "<i4", -(1 << 31), "2147483648"),
+    (b"%llX", 6, "<i8", -2, "FFFFFFFFFFFFFFFE"),
+    (b"%ld", 6, "<i8", 1 << 62, str(1 << 62)),
+    (b"%p", 7, "<u8", 0xABC0, "0xabc0"),
+    (b"%lu", 7, "<u8", (1 << 64) - 1, str((1 << 64) - 1)),
+    (b"%c", 3, "<i4", 65, "A"),
+    (b"%3c", 3, "<i4", 0x141, "  A"),
+    (b"%.2f", 4, "<f4", 1.5, "1.50"),
+    (b"%E", 8, "<f8", 1e300, "1.000000E+300"),
+    (b"%g", 4, "<f4", 0.5, "0.5"),
+    (b"%a", 8, "<f8", 1.0, "0x1.0000000000000p+0"),
+    (b"%A", 8, "<f8", 10.0, "0X1.4000000000000P+3"),
+    (b"%v2hhd", 9, "<i1", [1, -2], "1,-2"),
+    (b"%v3hd", 10, "<i2", [1, -2, 3], "1,-2,3"),
+    (b"%v4hlx", 11, "<i4", [1, 2, 3, 15], "1,2,3,f"),
+    (b"%v2lld", 12, "<i8", [-1, 1 << 40], f"-1,{1 << 40}"),
+    (b"%v2hlf", 13, "<f4", [0.5, 2], "0.500000,2.000000"),
+    (b"%.1v8lf", 14, "<f8", range(8), ",".join(f"{n}.0" for n in range(8))),
+]
+
+
 def test_records_of_printf() -> None:
-    strings = b"%d|%u|%x|%v4f\0end\0"
-    words = [0, 0x1000, 0, 3, 0xFFFFFFFF, 3, 0xFFFFFFFF, 3, 255, 13, 4, *np.arange(4, dtype=np.float32).view(np.uint32)]
-    data = np.array([*words, 0x1000 + 14, 0], np.uint32)
-    data[0] = data.nbytes
-    assert printed(data.tobytes(), {0x1000: strings}) == "-1|4294967295|ff|0.000000,1.000000,2.000000,3.000000end"
+    """Each kind of number, in turn with the next ones; each kind of a number takes whole words of four bytes."""
+    strings, data, expected = b"skipped\0", b"", ""
+    for format, kind, dtype, value, text in RECORDS:
+        data += np.uint64(0x1000 + len(strings)).tobytes() + np.uint32(kind).tobytes()
+        strings += b"<" + format + b"%%>\0"
+        values = np.array(value if kind < 9 else list(value)).astype(dtype)
+        data += (np.uint32(values.size).tobytes() if kind >= 9 else b"") + values.tobytes()
+        data += bytes(-values.nbytes % 4)
+        expected += f"<{text}%>"
+    for address, text in ((0x1000, "skipped"), (0x1000 + 5, "ed"), (0xFFF, "(null)"), (0x2000, "  (null)")):
+        data += np.uint64(0x1000 + len(strings)).tobytes() + np.uint32(5).tobytes() + np.uint64(address).tobytes()
+        strings += (b"%8s" if text[0] == " " else b"%s") + b"\0"
+        expected += text
+    data += np.uint64(0x1000 + len(strings) - 1).tobytes()
+    memory = {0x900: b"other", 0x1000: strings}
+    whole = np.uint32(4 + len(data)).tobytes() + data
+    assert printed(whole, memory) == expected
+    # What follows the offset of the next record is none; a format without its record's end is none either.
+    assert printed(whole + data, memory) == expected
+    assert printed(np.uint32(1 << 30).tobytes() + data, memory) == expected
+    first = RECORDS[0][-1]
+    assert printed(np.uint32(4 + 16).tobytes() + data, memory) == f"<{first}%>"
+    assert printed(np.uint32(4 + 7).tobytes() + data, memory) == printed(np.uint32(4).tobytes() + data, memory) == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("char;1", np.int8(-1), b"\xff"),
+        ("uint3;16", np.arange(3, dtype=np.uint32), np.array([0, 1, 2, 0], np.uint32).tobytes()),
+        ("uint3;16", np.arange(4, dtype=np.uint32), np.arange(4, dtype=np.uint32).tobytes()),
+        ("half2", np.ones(2, np.float16), b"\x00\x3c" * 2),
+        ("struct pair;8", np.zeros(2, np.float32), bytes(8)),
+        ("struct pair", np.zeros(3, np.uint8), bytes(3)),
+        ("long;8", 3, "x must be a number of numpy's, such as np.float32(2), but got int"),
+        ("long;8", np.int32(3), "x is long, a number of type int64, but got one of type int32"),
+        ("int;4", np.zeros(2, np.int32), "x is int, a number of type int32, but got 2 of type int32"),
+        ("int3;16", np.zeros(2, np.int32), "x is int3, 3 numbers of type int32, but got 2 of type int32"),
+        ("int2;8", np.zeros(4, np.int32), "x is int2, 2 numbers of type int32, but got 4 of type int32"),
+        ("struct pair;8", np.zeros(7, np.uint8), "x is struct pair, which has 8 bytes, but got 7 bytes"),
+        ("struct pair;8", np.zeros((), "u1,u4"), "x is struct pair, which has 8 bytes, but got 5 bytes; "
+         "np.dtype(..., align=True) pads structures as C does"),
+    ],
+)  # fmt: skip
+def test_bytes_of_values(kind: str, value: Any, expected: bytes | str) -> None:
+    parameter = Parameter(0, "x", kind)
+    if isinstance(expected, bytes):
+        assert value_bytes(value, parameter, "x") == expected
+        return
+    with pytest.raises(TypeError) as found:
+        value_bytes(value, parameter, "x")
+    assert str(found.value) == expected

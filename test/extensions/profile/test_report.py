@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ from xegpu_py import Constexpr, external_tools
 from xegpu_py import language as xl
 from xegpu_py.extensions.profile import report as report_module
 from xegpu_py.extensions.profile.gpus import gpu
+from xegpu_py.extensions.profile.launches import launched
 from xegpu_py.extensions.profile.profiles import Profile
-from xegpu_py.extensions.profile.time_model import predict
+from xegpu_py.extensions.profile.time_model import BARRIER, predict
 
 pytest.importorskip("bokeh")
 ROOT = Path(__file__).parents[3]
@@ -108,6 +110,78 @@ def test_the_kernel_in_the_roofline(products: float) -> None:
         values = line.data_source.data
         assert max(values["y"]) == pytest.approx(peak, rel=1e-3)
         assert values["y"][0] == pytest.approx(values["x"][0] * 456e9)
+
+
+def test_registers_along_the_program(found: Profile) -> None:
+    """The plot has a filled area and a line of the registers in use, and a dashed line at all that there are."""
+    drawn = report_module._pressure(found.rows, 64, 128)
+    area, line, limit = ({name: list(v) for name, v in r.data_source.data.items()} for r in drawn.renderers)
+    used = [row.live / 64 for row in found.rows]
+    assert line["y"] == area["y2"] == used and set(area["y1"]) == {0} and max(used) < 128
+    assert line["x"] == area["x"] == [row.index for row in found.rows]
+    assert line["text"] == [row.text[:80] for row in found.rows]
+    assert (limit["x"], limit["y"]) == ([0, line["x"][-1]], [128, 128])
+    assert [*report_module._pressure([], 64, 256).renderers[2].data_source.data["x"]] == [0, 1]
+
+
+BARRIERS = """\
+.version 3.8
+.kernel "barriers"
+.decl X v_type=G type=d num_elts=16 align=GRF
+.decl Id v_type=G type=ud num_elts=3 align=dword
+.decl P v_type=P num_elts=1
+.decl In v_type=G type=uq num_elts=1 align=qword
+.input In offset=64 size=8
+.implicit_LOCAL_ID Id offset=80 size=12
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+    cmp.eq (M1_NM, 1) P Id(0,0)<0;1,0> 0x0:ud
+    (P) jmp (M1, 1) First
+    mov (M1, 16) X(0,0)<1> 0x1:d
+    mov (M1, 16) X(0,0)<1> 0x2:d
+First:
+    mov (M1, 16) X(0,0)<1> 0x3:d
+    lsc_load.ugm (M1_NM, 1) X:d32x16t flat[In]:a64
+    barrier
+    mov (M1, 16) X(0,0)<1> 0x4:d
+    ret (M1, 1)
+"""
+
+
+def test_when_each_thread_computes_sends_and_waits() -> None:
+    """The bars of a thread follow each other; the thread that comes first waits for the last one."""
+    kernel = xegpu_py.Kernel.from_assembly(BARRIERS)
+    launch = launched(kernel, (np.zeros(16, np.int32),), 1, 3)
+    names = [inst.name for inst in kernel.program.instructions]
+    cycles = [{"mov": 7.0, "lsc_load": 30.0, "label": 0.0}.get(name, 2.0) for name in names]
+    drawn = report_module._timeline(launch, cycles)
+    data = drawn.renderers[0].data_source.data
+    bars: dict[int, list[tuple[float, float, str]]] = {}
+    for thread, left, right, kind, colour in sorted(zip(*(data[n] for n in ("y", "left", "right", "kind", "colour")))):
+        bars.setdefault(thread, []).append((left, right, kind))
+        assert (kind == "barrier") == (colour == "#ee6677") and (kind == "messages") == (colour == "#ccbb44")
+    assert sorted(bars) == [0, 1, 2]
+    for thread, own in bars.items():
+        computed = 18.0 if thread else 4.0
+        starts = [0, computed + 7, computed + 37, 18 + 37 + BARRIER, 18 + 37 + BARRIER + 9]
+        assert own == [*zip(starts, starts[1:], ("compute", "messages", "barrier", "compute"))]
+
+
+def test_native_code_beside_its_lines(found: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finalizers number what they add before a program's instructions."""
+    done = found.__dict__["launched"]
+    count = len(done.kernel.program.instructions)
+    last = count - 1
+    lines = ("mov r1 r2 // $2", "add r3 r4 // ... $7", "add r3 r5 // $7", "sync.nop // none", f"eot // $ 4 ${last + 5}")
+    text = "//.kernel k\n\n" + "".join(f" {line}\n" for line in lines)
+    monkeypatch.setattr(report_module, "finalize", lambda *of: SimpleNamespace(text=text))
+    keys, costs, times = {2: "a.py:3", last: "a.py:9"}, {2: 0.5, last: 0.25}, {2: 8, last: 4}
+    listing = report_module._native(done, keys, costs, times)
+    assert listing.lines == [" mov r1 r2", " add r3 r4", " add r3 r5", " sync.nop", " eot"]
+    assert listing.keys == [None, "a.py:3", "a.py:3", None, "a.py:9"]
+    assert listing.costs == [0, 0.25, 0.25, 0, 0.25] and listing.executions == [None, 8, 8, None, 4]
+    monkeypatch.setattr(report_module, "finalize", lambda *of: SimpleNamespace(text=" ret // none"))
+    assert report_module._native(done, keys, costs, times).costs == [0]
 
 
 def test_lines_that_no_thread_executes_look_different() -> None:

@@ -423,6 +423,10 @@ def _formatted(flags: bytes, length: bytes | None, conversion: bytes, value: Any
         return bytes((b"%" + flags + b"c") % (whole & 0xFF))
     if conversion == b"p":
         return b"%#x" % whole
+    if b"#" in flags and (conversion == b"o" or not whole):
+        # C writes octal numbers with one zero before them, and no prefix of zero.
+        digits = len(b"%o" % whole) + 1 if whole else 1
+        flags = flags.replace(b"#", b"") + (b"" if b"." in flags else b".%d" % digits)
     if conversion in b"di" and whole >> bits - 1:
         whole -= 1 << bits
     return bytes((b"%" + flags + (conversion if conversion in b"xXo" else b"d")) % whole)
