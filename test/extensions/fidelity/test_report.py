@@ -18,7 +18,7 @@ from ml_dtypes import bfloat16, float8_e5m2, int4
 import xegpu_py
 from xegpu_py import language as xl
 from xegpu_py import numerics
-from xegpu_py.extensions.fidelity.report import Fidelity, Rule, Tried, _last_first
+from xegpu_py.extensions.fidelity.report import Fidelity, Rule, Tried, _effects, _last_first
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.numerics.choices import CHOICES
 from xegpu_py.numerics.differences import unlike
@@ -499,3 +499,35 @@ def test_the_last_workgroups_run_first_and_each_of_them_once(count: int) -> None
     done = _last_first(Recorded(), SimpleNamespace(size=SimpleNamespace(grid=(count, 1, 1))))
     assert [group for part in reversed(parts) for group in part] == list(range(count))
     assert all(parts) and min(count, 129) <= len(parts) <= 256 and done.executed.tolist() == [count] * 3
+
+
+def test_effects_on_outputs() -> None:
+    """Elements differ by their bits; distances are of numbers only, or an element is a NaN in one run only."""
+    nan = np.float32(np.nan)
+    other_nan = np.array([0x7FC00001], np.uint32).view(np.float32)[0]
+    usual = np.array([1, 2, nan, 4, 0], np.float32)
+    cases = {
+        "same": (usual, usual, None),
+        "numbers": (usual, [1, np.nextafter(np.float32(2), np.float32(3)), nan, 4, 0], (1, 5, 1, False)),
+        "other NaN": (usual, [1, 2, other_nan, 4, 0], (1, 5, None, False)),
+        "other NaN and numbers": (usual, [1, 2, other_nan, 4, np.float32(1e-45)], (2, 5, 1, False)),
+        "NaN and number": (usual, [nan, 2, nan, 4, 0], (1, 5, None, True)),
+        "number and NaN": (usual, [1, 2, 3, 4, 0], (1, 5, None, True)),
+        "zeros": (usual, [1, 2, nan, 4, -0.0], (1, 5, 1, False)),
+        "ints": (np.arange(4, dtype=np.int16), [0, 1, 2, -1], (1, 4, None, False)),
+        "A, B": (usual, [1, 2, nan, 4, 1], (2, 20, None, False)),
+        "odd": (np.arange(3, dtype=np.uint8), [0, 1, 3], (1, 3, None, False)),
+        "none": (usual, [9, 9, 9, 9, 9], None),
+    }
+    types = {name: before.dtype for name, (before, *_) in cases.items() if name not in ("A, B", "none", "odd")}
+    types |= {"A": np.dtype(np.float32), "B": np.dtype(np.int32), "odd": np.dtype(np.float16)}
+    buffers = [SimpleNamespace(name=name, bytes=before.nbytes) for name, (before, *_) in cases.items()]
+    memories = [
+        SimpleNamespace(buffers=buffers, bytes_of=lambda b, run=run: bytes_of(cases[b.name], run)) for run in range(2)
+    ]
+    found = {e.output: (e.count, e.size, e.ulps, e.number_or_nan) for e in _effects(*memories, types)}
+    assert found == {name: expected for name, (*_, expected) in cases.items() if expected}
+
+
+def bytes_of(case: Any, run: int) -> np.ndarray:
+    return np.asarray(case[run], case[0].dtype).view(np.uint8)

@@ -26,6 +26,7 @@ from xegpu_py.extensions.opencl.abi import (
     Parameter,
     ThreadMemory,
     array_for,
+    dimensions,
     printed,
     value_bytes,
 )
@@ -528,3 +529,17 @@ def test_bytes_of_values(kind: str, value: Any, expected: bytes | str) -> None:
     with pytest.raises(TypeError) as found:
         value_bytes(value, parameter, "x")
     assert str(found.value) == expected
+
+
+def test_extents_of_a_launch() -> None:
+    found = {
+        kind: dimensions(kind, (2, 3, 4), (16, 5, 7), 3)
+        for kind in ("global_id_offset", "enqueued_local_size", "local_size", "global_size", "group_count",
+                     "work_dimensions", "indirect_data_pointer", "scratch_pointer", "buffer_offset", "arg_byvalue")
+    }  # fmt: skip
+    assert found.pop("arg_byvalue") is None
+    assert {kind: np.frombuffer(value, np.uint32).tolist() for kind, value in found.items()} == {
+        "global_id_offset": [0, 0, 0], "enqueued_local_size": [16, 5, 7], "local_size": [16, 5, 7],
+        "global_size": [32, 15, 28], "group_count": [2, 3, 4], "work_dimensions": [3], "indirect_data_pointer": [0, 0],
+        "scratch_pointer": [0, 0], "buffer_offset": [0],
+    }  # fmt: skip

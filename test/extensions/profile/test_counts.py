@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -461,3 +462,17 @@ def test_the_tool_says_before_the_run_that_bokeh_is_missing(
     with pytest.raises(SystemExit):
         xegpu_run.run(["no-such-file.mlir", "--profile", "x.html"])
     assert "--profile FILE.html needs 'bokeh': pip install 'xegpu-py[profile]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("threads", "shared"), [([0, 3], False), ([3, 4], True), ([4, 7, 5], False), ([0, 8], True)])
+def test_the_line_with_most_atomics(threads: list[int], shared: bool) -> None:
+    """Of two buffers, the second with three lines and a part of one; workgroups have four threads."""
+    atomics = {"A": np.array([5, 0]), "B": np.zeros(50, int)}
+    atomics["B"][[16, 31]] = 3, 4
+    buffers = [Buffer("A", 64, 8), Buffer("none", 128, 8), Buffer("B", 256, 200)]
+    # The line before has accesses of all.
+    lines = np.r_[np.full(len(threads), 5), np.full(9, 4)]
+    trace = SimpleNamespace(lines=lines, threads=np.r_[threads, np.arange(9)])
+    counts = SimpleNamespace(buffers=buffers, _atomics=atomics, trace=trace, _group_size=4)
+    assert Counts.hottest_line.fget(counts) == (7, shared)
+    assert Counts.hottest_line.fget(SimpleNamespace(**{**vars(counts), "_atomics": {}})) == (0, False)

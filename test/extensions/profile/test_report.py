@@ -124,6 +124,29 @@ def test_registers_along_the_program(found: Profile) -> None:
     assert [*report_module._pressure([], 64, 256).renderers[2].data_source.data["x"]] == [0, 1]
 
 
+def test_operations_of_lanes_and_lines_of_the_source(found: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page counts two operations for each lane of arithmetic; the source begins 12 lines before the kernel."""
+    given = []
+    roofline = report_module._roofline
+    monkeypatch.setattr(report_module, "_roofline", lambda *of: given.append(of[2]) or roofline(*of))
+    found.html()
+    assert given == [2 * sum(row.lanes for row in found.rows if row.category in ("alu", "math"))] and given[0] > 0
+    done = found.__dict__["launched"]
+    source, *levels = report_module.listings(done, found.rows, [1.0] * len(done.kernel.program.instructions))
+    numbers = [row.line for row in found.rows if row.line]
+    text = Path(__file__).read_text().split("\n")
+    assert source.lines == text[min(numbers) - 13 : max(numbers) + 3]
+    assert source.keys == [f"test_report.py:{n}" for n in range(min(numbers) - 12, max(numbers) + 4)]
+    for listing in (source, *levels):
+        assert len(listing.lines) == len(listing.keys) == len(listing.costs) == len(listing.executions)
+    executed = sum(row.executions for row in found.rows)
+    [visa] = (listing for listing in levels if listing.title == "vISA")
+    assert sum(visa.costs) == pytest.approx(1) and sum(n or 0 for n in visa.executions) == executed
+    shares = {key: cost for key, cost in zip(source.keys, source.costs) if cost}
+    by_line = {f"test_report.py:{n}": sum(r.executions for r in found.rows if r.line == n) / executed for n in numbers}
+    assert shares == pytest.approx(by_line)
+
+
 BARRIERS = """\
 .version 3.8
 .kernel "barriers"

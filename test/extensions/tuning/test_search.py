@@ -13,7 +13,7 @@ from markdown import ROOT
 import xegpu_py
 from xegpu_py import language
 from xegpu_py.extensions.tuning import search, verification
-from xegpu_py.extensions.tuning.evaluation import Trials, difference, launch_of, named_objectives
+from xegpu_py.extensions.tuning.evaluation import TrialLaunch, Trials, difference, launch_of, named_objectives
 from xegpu_py.extensions.tuning.kernel_space import Subject
 from xegpu_py.extensions.tuning.space import Space
 from xegpu_py.extensions.tuning.verification import Verification, write_failure
@@ -202,6 +202,16 @@ def test_launches_of_all_that_can_be_made(tmp_path):
             found = launch.bound((x, y))
             assert (found.grid * (16 if rows == 32 else 8), found.kernel.target.name) == (rows, target)
             assert found.given[0] is x and len(found.passed) == 2
+
+
+@pytest.mark.parametrize("own", [None, {"other": 1}])
+def test_the_configuration_that_objectives_see(own):
+    """That of the search, unless a launch has one of its own."""
+    seen = []
+    made = lambda kind: TrialLaunch(lambda arguments: None, configuration=own)  # noqa: E731
+    objectives = {"seen": lambda run: seen.append(run.configuration) or 1.0}
+    assert Trials(made, (), None, objectives, None).run(({"kind": "x"}, False)).state == "done"
+    assert seen == [own or {"kind": "x"}]
 
 
 def test_what_cannot_be_tuned():

@@ -112,6 +112,21 @@ def test_branches_of_single_subgroups_of_a_workgroup():
     assert (b == np.r_[a[:32], a[96:]]).all()
 
 
+@pytest.mark.parametrize(("block", "subgroups"), [((16,), 1), ((32,), 2), ((16, 3), 3)])
+def test_work_items_of_a_block_are_lanes_of_subgroups(block, subgroups):
+    text = """gpu.module @k [#xevm.target<chip = "pvc">] {
+      gpu.func @f(%a: memref<8x16xi32>) kernel {
+        %s = gpu.subgroup_id : index
+        %row = arith.constant dense<1> : vector<1xi32>
+        %d = xegpu.create_nd_tdesc %a : memref<8x16xi32> -> !xegpu.tensor_desc<1x16xi32>
+        xegpu.store_nd %row, %d[%s, 0] : vector<1xi32>, !xegpu.tensor_desc<1x16xi32>
+        gpu.return
+      }
+    }"""
+    (a,), _ = UpstreamLaunch(text, [np.zeros((8, 16), np.int32)], block=block, level="lane").evaluated(text, "lane")
+    assert a.sum(1).tolist() == [16] * subgroups + [0] * (8 - subgroups)
+
+
 def test_passes_are_named_as_llvm_23_prints_them(made):
     """The pass is behind a colon, with all its options. Without a name that is known there is no verdict."""
     file = Path(made)

@@ -436,6 +436,29 @@ def test_missing_lanes_are_neutral_in_a_reduction():
         assert np.array_equal(x, np.full(5, expected, np.float32), equal_nan=True)
 
 
+@pytest.mark.parametrize(
+    ("cluster", "size", "stride"),
+    [("size = 2", 2, 1), ("size = 4", 4, 1), ("size = 16", 16, 1), ("size = 4, stride = 2", 4, 2),
+     ("size = 2, stride = 8", 2, 8), ("size = 1, stride = 4", 1, 4)],
+)  # fmt: skip
+def test_reductions_of_clusters_of_lanes(cluster, size, stride):
+    """A cluster has lanes at a distance of `stride`; a subgroup without its last lanes has zeros there."""
+    text = f"""gpu.module @k {{ gpu.func @f(%a: memref<16xi32>) kernel attributes {{xegpu.subgroup_size = 16 : i32}} {{
+      %i = gpu.lane_id
+      %x = memref.load %a[%i] : memref<16xi32>
+      %r = gpu.subgroup_reduce add %x cluster({cluster}) : (i32) -> i32
+      memref.store %r, %a[%i] : memref<16xi32>
+      gpu.return }} }}"""
+    lanes = np.arange(16)
+    cluster_of = lanes // (size * stride) * stride + lanes % stride
+    for count in (16, 11):
+        x = 1 << lanes
+        found = x.astype(np.int32)
+        reference.run(xegpu_py.parse(text), None, [found], block=count)
+        sums = [x[:count][cluster_of[:count] == n].sum() for n in cluster_of]
+        assert found.tolist() == [*sums[:count], *x[count:]]
+
+
 def test_arrays_that_overlap_share_memory_and_read_only_ones_are_not_written():
     text = """gpu.module @k { gpu.func @f(%a: memref<?xf32>, %b: memref<?xf32>) kernel {
       %c0 = arith.constant 0 : index
