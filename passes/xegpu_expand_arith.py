@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mlir import ir
-from mlir.dialects import scf
 
+from xegpu_py.deferred import deferred
 from xegpu_py.ir.builtin import element_type
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import emit_error
@@ -36,6 +36,11 @@ from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import zero
 from xegpu_py.passes.rewriting.rewriter import Rewriter, Rule, Rules
 from xegpu_py.target import Target
+
+if TYPE_CHECKING:
+    from mlir.dialects import scf
+else:
+    scf = deferred("mlir.dialects.scf")
 
 # Exact expansions of arithmetic that no instruction does: in wider formats, or in several steps.
 

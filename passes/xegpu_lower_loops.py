@@ -1,12 +1,21 @@
 """`xegpu-lower-loops`: loops of affine, linalg and parallel `scf` ops become `scf.for`."""
 
-from mlir import ir
-from mlir.dialects import scf
+from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from mlir import ir
+
+from xegpu_py.deferred import deferred
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Contents, Pass, Step, register_pass, run_upstream
 from xegpu_py.passes.analysis.ir_queries import chosen_kernels
 from xegpu_py.passes.rewriting import builders as build
+
+if TYPE_CHECKING:
+    from mlir.dialects import scf
+else:
+    scf = deferred("mlir.dialects.scf")
 
 _PARALLEL = ("scf.forall", "scf.parallel")
 

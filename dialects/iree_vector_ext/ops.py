@@ -1,6 +1,6 @@
 """The part of IREE's dialect `iree_vector_ext` that speaks of layouts."""
 
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 
 from xegpu_py.ir.builtin import Vector, shape_and_element, shape_of
 from xegpu_py.ir.codecs import Cursor, ParserScope
@@ -17,7 +17,6 @@ class IreeVectorExt(Dialect, name="iree_vector_ext"):
     """
 
 
-@dataclass(frozen=True)
 class NestedLayoutAttr(Attr, dialect=IreeVectorExt, name="nested_layout"):
     """Maps the elements of a vector to subgroups, lanes and registers, by five levels of tiles.
 

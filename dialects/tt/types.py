@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Annotated, Any
 
@@ -157,7 +156,6 @@ CACHE_MODIFIERS = ("none", "ca", "cg", "wb", "cs", "wt", "cv")
 EVICTION_POLICIES = ("evict_normal", "evict_first", "evict_last")
 
 
-@dataclass(frozen=True)
 class CachePolicy(Attr, dialect=Tt, name="cache_policy"):
     """Hints to the caches. They change no value.
 
@@ -171,7 +169,6 @@ class CachePolicy(Attr, dialect=Tt, name="cache_policy"):
 # Types.
 
 
-@dataclass(frozen=True)
 class Ptr(Type, dialect=Tt, name="ptr"):
     """A pointer to numbers in memory. Tensors of pointers have an address for each element.
 
@@ -209,7 +206,6 @@ class Ptr(Type, dialect=Tt, name="ptr"):
         return None
 
 
-@dataclass(frozen=True)
 class TensorDesc(Type, dialect=Tt, name="tensordesc"):
     """A descriptor of a tensor in memory, which is read and written in blocks of this shape.
 

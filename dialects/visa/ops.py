@@ -86,7 +86,6 @@ class Visa(Dialect, name="visa"):
     """
 
 
-@dataclass(frozen=True)
 class Var(Type, dialect=Visa, name="var"):
     """The handle of a general variable. Its element type and size are those of its declaration.
 
@@ -94,7 +93,6 @@ class Var(Type, dialect=Visa, name="var"):
     """
 
 
-@dataclass(frozen=True)
 class Pred(Type, dialect=Visa, name="pred"):
     """The handle of a predicate variable: one bit for each SIMD lane.
 
@@ -102,7 +100,6 @@ class Pred(Type, dialect=Visa, name="pred"):
     """
 
 
-@dataclass(frozen=True)
 class Address(Type, dialect=Visa, name="address"):
     """The handle of an address variable, whose elements are places of bytes in the register file.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -143,7 +143,6 @@ class Hint(str, Enum):
 register_int_enum(AtomicRMWKind)
 
 
-@dataclass(frozen=True)
 class SgMap(Attr, dialect=XeGPU, name="sg_map"):
     """Distribution of the elements of a 2D block among the work items of a subgroup (RFC, sg_map).
 
@@ -180,7 +179,6 @@ class SgMap(Attr, dialect=XeGPU, name="sg_map"):
         return self.wi_layout[0] * self.wi_data[0], self.wi_layout[1] * self.wi_data[1]
 
 
-@dataclass(frozen=True)
 class TdescAttr(Attr, dialect=XeGPU, name="tdesc_attr"):
     """Properties of a tensor descriptor besides its shape and element type (RFC, tdesc_attr).
 
@@ -290,7 +288,6 @@ def _put_attribute(raw: str, put: Any, cursor: Cursor, offset: int) -> None:
         raise cursor.fault(f"expected sg_map or tdesc_attr, but got '{raw}'", offset)
 
 
-@dataclass(frozen=True)
 class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
     """A descriptor of a block of a tensor in memory: where it lies, and for blocks the tensor's bounds.
 
@@ -433,7 +430,6 @@ class TensorDesc(Type, dialect=XeGPU, name="tensor_desc", also_named=("tile",)):
         return tuple(size // n for size, n in zip(self.shape, layout))
 
 
-@dataclass(frozen=True)
 class NBarrier(Type, dialect=XeGPU, name="nbarrier"):
     """A named barrier of the work group, with its id and the number of threads that meet there (RFC, init_nbarrier)."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -56,7 +55,6 @@ Dense = Annotated[tuple[int, ...], _DenseKind()]
 """A list of integers of an op."""
 
 
-@dataclass(frozen=True)
 class BlockTdescAttr(Attr, dialect=UpstreamXeGPU, name="block_tdesc_attr"):
     """The properties of a block's descriptor besides shape and element type."""
 
@@ -68,7 +66,6 @@ class BlockTdescAttr(Attr, dialect=UpstreamXeGPU, name="block_tdesc_attr"):
 _DEFAULT = BlockTdescAttr()
 
 
-@dataclass(frozen=True)
 class ScatterTdescAttr(Attr, dialect=UpstreamXeGPU, name="scatter_tdesc_attr"):
     """The properties of a scattered descriptor besides shape and element type."""
 
@@ -76,7 +73,6 @@ class ScatterTdescAttr(Attr, dialect=UpstreamXeGPU, name="scatter_tdesc_attr"):
     chunk_size: int = 1
 
 
-@dataclass(frozen=True)
 class Layout(Attr, dialect=UpstreamXeGPU, name="layout"):
     """Distribution of elements among subgroups, instructions and lanes. An absent parameter is an empty list."""
 
@@ -143,7 +139,6 @@ class Layout(Attr, dialect=UpstreamXeGPU, name="layout"):
         return True
 
 
-@dataclass(frozen=True)
 class Slice(Attr, dialect=UpstreamXeGPU, name="slice"):
     """The layout of a value without some dimensions: `parent` is a layout or a slice."""
 
@@ -197,7 +192,6 @@ class Slice(Attr, dialect=UpstreamXeGPU, name="slice"):
         return f"<{layout_of(self.parent)}, dims = [{', '.join(map(str, self.dims))}]>"
 
 
-@dataclass(frozen=True)
 class Range(Attr, dialect=UpstreamXeGPU, name="range"):
     """The subgroups, from the first to before the last, that run a part of a program."""
 
@@ -216,7 +210,6 @@ class Range(Attr, dialect=UpstreamXeGPU, name="range"):
         return f"<[{', '.join(map(str, self.bounds))}]>"
 
 
-@dataclass(frozen=True)
 class MemLayout(Attr, dialect=UpstreamXeGPU, name="mem_layout"):
     """The layout of a matrix in shared local memory: strides in elements, and contiguous blocks."""
 
@@ -240,7 +233,6 @@ def _element_problem(element: str) -> str | None:
     return f"the elements of a descriptor must be integers or floating-point numbers, but got {element}"
 
 
-@dataclass(frozen=True)
 class UpstreamTensorDesc(Type, dialect=UpstreamXeGPU, name="tensor_desc"):
     """The descriptor of a block, or of scattered elements. `encoding` and `layout` are attributes' texts, or `unit`."""
 
@@ -332,7 +324,6 @@ class UpstreamTensorDesc(Type, dialect=UpstreamXeGPU, name="tensor_desc"):
         return None
 
 
-@dataclass(frozen=True)
 class MemDesc(Type, dialect=UpstreamXeGPU, name="mem_desc"):
     """A matrix in shared local memory. `mem_layout` is the attribute's text, or `unit`."""
 
@@ -367,7 +358,6 @@ class MemDesc(Type, dialect=UpstreamXeGPU, name="mem_desc"):
         return MemLayout() if self.mem_layout == "unit" else MemLayout.decode(self.mem_layout)
 
 
-@dataclass(frozen=True)
 class UpstreamNBarrier(Type, dialect=UpstreamXeGPU, name="nbarrier"):
     """A named barrier."""
 

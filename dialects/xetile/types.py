@@ -1,7 +1,7 @@
 """The XeTile dialect, its maps and tiles, and the rules that its ops share."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from mlir import ir
@@ -38,7 +38,6 @@ ReductionKind: TypeAlias = CombiningKind
 enum_attr(XeTile, "reduction_kind")(CombiningKind)
 
 
-@dataclass(frozen=True)
 class WgMap(Attr, dialect=XeTile, name="wg_map"):
     """Distribution of a tile among the subgroups of a workgroup.
 
@@ -78,7 +77,6 @@ class WgMap(Attr, dialect=XeTile, name="wg_map"):
         return None
 
 
-@dataclass(frozen=True)
 class SgMap(Attr, dialect=XeTile, name="sg_map"):
     """Distribution of a subgroup's part of a tile among its work items.
 
@@ -100,7 +98,6 @@ class SgMap(Attr, dialect=XeTile, name="sg_map"):
         return None
 
 
-@dataclass(frozen=True)
 class TileAttr(Attr, dialect=XeTile, name="tile_attr"):
     """Properties of a tile besides its shape and element type. Each may be left out.
 
@@ -125,7 +122,6 @@ class TileAttr(Attr, dialect=XeTile, name="tile_attr"):
     spelled: ClassVar = {"scatter": "scattered", "inner_blocks": ""}
 
 
-@dataclass(frozen=True)
 class Tile(Type, dialect=XeTile, name="tile"):
     """A part of a matrix in memory: where it is, and what a load of it gives. Tiles of one dimension are scattered.
 

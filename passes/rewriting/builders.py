@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from mlir import ir
-from mlir.dialects import scf
 
+from xegpu_py.deferred import deferred
 from xegpu_py.dialects.xegpu.types import slm_space
 from xegpu_py.ir.builtin import (
     CombiningKind,
@@ -27,6 +27,11 @@ from xegpu_py.ir.module import walk
 from xegpu_py.numerics.formats import E8M0
 from xegpu_py.passes.analysis.ir_queries import attributes_of, constant_of, defining_op, element_of, shape_of
 from xegpu_py.target import TARGETS
+
+if TYPE_CHECKING:
+    from mlir.dialects import scf
+else:
+    scf = deferred("mlir.dialects.scf")
 
 # Builders of common ops at the current insertion point and location.
 #

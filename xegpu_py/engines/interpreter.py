@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct, structs
 
 from xegpu_py.deferred import deferred
-from xegpu_py.engines.faults import AccessFault, RaceFault, RuntimeFault
+from xegpu_py.engines.faults import AccessFault, RuntimeFault
 from xegpu_py.engines.operands import (
     ENDED,
     Batch,
@@ -22,6 +22,7 @@ from xegpu_py.engines.operands import (
     masker,
     new_batch,
 )
+from xegpu_py.engines.races import RaceFault
 from xegpu_py.engines.semantics import memory
 from xegpu_py.engines.semantics.alu import Step, register_step
 from xegpu_py.engines.semantics.control import CONTROL, STAY, Next

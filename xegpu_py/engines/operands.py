@@ -37,7 +37,7 @@ from xegpu_py.visa.spec import LANES, DataShape, Span
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from xegpu_py.engines.faults import Races
+    from xegpu_py.engines.races import Races
 
 
 # Operands as functions: each operand is decoded once into a function that reads or writes it for many threads.

@@ -15,7 +15,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
@@ -94,8 +93,7 @@ class Literal(Struct, frozen=True):
         return True
 
 
-@dataclass(frozen=True)
-class OperandElement:
+class OperandElement(Struct, frozen=True):
     """The SSA names of an operand."""
 
     field: ValueField
@@ -159,7 +157,7 @@ class IndexListElement(Struct, frozen=True):
         return bool(parsed.attributes.get(STATIC + self.name))
 
 
-class FlatListElement(OperandElement):
+class FlatListElement(OperandElement, frozen=True):
     """The values of an index list without brackets, none of them constant."""
 
     def read(self, r: Reading, op: type[Operation], parsed: ParsedOp) -> None:

@@ -8,6 +8,7 @@ import re
 import sys
 from abc import ABCMeta
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import FrozenInstanceError, dataclass
 from enum import Enum
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_origin
@@ -22,8 +23,14 @@ from xegpu_py.ir.diagnostics import Diagnostic, name_in_texts
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+    from typing_extensions import dataclass_transform as dataclass_transform
 
     from xegpu_py.ir.module import PendingFunctions
+else:
+
+    def dataclass_transform(**_):
+        """Only type checkers need it, and Python 3.10 has none."""
+        return lambda cls: cls
 
 
 # Dialects as classes: a `Dialect`, `Type`s and `Attr`s with named parameters, and `Operation`s with named fields.
@@ -33,7 +40,6 @@ if TYPE_CHECKING:
 #     class Toy(Dialect, name="toy"):
 #         '''What the dialect is for.'''
 #
-#     @dataclass(frozen=True)
 #     class Box(Type, dialect=Toy, name="box"):
 #         '''A box of some size.'''
 #         size: int
@@ -177,8 +183,9 @@ class Dialect:
 _SETTING = re.compile(r"[A-Za-z_]\w*\s*=")
 
 
+@dataclass_transform(frozen_default=True)
 class _Parametrized:
-    """Base of types and attributes. Their parameters are the dataclass fields."""
+    """Base of types and attributes: frozen dataclasses, whose fields are the parameters."""
 
     dialect: ClassVar[type[Dialect]]
     name: ClassVar[str]
@@ -205,6 +212,36 @@ class _Parametrized:
         }
         table: dict[str, Any] = dialect.types if cls._sigil == "!" else dialect.attributes
         table.update(dict.fromkeys((name, *also_named), cls))
+        # The methods below serve all classes: making them for each class takes most of the time of its definition.
+        dataclass(init=False, repr=False, eq=False)(cls)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        values = {**dict(zip(self._codecs, args)), **kwargs}
+        unset = [name for name in self._codecs if name not in values]
+        values |= {name: getattr(type(self), name) for name in unset if hasattr(type(self), name)}
+        if len(args) + len(kwargs) + len(unset) != len(self._codecs) or values.keys() != self._codecs.keys():
+            raise TypeError(f"{type(self).__name__} takes the parameters {', '.join(self._codecs) or 'none'}")
+        self.__dict__.update(values)
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """Change parameters of a new object to the form in which they are kept."""
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple([self.__dict__[name] for name in self._codecs])
+
+    def __eq__(self, other: object) -> bool:
+        return self._values() == other._values() if type(self) is type(other) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._values()))
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value!r}" for name, value in zip(self._codecs, self._values()))
+        return f"{type(self).__name__}({values})"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
     @classmethod
     def parameters(cls) -> dict[str, AttributeCodec]:
@@ -328,7 +365,7 @@ class _Parametrized:
 
 
 class Type(_Parametrized, TypeConstraint):
-    """A type. Subclasses are frozen dataclasses of its parameters, and stand for themselves as constraint."""
+    """A type. Subclasses have fields for its parameters, and stand for themselves as constraint."""
 
     _sigil = "!"
     _decoded: ClassVar[Decoded[Any]]
@@ -378,7 +415,7 @@ def _encoded(type_: Type) -> str:
 
 
 class Attr(_Parametrized):
-    """An attribute. Subclasses are frozen dataclasses of its parameters."""
+    """An attribute. Subclasses have fields for its parameters."""
 
     _sigil = "#"
 

@@ -13,7 +13,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, get_type_hints
+from typing import Any, ClassVar, NoReturn, TypeVar, get_type_hints
 
 from mlir import ir
 from mlir.passmanager import PassManager
@@ -22,6 +22,7 @@ from msgspec import Struct, field, structs
 from xegpu_py.argument_types import checked
 from xegpu_py.collector import collector_paused
 from xegpu_py.ir.codecs import Cursor, SyntaxFault
+from xegpu_py.ir.definition import dataclass_transform
 from xegpu_py.ir.diagnostics import (
     Diagnostic,
     DiagnosticError,
@@ -36,15 +37,6 @@ from xegpu_py.ir.module import Module, PendingFunctions, from_diagnostic, proble
 from xegpu_py.ir.upstream_pass_guards import prepare, show
 from xegpu_py.ir.upstream_pass_names import UPSTREAM_PASSES
 from xegpu_py.plugins import plugin_passes
-
-if TYPE_CHECKING:
-    from typing_extensions import dataclass_transform
-else:
-
-    def dataclass_transform(**_):
-        """Only type checkers need it, and Python 3.10 has none."""
-        return lambda cls: cls
-
 
 ROOT = "builtin.module"
 

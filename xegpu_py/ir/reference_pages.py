@@ -194,7 +194,7 @@ def _generic(op: type[Operation]) -> list[str]:
 def _parametrized(cls: type[Type] | type[Attr]) -> list[str]:
     out = [f"### `{cls.mnemonic()}` ({cls.__name__})", *_text(cls)]
     codecs = cls.parameters()
-    defaults = {f.name: f.default for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    defaults = {f.name: f.default for f in dataclasses.fields(cls)}
     if codecs:
         rows = [(f"`{name}`", _code(codec.summary), _default(codec, defaults[name])) for name, codec in codecs.items()]
         out += ["#### Parameters:", _table(("Parameter", "Value", "Default"), rows)]

@@ -7,14 +7,21 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, product
 from math import prod
+from typing import TYPE_CHECKING
 
 from mlir import ir
-from mlir.dialects import arith, vector
+from mlir.dialects import arith
 from msgspec import Struct, field
 
+from xegpu_py.deferred import deferred
 from xegpu_py.ir.builtin import NEAREST, ROUNDING, CombiningKind, is_float, number_attribute, rounding_mode
 from xegpu_py.ir.element_movement import WHOLE
 from xegpu_py.ir.module import walk
+
+if TYPE_CHECKING:
+    from mlir.dialects import vector
+else:
+    vector = deferred("mlir.dialects.vector")
 
 # Guards of ops that upstream's passes would fold to other bits than those of docs/numerics.md.
 #

@@ -20,7 +20,7 @@ from msgspec import structs
 from xegpu_py.cache import Cache, folder_of
 from xegpu_py.deferred import deferred
 from xegpu_py.dialects.xegpu.types import UNIT_STRIDES
-from xegpu_py.engines.faults import Races, RuntimeFault
+from xegpu_py.engines.faults import RuntimeFault
 from xegpu_py.engines.jit.checks import MAX_REUSED_BYTES, RaceSuspected, Shadow
 from xegpu_py.engines.jit.engine import Jit, NativeLaunch
 from xegpu_py.engines.jit.llvm import LLVMError
@@ -65,11 +65,13 @@ from xegpu_py.visa.verify import verify
 if TYPE_CHECKING:
     from xegpu_py import highlighting
     from xegpu_py.engines import interpreter
+    from xegpu_py.engines import races as race_detection
     from xegpu_py.engines.interpreter import Observer
     from xegpu_py.engines.jit.checks import Log
     from xegpu_py.visa import assembly, finalizer
 else:
     interpreter = deferred("xegpu_py.engines.interpreter")
+    race_detection = deferred("xegpu_py.engines.races")
     highlighting = deferred("xegpu_py.highlighting")
     assembly = deferred("xegpu_py.visa.assembly")
     finalizer = deferred("xegpu_py.visa.finalizer")
@@ -700,10 +702,12 @@ class Kernel:
         self._interpreter.observer = counter
         traffic: Counter[tuple[str, str]] = Counter()
         misplaced: Instruction | None = None
-        races: Races | None = None
+        races: race_detection.Races | None = None
         # Delayed stores would seem to change what other threads have changed; the usual order has been checked.
         if self.layout.races and not self._interpreter.delays:
-            races = Races(self.runnable, group_size, count, len(launch.memory.data), size.namer(group_size))
+            races = race_detection.Races(
+                self.runnable, group_size, count, len(launch.memory.data), size.namer(group_size)
+            )
         with progress_bar(self.program.name, count, self.options.progress) as progress:
             # Most races show in the first workgroup.
             start, at_once = (

@@ -1,5 +1,7 @@
 """The definition layer, on a dialect made for these tests: everything that a class can declare."""
 
+import dataclasses
+import pickle
 import re
 import subprocess
 from collections.abc import Sequence
@@ -46,7 +48,6 @@ class Color(str, Enum):
     GREEN = "green"
 
 
-@dataclass(frozen=True)
 class Range(Attr, dialect=Toy, name="range"):
     """From where to where."""
 
@@ -54,7 +55,6 @@ class Range(Attr, dialect=Toy, name="range"):
     high: int
 
 
-@dataclass(frozen=True)
 class Style(Attr, dialect=Toy, name="style"):
     """Every kind of parameter."""
 
@@ -66,7 +66,6 @@ class Style(Attr, dialect=Toy, name="style"):
     span: Range | None
 
 
-@dataclass(frozen=True)
 class Box(Type, dialect=Toy, name="box"):
     """A box."""
 
@@ -489,3 +488,18 @@ def test_an_interface_gives_an_op_fields_and_is_known_of_its_ops():
 
     assert [*LiftOp.spec.attributes] == ["gently"] and LiftOp.spec.order == ["value", "out", "gently"]
     assert issubclass(LiftOp, Gentle) and not issubclass(Operation, Gentle)
+
+
+def test_objects_of_attributes_are_values() -> None:
+    """They are compared and hashed by their parameters, cannot be assigned to, and take no others."""
+    span = Range(1, high=2)
+    assert span == Range(low=1, high=2) != Range(1, 3)
+    assert hash(span) == hash(Range(1, 2))
+    assert repr(span) == "Range(low=1, high=2)"
+    assert dataclasses.replace(span, low=0) == Range(0, 2)
+    assert pickle.loads(pickle.dumps(span)) == span
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        span.low = 3  # type: ignore[misc]
+    for args, kwargs in (((1,), {}), ((1, 2, 3), {}), ((1, 2), {"low": 1}), ((1,), {"height": 2}), ((), {})):
+        with pytest.raises(TypeError, match="Range takes the parameters low, high"):
+            Range(*args, **kwargs)
