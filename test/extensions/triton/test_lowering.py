@@ -36,11 +36,12 @@ def test_products_of_any_layout(dtype, transposed_a, transposed_b):
     np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
 
 
-def test_ragged_products_are_blocks_as_whole_ones_are():
+@pytest.mark.parametrize("rows", [64, 128])
+def test_ragged_products_are_blocks_as_whole_ones_are(rows):
     m, n, k = 200, 152, 104
     a, b = integers(m, k, low=-4, high=5, dtype=np.float16), integers(k, n, low=-4, high=5, dtype=np.float16, seed=1)
     c = np.zeros((m, n), np.float32)
-    made = run(kernels.matmul, a, b, c, m, n, k, k, 1, n, 1, n, 1, grid=(4, 3), BM=64, BN=64, BK=32)
+    made = run(kernels.matmul, a, b, c, m, n, k, k, 1, n, 1, n, 1, grid=(4, 3), BM=rows, BN=64, BK=32)
     np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
     kernel = made.function.last
     assert kernel.asm.count("lsc_load_block2d") == 3 and "lsc_load." not in kernel.asm

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -429,6 +430,11 @@ def test_tuners_take_what_they_are_told():
         assert tuned.best_config.kwargs["BLOCK"] in best
         np.testing.assert_array_equal(z, x + y)
     assert tl is not None
+
+
+def test_calls_that_compile_are_not_timed():
+    seconds = iter([0.2, 0.2])
+    assert backend.do_bench(lambda: time.sleep(next(seconds, 0)), rep=20, return_mode="max") < 150
 
 
 def test_tuners_skip_what_does_not_fit():

@@ -175,6 +175,21 @@ def test_code_is_optimized_after_some_threads(monkeypatch: pytest.MonkeyPatch) -
     assert again.jit.optimize is None and again.jit.thread is made.jit.thread
 
 
+@pytest.mark.parametrize(("groups", "quick"), [(8, [True, False]), (16, [False, False])])
+def test_a_first_launch_of_more_threads_runs_quick_code(
+    groups: int, quick: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_module, "QUICK_THREADS", 2)
+    body = NUMBERS.replace("7:ud", f"{17 + 2 * groups}:ud")
+    made, out = kernel(body, threads=2), np.zeros(3 * groups, np.uint32)
+    found = []
+    for _ in range(2):
+        made(out, grid=groups, block=3)
+        assert out[1] == 17 + 2 * groups
+        found.append(made.jit.optimize is not None)
+    assert found == quick
+
+
 def test_code_that_llvm_fails_to_optimize_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_module, "QUICK_THREADS", 20)
     made, out = kernel(NUMBERS.replace("7:ud", "13:ud"), threads=2), np.zeros(9, np.uint32)

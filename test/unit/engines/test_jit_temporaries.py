@@ -68,6 +68,17 @@ def test_which_are(name: str) -> None:
     kernel(np.zeros(16, np.uint32), 7)
 
 
+@pytest.mark.parametrize(("last", "promoted"), [("W(3,0)", True), ("W(2,8)", False)])
+def test_parts_of_wide_variables_are_not_joined(last: str, promoted: bool) -> None:
+    head = HEAD.replace(".input Out", ".decl W v_type=G type=ud num_elts=64 align=GRF\n.input Out")
+    moves = "".join(f"    add (M1, 16) W({row},0)<1> In(0,0)<0;1,0> {row}:ud\n" for row in range(4))
+    use = f"    add (M1, 16) Sum(0,0)<1> W(0,0)<1;1,0> {last}<1;1,0>\n"
+    kernel = Kernel.from_assembly(head + moves + use + END, target="pvc", engine="both")
+    found = temporaries(kernel.program, kernel._interpreter.layout.target, block_starts(kernel.program))
+    assert ("W" in {var.name for var in found}) == promoted
+    kernel(np.zeros(16, np.uint32), 7)
+
+
 def test_moves_that_interleave_are_one_write() -> None:
     """Each of 16 moves reads an element of one of the halves."""
     moves = "".join(f"    mov (M1_NM, 2) U(0,{2 * i})<1> AlsoT(0,{i})<16;1,0>\n" for i in range(16))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, msgpack
 
 from xegpu_py.cache import NO_CACHE, Cache, digest, recalled, remembered
+from xegpu_py.collector import collector_paused
 from xegpu_py.deferred import deferred
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.llvm import (
@@ -161,6 +162,7 @@ class NativeProgram(Struct, frozen=True):
         return self, Loaded(self.objects, ("thread",))
 
 
+@collector_paused()
 def native_program(
     program: Program,
     layout: RegisterPositions,

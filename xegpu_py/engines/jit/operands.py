@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from string import Template
 from typing import TYPE_CHECKING
@@ -47,6 +49,12 @@ if TYPE_CHECKING:
 
 _WIDEST_LOAD = 256
 """The largest extent in bytes of strided elements that are loaded together and shuffled."""
+
+_WIDEST_VALUE = 128
+"""The largest size in bytes of a variable that LLVM keeps in registers although parts of it that overlap are accessed.
+LLVM joins and divides wider values by shuffles of all their elements: the backward pass of attention, which transposes
+blocks, takes twice as long to compile, and its code is no faster.
+"""
 
 _TILES = LLVMValue("%tiles", PTR)
 """The variable of a function with the number of the tile registers' configuration; 0 if it is not known."""
@@ -632,26 +640,35 @@ def temporaries(program: Program, target: Target, starts: Sequence[int]) -> set[
 
     These variables are not aliases. Only arithmetic instructions of a single basic block access them, and the block
     always writes an element before it reads it. All other variables are in the thread's block, where the golden
-    function, and a thread that resumes, find them.
+    function, and a thread that resumes, find them. So are those whose parts would have to be joined; see
+    `_WIDEST_VALUE`.
 
     Args:
         starts: instructions that begin blocks.
     """
     homes: dict[Variable, int] = {}
     writing_block: dict[Variable, int] = {}
+    parts: defaultdict[Variable, set[tuple[int, int]]] = defaultdict(set)
     shared_variables: set[Variable] = set()
     for block, inst in _in_blocks(program, starts):
         promotable = _is_free(inst)
         for access in accesses(inst, target):
             var, bits = access.var, span_bits(access)
             earlier_block = writing_block.get(var, 0)
+            parts[var].add((access.start, access.end))
             if not promotable or homes.setdefault(var, block) != block:
                 shared_variables.add(var)
             elif access.writes and access.whole:
                 writing_block[var] = earlier_block | bits
             elif bits & ~earlier_block:
                 shared_variables.add(var)
-    return homes.keys() - shared_variables
+    return {v for v in homes.keys() - shared_variables if v.bytes <= _WIDEST_VALUE or _are_disjoint(parts[v])}
+
+
+def _are_disjoint(parts: Set[tuple[int, int]]) -> bool:
+    """Whether no two of these ranges of bytes overlap."""
+    ordered = sorted(parts)
+    return all(end <= start for (_, end), (start, _) in itertools.pairwise(ordered))
 
 
 def temporary_predicates(program: Program, target: Target, starts: Sequence[int]) -> set[Predicate]:

@@ -378,12 +378,14 @@ def do_bench(
 
     Args:
         run: the call.
-        warmup: without effect but for the first call, which is not counted.
+        warmup: without effect but for two calls, which are not counted: the first compiles the kernels, and the second
+            one may compile them again, optimized.
         rep: milliseconds for all calls together.
         grad_to_none: tensors whose gradients are removed before each call.
         quantiles: which quantiles of the times to return.
         return_mode: otherwise "min", "max", "mean", "median" or "all".
     """
+    run()
     run()
     times: list[float] = []
     end = time.perf_counter() + rep / 1000

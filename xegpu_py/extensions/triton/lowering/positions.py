@@ -32,8 +32,9 @@ Node = tuple[Any, ...]
     ("carried", first, by, lower, upper, step, 1 if the last iteration's is included, else 0)
 """
 
-GUESS = {"argument": (0, 1 << 14), "program": (0, 1 << 10), "programs": (1, 1 << 10)}
-"""Ranges of usual launches: what overflows with them, such as a hash, is no position."""
+GUESS = {"argument": (0, 1 << 12), "program": (0, 1 << 6), "programs": (1, 1 << 6)}
+"""Ranges of usual launches: what overflows with them, such as a hash, is no position. The number of a program, times
+a block of 1,024 elements and two arguments, such as a length and a stride, is one."""
 
 MOST_PROGRAMS = (1 << 31) - 1
 
