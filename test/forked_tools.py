@@ -5,6 +5,8 @@ that names one of them is run in a fork of the worker, which calls the tool's `m
 directory, environment and arguments. All other commands are executed as usual. If Python does not start lit's workers
 by `fork`, all commands are executed as usual.
 
+The process of a program's host code, which a tool starts, is such a fork too.
+
 The documents' commands are run by a shell. `folder()` holds programs with the names of the tools and of Python, each of
 which asks a server to run the tool, or the script, in a fork of the server.
 """
@@ -24,9 +26,11 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, partial
+from importlib import import_module
 from importlib.metadata import entry_points
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -39,7 +43,9 @@ import numpy as np
 import recorder
 
 import xegpu_py
+from xegpu_py.extensions.programs import load
 from xegpu_py.ir.module import DIALECTS, Context
+from xegpu_py.ir.passes import registered
 
 TOOLS = ("xegpu-bisect", "xegpu-opt", "xegpu-run", "xegpu-translate", "xegpu-viz", "filecheck")
 
@@ -52,6 +58,7 @@ def _imported() -> dict[str, Callable[[], Any]]:
     scripts = {s.name: s for s in entry_points(group="console_scripts") if s.name in TOOLS}
     tools = {name: script.load() for name, script in scripts.items()}
     compiled_objects.install()
+    load.subprocess = program_processes()  # type: ignore[assignment]
     _launch()
     gc.freeze()
     return tools
@@ -62,6 +69,7 @@ def _launch() -> None:
     # From the third context on, dialects are read from bytecode.
     for _ in range(2):
         Context().load(DIALECTS)
+    registered()
     kernel = xegpu_py.compile(recorder.ROOT / "examples" / "gemm.mlir", engine="both", threads=1, cache="off")
     a, b, c = (np.zeros((1024, 1024), dtype) for dtype in (ml_dtypes.bfloat16, ml_dtypes.bfloat16, np.float32))
     kernel(a, b, c, grid=(1, 1))
@@ -89,10 +97,28 @@ def install() -> None:
     lit.TestRunner.subprocess = SimpleNamespace(**{**vars(subprocess), "Popen": Popen})
 
 
-def _run(main: Callable[[], Any], args: list[str], environment: dict[str, str]) -> None:
-    """Run the tool in this process, and exit with its exit status."""
-    # Close the inherited ends of pipes: their readers would wait for this process.
-    os.closerange(3, MOST_FILES)
+def program_processes() -> SimpleNamespace:
+    """`subprocess`, whose processes of host code are forks of this one."""
+    # Python's module of a process, which is imported by no other.
+    main = import_module("xegpu_py.extensions.programs.__main__").main
+
+    class Popen(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, args: list[str], *, pass_fds: tuple[int, ...], **options: Any) -> None:
+            run = partial(_run, partial(main, int(args[-1])), args, {**os.environ}, pass_fds)
+            super().__init__(args, pass_fds=pass_fds, preexec_fn=run, **options)
+
+    return SimpleNamespace(**{**vars(subprocess), "Popen": Popen})
+
+
+def _run(main: Callable[[], Any], args: list[str], environment: dict[str, str], files: Iterable[int] = ()) -> None:
+    """Run the tool in this process, and exit with its exit status.
+
+    Args:
+        files: the inherited descriptors that it uses.
+    """
+    # Close the other ends of pipes: their readers would wait for this process.
+    for first, end in pairwise((2, *sorted(files), MOST_FILES)):
+        os.closerange(first + 1, end)
     os.environ.clear()
     os.environ.update(environment)
     sys.argv, sys.orig_argv = args, [sys.executable, *args]

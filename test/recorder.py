@@ -13,7 +13,7 @@ import os
 import sqlite3
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
@@ -73,12 +73,14 @@ class _Loader(SourceFileLoader):
             tree = ast.parse(path.read_bytes(), self.path)
             mark = _Mark()
             code, names = compile(mark.visit(tree), self.path, "exec", dont_inherit=True), mark.names
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            for old in kept.parent.glob(f"{name.replace('/', '-')}-*"):
-                old.unlink(missing_ok=True)
-            new = kept.with_suffix(f".{os.getpid()}")
-            new.write_bytes(marshal.dumps((code, names)))
-            new.replace(kept)
+            # The process of host code may write nothing.
+            with suppress(OSError):
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                for old in kept.parent.glob(f"{name.replace('/', '-')}-*"):
+                    old.unlink(missing_ok=True)
+                new = kept.with_suffix(f".{os.getpid()}")
+                new.write_bytes(marshal.dumps((code, names)))
+                new.replace(kept)
         _modules.setdefault(name, (bytearray(len(names)), names))
         return code
 

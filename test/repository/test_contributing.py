@@ -16,7 +16,7 @@ RECIPES = re.findall(r"\]\((docs/recipes/.*?)\)", CONTRIBUTING)
 def test_recipes(tmp_path):
     """One after the other, since most extend the dialect of the first one."""
     copy = tmp_path / "copy"
-    for folder in ("xegpu_py", "dialects", "passes", "tools"):
+    for folder in ("xegpu_py", "dialects", "passes", "tools", "examples"):
         shutil.copytree(ROOT / folder, copy / folder, symlinks=True)
     # lit passes few variables of its environment to commands.
     configuration = (ROOT / "lit.cfg.py").read_text()

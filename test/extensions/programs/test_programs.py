@@ -13,12 +13,13 @@ import time
 from functools import partial
 from pathlib import Path
 
+import forked_tools
 import ml_dtypes
 import numpy as np
 import pytest
 
 import xegpu_py
-from xegpu_py.extensions.programs import device, host_libraries
+from xegpu_py.extensions.programs import device, host_libraries, load
 from xegpu_py.extensions.programs.host_libraries import HostMemRef, LibraryState, multiply
 from xegpu_py.extensions.programs.host_lowering import jam_loops
 from xegpu_py.extensions.programs.lighthouse import Runner
@@ -83,6 +84,12 @@ module attributes {gpu.container_module} {
   }
 }
 """
+
+
+@pytest.fixture(autouse=True)
+def _forks(monkeypatch):
+    """Host code runs in forks of this process, except that of the tools which tests start."""
+    monkeypatch.setattr(load, "subprocess", forked_tools.program_processes())
 
 
 @pytest.fixture(scope="module")
