@@ -300,16 +300,20 @@ class Writer:
 
     def resized(self) -> Value:
         x = self.pick(lambda v: v.element in INTEGERS)
-        other = self.r.choice([e for e in INTEGERS if e != x.element])
+        other = self.r.choice([e for e in ("i1", *INTEGERS) if e != x.element])
         wider = int(other[1:]) > int(x.element[1:])
         name = self.r.choice(["extsi", "extui"]) if wider else "trunci"
-        data = (unsigned(x.data) if name == "extui" else x.data).astype(TYPES[other])
-        return self.put(f"arith.{name} {x.name} : {x.type} to {text(x.shape, other)}", other, x.shape, data)
+        data = x.data & 1 if other == "i1" else unsigned(x.data) if name == "extui" else x.data
+        return self.put(
+            f"arith.{name} {x.name} : {x.type} to {text(x.shape, other)}", other, x.shape, data.astype(TYPES[other])
+        )
 
     def converted(self) -> Value:
         x = self.pick(lambda v: v.element in ("i8", "i1"))
         if x.element == "i1":
-            return self.put(f"arith.extui {x.name} : {x.type} to {text(x.shape, 'i32')}", "i32", x.shape, x.data)
+            name, other = self.r.choice([("extui", "i32"), ("extsi", "i32"), ("extsi", "i8"), ("uitofp", "f32")])
+            data = np.where(x.data, -1 if name == "extsi" else 1, 0).astype(TYPES[other])
+            return self.put(f"arith.{name} {x.name} : {x.type} to {text(x.shape, other)}", other, x.shape, data)
         other = self.r.choice([*FLOATS])
         return self.put(f"arith.sitofp {x.name} : {x.type} to {text(x.shape, other)}", other, x.shape, x.data)
 
