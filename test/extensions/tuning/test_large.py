@@ -3,6 +3,7 @@
 import pickle
 import shlex
 import zlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from markdown import ROOT
 
 import xegpu_py
 from xegpu_py import language
-from xegpu_py.extensions.tuning.distributed_launch import LargeLaunch
+from xegpu_py.extensions.tuning.distributed_launch import LargeLaunch, _places, _written
 from xegpu_py.runtime.host_arrays import parse_argument
 from xegpu_py.tools.xegpu_run import argument_parser
 
@@ -205,3 +206,49 @@ def test_on_a_cluster_with_files_and_dask_arrays(client, tmp_path):
 def scale(X, Y, ROWS: xegpu_py.Constexpr):
     m = language.program_id(0) * ROWS
     Y.tile((ROWS, 32), at=(m, 0)).store(X.tile((ROWS, 32), at=(m, 0)).load() * 2)
+
+
+@pytest.mark.parametrize(
+    ("stores", "changed", "atomics", "expected"),
+    [
+        ([(4, 8)], [], {}, {"": [4, 5, 6, 7, 8, 9, 10, 11]}),
+        ([], [5, 6, 9], {}, {"": [5, 6, 9]}),
+        ([(4, 2)], [5, 6, 9], {}, {"": [4, 5, 6, 9]}),
+        ([(0, 2)], [9], {("iadd", 4): [16]}, {"iadd": [16], "": [0, 1, 9]}),
+        ([], [], {("xor", 4): [16, 24], ("smax", 8): [8]}, {"xor": [16, 24], "smax": [8]}),
+        ([], [], {}, {}),
+        ([(16, 1)], [], {("iadd", 4): [16]}, "atomic iadd and other operations write one element"),
+        ([], [], {("iadd", 4): [16], ("smax", 8): [16]}, "atomic smax and other operations write one element"),
+    ],
+)
+def test_bytes_that_a_chunk_has_written(stores, changed, atomics, expected):
+    """Those of messages in the log, and of others those that differ; of atomics what they add to an element."""
+    before = np.arange(32, dtype=np.uint8)
+    after = before.copy()
+    after[changed] += 100
+    for (_, size), starts in atomics.items():
+        for start in starts:
+            after[start : start + size] ^= 0x11
+    log = SimpleNamespace(
+        joined_in=lambda array, kind: (
+            [np.array(part, np.int64) for part in zip(*stores)] or [np.zeros(0, np.int64)] * 2
+        ),
+        atomics_in=lambda array: {key: np.array(starts) for key, starts in atomics.items()},
+    )
+    if isinstance(expected, str):
+        with pytest.raises(ValueError, match=expected):
+            _written(log, 3, before, after)
+        return
+    found = {part.operation: part for part in _written(log, 3, before, after)}
+    assert all(part.argument == 3 for part in found.values())
+    if plain := found.get(""):
+        assert (np.diff(plain.starts) > plain.sizes[:-1]).all()
+        np.testing.assert_array_equal(plain.values, after[expected[""]])
+    assert {
+        rule: _places(p.starts, p.sizes if not rule else p.sizes * 0 + 1).tolist() for rule, p in found.items()
+    } == expected
+    for (rule, size), starts in atomics.items():
+        old, new = (np.array([x[at : at + size].view(f"u{size}")[0] for at in starts]) for x in (before, after))
+        value = {"iadd": new - old, "xor": new ^ old}.get(rule, new)
+        np.testing.assert_array_equal(found[rule].values, value)
+        assert (found[rule].sizes == size).all()

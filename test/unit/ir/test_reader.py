@@ -139,3 +139,26 @@ def test_locations_are_read_in_linear_time():
         return time.process_time() - start
 
     assert seconds(2000) < 25 * min(seconds(200) for _ in range(2))
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "message"),
+    [
+        ("offsets", "mode = #xegpu.mode<vc>", "has no attribute 'offsets'; did you mean 'static_offsets'"),
+        ("static_offset", "mode = #xegpu.mode<vc>", "has no attribute 'static_offset'; did you mean 'static_offsets'"),
+        ("static_offsets", "mode = #xegpu.mode<vc>", ""),
+        ("static_offsets", "other = 1 : i32", "has no attribute 'other'; it has static_offsets, mode"),
+    ],
+)
+def test_constants_of_an_index_list_in_generic_form(name, attributes, message):
+    kind = "!xegpu.tensor_desc<8x16xf32>"
+    text = f"""func.func @f(%d: {kind}) {{
+      %e = "xegpu.update_nd_offset"(%d) {{{name} = array<i64: 0, 8>, {attributes}}} : ({kind}) -> {kind}
+      return
+    }}"""
+    if not message:
+        assert "xegpu.update_nd_offset %arg0, [0, 8]" in str(parse(text))
+        return
+    with pytest.raises(DiagnosticError) as found:
+        parse(text)
+    assert message in str(found.value), str(found.value)

@@ -14,6 +14,7 @@ from xegpu_py.target import TARGETS
 from xegpu_py.visa import assembly
 from xegpu_py.visa.allocate import allocate
 from xegpu_py.visa.dataflow import liveness_of, referenced_variables
+from xegpu_py.visa.messages import written_back
 from xegpu_py.visa.program import Program
 
 PVC = TARGETS["pvcxt"]
@@ -294,3 +295,23 @@ def test_a_predicate_that_is_only_a_guard_is_referenced() -> None:
 """
     read = program(body)
     assert {v.name for v in referenced_variables(read.instructions[1:])} == {"P", "B"}
+
+
+@pytest.mark.parametrize(
+    ("message", "pvc", "dg2"),
+    [
+        ("lsc_load.ugm (M1_NM, 1) Wide:d32x16t flat[In]:a32", 0, 0),
+        ("lsc_load.ugm (M1_NM, 16) A:d32 flat[A]:a32", 64, 64),
+        ("lsc_load.ugm (M1_NM, 4) A:d32 flat[A]:a32", 64, 32),
+        ("lsc_load.ugm (M1_NM, 16) Wide:d32x2 flat[A]:a32", 128, 128),
+        ("lsc_load.ugm (M1_NM, 16) A:d16c32 flat[A]:a32", 64, 64),
+        ("lsc_load.ugm (M1_NM, 16) Wide:d64 flat[A]:a32", 128, 128),
+        ("lsc_load.ugm (M1_NM, 1) A:d64 flat[In]:a32", 128, 64),
+        ("lsc_store.ugm (M1_NM, 16) flat[A]:a32 B:d32", 0, 0),
+        ("mov (M1_NM, 16) A(0,0)<1> 1:ud", 0, 0),
+    ],
+)
+def test_registers_of_a_messages_result(message: str, pvc: int, dg2: int) -> None:
+    """Those of at least 16 lanes with GRFs of 64 bytes, and of 8 with GRFs of 32; none beyond a transposed load's."""
+    inst = program("    " + message + "\n    ret (M1, 1)").instructions[0]
+    assert [written_back(inst, TARGETS[name]) for name in ("pvcxt", "dg2")] == [pvc, dg2]
