@@ -12,6 +12,7 @@ from xegpu_py.dialects.xegpu import (
     matrix_ops,
     op_interfaces,
     scattered_ops,
+    spelling,
     sync_ops,
     types,
     upstream_ops,
@@ -87,3 +88,49 @@ def test_late_ops_have_fields_once_a_context_has_their_dialect():
     with Context((Late,)), ir.Location.unknown():
         assert OneOp.spec.order == ["x", "number", "result"] and OneOp.spec.attributes["number"].default == 3
         assert Late.undeclared == []
+
+
+@pytest.mark.parametrize(
+    ("view", "source", "offset"),
+    [
+        ("subview %m[1, 2]", "memref<4x6xf32>", 8),
+        ("subview %m[1, 2, 3]", "memref<2x4x6xf32>", 39),
+        ("subview %m[3, 5]", "memref<?x6xf32>", 23),
+        ("subview %m[0, 5]", "memref<4x?xf32>", 5),
+        ("subview %m[1, 0]", "memref<4x?xf32>", None),
+        ("subview %m[0, 1, 0]", "memref<2x?x6xf32>", 6),
+        ("subview %m[1, 0, 0]", "memref<2x?x6xf32>", None),
+        ("subview %m[%i, 0]", "memref<4x6xf32>", None),
+        ("subview %m[0, %i]", "memref<4x6xf32>", None),
+        ("subview %m[7]", "memref<16xf32, 3>", 7),
+        ("subview %m[1, 2]", "memref<4x6xf32, strided<[10, 2]>>", None),
+        ("reinterpret_cast %m to offset: [12]", "memref<4x6xf32>", 12),
+        ("reinterpret_cast %m to offset: [12]", "memref<4x6xf32, strided<[10, 2]>>", 12),
+        ("reinterpret_cast %m to offset: [%i]", "memref<4x6xf32>", None),
+    ],
+)
+def test_offsets_of_views_in_the_spelling_of_llvm_23(view, source, offset):
+    """Only what is known is written; views without an offset leave a text as it is."""
+    rank = source.count("x")
+    sizes, ones = ", ".join(["2"] * rank), ", ".join(["1"] * rank)
+    parts = f"[{sizes}] [{ones}]" if "subview" in view else f", sizes: [{sizes}], strides: [{ones}]"
+    result = f"memref<{'2x' * rank}f32, strided<[{ones}]>>"
+    line = f"%v = memref.{view}{' ' if 'sub' in view else ''}{parts} : {source} to {result}"
+    other = "%w = test.op : memref<4x4xf32, strided<[8, 1]>>"
+    unknown = "strided<[8, 1], offset: ?>"
+    found, last = spelling.with_offsets(f"{line}\n{other}").split("\n")
+    assert unknown in last
+    dynamic = result.replace("]>", "], offset: ?>")
+    if offset is None:
+        assert found == line.replace("]>", "], offset: ?>")
+    else:
+        exact = result.replace("]>", f"], offset: {offset}>")
+        made = (
+            line.replace("%v", "%$exact.v")
+            .replace(result, exact)
+            .replace(source, source.replace("]>", "], offset: ?>"))
+        )
+        assert found == f"{made} %v = memref.cast %$exact.v : {exact} to {dynamic}"
+    if "reinterpret" in view:
+        unmoved = line.replace(view, "reinterpret_cast %m to offset: [0]")
+        assert spelling.with_offsets(unmoved) == unmoved
