@@ -273,3 +273,48 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Any
     devices.clear()
     assert hardware_check.main(["--target", "bmg"]) == 1
     assert capsys.readouterr().err == "error: there is no GPU 0: OpenCL knows 0 GPUs of Intel's\n"
+
+
+SPECIAL = {
+    "hf": [0, 1, 0x3FF, 0x400, 0x3C00, 0x7BFF, 0x7C00, 0x7E00],
+    "f": [0, 1, 0x7FFFFF, 0x800000, 0x3F800000, 0x7F7FFFFF, 0x7F800000, 0x7FC00000],
+    "df": [0, 1, (1 << 52) - 1, 1 << 52, 1023 << 52, (2047 << 52) - 1, 2047 << 52, 0xFFF << 51],
+}
+"""Zero, the least and the greatest subnormal number, the least normal one, 1, the greatest one, infinity and NaN."""
+
+
+@pytest.mark.parametrize("kind", SPECIAL)
+def test_numbers_that_are_asked_for(kind: str) -> None:
+    """Half of them have a usual size, a quarter any bits, and a quarter are special numbers of both signs."""
+    [check] = (c for c in hardware_check.checks(target("bmg")) if c.name == f"mad {kind}")
+    *operands, result = check.arrays
+    assert len(operands) == 3 and not result.any()
+    size = operands[0].itemsize
+    for array in operands:
+        assert array.size == 1024 and array.dtype == result.dtype
+        bits = array.view(f"u{size}")
+        special = np.array([*SPECIAL[kind], *(n | 1 << (8 * size - 1) for n in SPECIAL[kind])], bits.dtype)
+        assert np.isin(special, bits).all()
+        is_special = np.isin(bits, special)
+        assert 200 < is_special.sum() < 312
+        with np.errstate(all="ignore"):
+            usual = ~is_special & (np.abs(array.astype(np.float64)) < 64) & (np.abs(array.astype(np.float64)) > 1e-3)
+        assert 420 < usual.sum() < 700 and 4 < array[usual].astype(np.float64).std() < 12
+        assert len(np.unique(bits[~is_special])) > (700 if size > 2 else 600)
+    assert len({array.tobytes() for array in operands}) == 3
+
+
+def test_numbers_of_contended_atomics() -> None:
+    """Whole numbers of both signs, whose sums are exact in any order; without contention any numbers."""
+    checks = {c.name: c for c in hardware_check.checks(target("bmg")) if c.name.startswith("lsc_atomic")}
+    for name, check in checks.items():
+        assert len(check.arrays) == 3 and all(array.size == 1024 for array in check.arrays)
+        assert check.text.count("0xc:ud") == (4 if "all threads" in name else 1) and "%null.0:d32" in check.text
+        for array in check.arrays:
+            signed = array.view(np.int32) if array.dtype == np.uint32 else array
+            if "all threads" in name:
+                assert np.abs(signed.astype(np.float64)).max() < 1000 and (signed < 0).any() and (signed > 0).any()
+                assert (signed == np.rint(signed)).all()
+            else:
+                assert len(np.unique(array.view(np.uint32))) > 700
+    assert sum("all threads" in name for name in checks) == 7 and len(checks) == 15
