@@ -412,3 +412,17 @@ def test_the_tool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(SystemExit):
             xegpu_run.run([str(file), "ones:f64:16", "--targets=bmg", option])
         assert said in capsys.readouterr().err
+
+
+def test_the_exit_status_tells_of_targets_with_other_bytes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "twice.visaasm"
+    file.write_text(TWICE)
+    whole = xegpu_py.portability(xegpu_py.Kernel.from_assembly(TWICE), np.ones(16), targets="bmg,lnl")
+    for accepted, equal, status in ((True, True, 0), (True, False, 1), (False, False, 1), (False, True, 1)):
+        other = msgspec.structs.replace(whole.verdicts[1], accepted=accepted, equal=equal)
+        found = msgspec.structs.replace(whole, verdicts=[whole.verdicts[0], other])
+        monkeypatch.setattr(xegpu_run, "plugin", lambda name, found=found: lambda *_, **__: found)
+        assert xegpu_run.run([str(file), "ones:f64:16", "--targets=bmg,lnl"]) == status
+    capsys.readouterr()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import xegpu_py
-from xegpu_py.runtime.executable import SMALL, beyond
+from xegpu_py.runtime.executable import SMALL, Multiple, Product, Sum, Surface, beyond, evaluated
 
 TEXT = """
 gpu.module @m {
@@ -84,3 +84,61 @@ def test_the_limits_of_a_small_kernel():
         with pytest.raises(ValueError, match=re.escape(tail)):
             small(*arguments, grid=size)
     usual(array, index + 1, 0)
+
+
+ARRAY = np.zeros((6, 40), np.float32)
+ARGUMENTS = (ARRAY, 24, np.int64(-3), 1 << 31, 2.5, 0)
+N, NEGATIVE, LARGE, FLOAT, ZERO = (("argument", i) for i in range(1, 6))
+ROWS, COLUMNS = ("extent", 0, 0), ("extent", 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        (None, None), (7, 7), (N, 24), (NEGATIVE, -3), (FLOAT, None), (ROWS, 6), (COLUMNS, 40),
+        (("extent", 0, 2), None),
+        (("extent", 1, 0), None), (("addi", N, ROWS), 30), (("muli", N, ("subi", COLUMNS, 4)), 24 * 36),
+        (("divui", COLUMNS, 3), 13), (("ceildivui", COLUMNS, 3), 14), (("remui", COLUMNS, 3), 1), (("shli", 3, 4), 48),
+        (("shli", 3, 63), 3 << 63), (("shli", 3, 64), 0), (("shrui", N, 2), 6), (("addi", N, NEGATIVE), None),
+        (("addi", NEGATIVE, N), None), (("addi", ZERO, N), 24), (("addi", FLOAT, N), None), (("addi", N, FLOAT), None),
+    ],
+)  # fmt: skip
+def test_values_of_expressions_of_arguments(expression, value):
+    """None if an argument is no integer, an extent is missing, or an operand of an op is negative."""
+    assert evaluated(expression, ARGUMENTS) == value
+
+
+def test_what_a_kernel_assumes_of_numbers():
+    for number, of, holds in ((N, 8, True), (N, 24, True), (N, 16, False), (ZERO, 8, False), (NEGATIVE, 3, False),
+                              (FLOAT, 1, False), (NEGATIVE, 1, False), (1, 1, True)):  # fmt: skip
+        assert Multiple(0, number, of).holds(ARGUMENTS) == holds
+    half = 1 << 30
+    for terms, holds in (
+        ([(1, (LARGE,))], False), ([(1, (LARGE,)), (-1, (1,))], True), ([(-1, (LARGE,))], True),
+        ([(-1, (LARGE,)), (-1, (1,))], False), ([(2, (half,))], False), ([(1, (half,)), (half - 1, ())], True),
+        ([(3, (N, ROWS)), (LARGE[1], (FLOAT,))], True), ([(1, (half, FLOAT)), (1, (LARGE, FLOAT))], True), ([], True),
+        ([(half, (N,)), (-half, (N,))], True), ([(1, (half, NEGATIVE))], False),
+    ):  # fmt: skip
+        assert Sum(0, tuple(terms)).holds(ARGUMENTS) == holds, terms
+    for columns, rows, unlike in ((24, 24, False), (24, 6, False), (6, 24, False), (24, 16, True), (16, 24, True),
+                                  (0, 7, False), (7, 0, False), (FLOAT, 7, False), (7, FLOAT, False)):  # fmt: skip
+        found = Product("a.py:3", columns, rows).unlike(ARGUMENTS)
+        text = (
+            f"a.py:3: the left matrix is loaded from rows of {columns} elements, but the right one from {rows} rows; "
+        )
+        assert found.startswith(text) if unlike else found is None, (columns, rows)
+
+
+def test_surfaces_that_block_messages_take():
+    """Numbers of elements; what is not computed from arguments is not asked for."""
+
+    class Limits:
+        def surface_problem(self, *given):
+            asked.append(given)
+            return None if None in given else "no"
+
+    asked = []
+    assert Surface(1, 4, COLUMNS, ROWS, ("addi", COLUMNS, 2)).misfits(ARGUMENTS, Limits())
+    assert not Surface(0, 2, None, ROWS, N).misfits(ARGUMENTS, Limits())
+    assert not Surface(0, 2, N, FLOAT, None).misfits(ARGUMENTS, Limits())
+    assert asked == [(160, 6, 168, 24), (None, 6, 48, None), (48, None, None, None)]
