@@ -528,3 +528,45 @@ def test_truncf(shape, engine):
     xegpu_py.compile(import_upstream(text, level="workgroup"), engine=engine, cache="off")(a, b)
     np.testing.assert_array_equal(b.view(np.uint8), a.astype(b.dtype).view(np.uint8))
     assert b.view(np.uint8).any()
+
+
+@pytest.mark.parametrize(
+    ("shape", "at_creation", "at_use"),
+    [
+        ((5, 6, 40), "", "2, 1, 16"),
+        ((5, 6, 40), "[1, 2, 8]", "2, 0, 16"),
+        ((5, 6, 40), "[1, 2, 8]", ""),
+        ((5, 6, 40), "", "%c4, %c4, 32"),
+        ((5, 6, 40), "", "3, 4, %c4"),
+        ((2, 5, 6, 40), "[1, 0, 0, 0]", "%c1, 2, 3"),
+        ((2, 5, 6, 40), "[1, 1, 0, 8]", "2, 1, 8"),
+        ((2, 5, 6, 40), "", "%c1, 3, 24"),
+    ],
+)
+def test_places_of_blocks_of_three_dimensions(shape, at_creation, at_use):
+    """Offsets of outer dimensions may be left out where the block is used; elements outside of the array are zero."""
+    memory, kind = f"memref<{'x'.join(map(str, shape))}xf32>", "vector<2x4x16xf32>"
+    desc, layout = "!xegpu.tensor_desc<2x4x16xf32>", "#xegpu.layout<sg_layout = [1, 2, 1], sg_data = [2, 2, 16]>"
+    use = f"[{at_use}]" if at_use else ""
+    text = f"""
+gpu.module @kernels {{
+  gpu.func @k(%a: {memory}, %o: memref<2x4x16xf32>) kernel {{
+    %c1 = arith.constant 1 : index
+    %c4 = arith.constant 4 : index
+    %d = xegpu.create_nd_tdesc %a{at_creation} : {memory} -> {desc}
+    %v = xegpu.load_nd %d{use} <{{layout = {layout}}}> : {desc} -> {kind}
+    %e = xegpu.create_nd_tdesc %o : memref<2x4x16xf32> -> {desc}
+    xegpu.store_nd %v, %e[0, 0, 0] <{{layout = {layout}}}> : {kind}, {desc}
+    gpu.return
+  }}
+}}"""
+    a = np.random.default_rng(5).integers(1, 1000, shape).astype(np.float32)
+    parts = [
+        [int(n.strip().removeprefix("%c")) for n in text.strip("[]").split(",") if n] for text in (at_creation, at_use)
+    ]
+    start = sum(np.array([0] * (len(shape) - len(part)) + part) for part in parts)
+    padded = np.pad(a, [(0, 16)] * len(shape))
+    block = padded[tuple(slice(s, s + n) for s, n in zip(start, (1,) * (len(shape) - 3) + (2, 4, 16)))]
+    out = np.zeros((2, 4, 16), np.float32)
+    xegpu_py.compile(text, engine="reference")(a, out)
+    np.testing.assert_array_equal(out, block.reshape(out.shape))
