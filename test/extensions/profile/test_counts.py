@@ -476,3 +476,28 @@ def test_the_line_with_most_atomics(threads: list[int], shared: bool) -> None:
     counts = SimpleNamespace(buffers=buffers, _atomics=atomics, trace=trace, _group_size=4)
     assert Counts.hottest_line.fget(counts) == (7, shared)
     assert Counts.hottest_line.fget(SimpleNamespace(**{**vars(counts), "_atomics": {}})) == (0, False)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_waits_at_barriers(seed: int) -> None:
+    """Between two barriers a thread waits as long as the last of its workgroup takes longer; if all come to both."""
+    rng = np.random.default_rng(seed)
+    size, arrivals = 3, []
+    waited = np.zeros(5, np.int64)
+    paths = {}
+    for group in (0, 1, 4):
+        for thread in range(3 * group, 3 * group + size):
+            clocks = np.cumsum(rng.integers(1, 50, rng.integers(1, 4)))
+            paths[thread] = clocks
+            arrivals += [(int(rng.integers(5)), thread, int(clock)) for clock in clocks]
+    number = {(thread, clock): index for index, thread, clock in arrivals}
+    for group in (0, 1, 4):
+        own = [paths[thread] for thread in range(3 * group, 3 * group + size)]
+        for phase in range(min(map(len, own))):
+            took = [int(clocks[phase] - (clocks[phase - 1] if phase else 0)) for clocks in own]
+            for thread, cycles in enumerate(took, 3 * group):
+                waited[number[thread, int(paths[thread][phase])]] += max(took) - cycles
+    columns = (np.array(column) for column in zip(*(arrivals[i] for i in rng.permutation(len(arrivals)))))
+    counts = SimpleNamespace(_group_size=size, tables={"waited": np.zeros(5, np.int64)})
+    Counts._wait(counts, *columns)
+    assert counts.tables["waited"].tolist() == waited.tolist() and waited.any()
