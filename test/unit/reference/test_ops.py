@@ -506,3 +506,104 @@ def test_rounding_modes_are_refused():
     ):
         with pytest.raises(xegpu_py.DiagnosticError, match="rounds downward, which is not supported"):
             evaluate(body, "vector<4xf16>", ("vector<4xf32>", x))
+
+
+@pytest.mark.parametrize("element", ["i8", "i16", "i64"])
+def test_powers_of_integers(element):
+    """Modulo the width; a negative exponent gives the reciprocal, rounded toward zero, and of 0 gives 0."""
+    dtype = DTYPES[element]
+    info = np.iinfo(dtype)
+    bases = np.array([0, 1, -1, 2, -2, 3, -7, info.max, info.min], dtype)
+    exponents = np.array([0, 1, 2, 3, 9, 31, info.max, -1, -2, info.min], dtype)
+    a, n = (x.ravel() for x in np.meshgrid(bases, exponents))
+    kind = f"vector<{len(a)}x{element}>"
+    found = evaluate(f"%r = math.ipowi %a0, %a1 : {kind}", kind, (kind, a), (kind, n))
+    reciprocal = {1: lambda e: 1, -1: lambda e: 1 if e % 2 == 0 else -1}
+    for base, exponent, power in zip(a.tolist(), n.tolist(), found.tolist()):
+        exact = pow(base, exponent, 1 << 64) if exponent >= 0 else reciprocal.get(base, lambda e: 0)(exponent)
+        assert (power - exact) % (1 << 8 * dtype.itemsize) == 0, (base, exponent)
+
+
+@pytest.mark.parametrize(("offset", "width"), [(1, 16), (3, 16), (0, 16), (1, 4), (3, 4), (5, 8)])
+def test_rotations_of_lanes(offset, width):
+    """Within segments; lanes beyond the first segment have no valid result, and those that are missing give zero."""
+    text = f"""gpu.module @k {{ gpu.func @f(%a: memref<16xi32>, %b: memref<16xi1>) kernel
+      attributes {{xegpu.subgroup_size = 16 : i32}} {{
+      %i = gpu.lane_id
+      %x = memref.load %a[%i] : memref<16xi32>
+      %r, %valid = gpu.rotate %x, {offset}, {width} : i32
+      memref.store %r, %a[%i] : memref<16xi32>
+      memref.store %valid, %b[%i] : memref<16xi1>
+      gpu.return }} }}"""
+    for count in (16, 10):
+        x, valid = np.arange(100, 116, dtype=np.int32), np.zeros(16, bool)
+        reference.run(xegpu_py.parse(text), None, [x, valid], block=count)
+        lanes = np.arange(count)
+        source = lanes // width * width + (lanes + offset) % width
+        assert x[:count].tolist() == np.where(source < count, 100 + source, 0).tolist()
+        assert valid.tolist() == (lanes < width).tolist() + [False] * (16 - count)
+
+
+def test_nested_parallel_loops_reduce_in_row_major_order():
+    """With reductions that do not commute, bounds that are not 0, and steps."""
+    text = """gpu.module @k { gpu.func @f(%a: memref<2xi64>) kernel {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
+      %c3 = arith.constant 3 : index
+      %c8 = arith.constant 8 : index
+      %one = arith.constant 1 : i64
+      %seven = arith.constant 7 : i64
+      %r:2 = scf.parallel (%i, %j) = (%c1, %c2) to (%c3, %c8) step (%c1, %c3) init (%one, %seven) -> (i64, i64) {
+        %x = arith.index_cast %i : index to i64
+        %y = arith.index_cast %j : index to i64
+        scf.reduce (%x, %y : i64, i64) {
+        ^bb0(%old: i64, %new: i64):
+          %ten = arith.constant 10 : i64
+          %m = arith.muli %old, %ten : i64
+          %s = arith.addi %m, %new : i64
+          scf.reduce.return %s : i64
+        }, {
+        ^bb0(%old: i64, %new: i64):
+          %ten = arith.constant 10 : i64
+          %m = arith.muli %old, %ten : i64
+          %s = arith.addi %m, %new : i64
+          scf.reduce.return %s : i64
+        }
+      }
+      memref.store %r#0, %a[%c0] : memref<2xi64>
+      memref.store %r#1, %a[%c1] : memref<2xi64>
+      gpu.return } }"""
+    a = np.zeros(2, np.int64)
+    reference.run(xegpu_py.parse(text), None, [a])
+    assert a.tolist() == [11122, 72525]
+
+
+@pytest.mark.parametrize(
+    ("flag", "expected"), [(3, [30, 1]), (-1, [20, 2]), (7, [10, 0]), (0, [10, 0]), (255, [10, 0])]
+)
+def test_the_operands_of_a_switchs_successors(flag, expected):
+    text = f"""gpu.module @k {{ gpu.func @f(%a: memref<2xi32>) kernel {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %0 = arith.constant 0 : i32
+      %1 = arith.constant 1 : i32
+      %2 = arith.constant 2 : i32
+      %10 = arith.constant 10 : i32
+      %20 = arith.constant 20 : i32
+      %30 = arith.constant 30 : i32
+      %flag = arith.constant {flag} : i32
+      cf.switch %flag : i32, [
+        default: ^end(%10, %0 : i32, i32),
+        3: ^end(%30, %1 : i32, i32),
+        -1: ^twenty(%2 : i32)
+      ]
+    ^twenty(%x: i32):
+      cf.br ^end(%20, %x : i32, i32)
+    ^end(%first: i32, %second: i32):
+      memref.store %first, %a[%c0] : memref<2xi32>
+      memref.store %second, %a[%c1] : memref<2xi32>
+      gpu.return }} }}"""
+    a = np.zeros(2, np.int32)
+    reference.run(xegpu_py.parse(text), None, [a])
+    assert a.tolist() == expected
