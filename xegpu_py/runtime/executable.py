@@ -136,7 +136,7 @@ class Options(Struct, frozen=True):
             raise ValueError(f"'dpas_denormals' cannot be 'flush': {where}")
         alternatives = selected(self.choices)
         _refuse_unknown_checks(self.check)
-        if self.schedules < 0 or (self.schedules and "races" not in self.check):
+        if self.schedules and "races" not in self.check:
             raise ValueError(f"'schedules' must be a number of orders for the check races, but got {self.schedules!r}")
         if self.engine == REFERENCE:
             refuse_choices(REFERENCE, [name for name in alternatives if name != "reduction-order"])

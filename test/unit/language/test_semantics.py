@@ -247,6 +247,49 @@ REFUSED = {
     "memory of pointers": (lambda v: xl.pointer_type(F32, 3), "pointers are to global memory, address space 1, not 3"),
     "rounding of integers": (lambda v: v.to(I8, fp_downcast_rounding="rtz"), "int32 becomes int8 without rounding"),
     "gather by floats": (lambda v: xl.gather(v, v.to(F32), 1), "indices are integers, not float32"),
+    "empty range": (lambda v: xl.arange(3, 3), "arange(3, 3) has no elements"),
+    "axis of the grid": (lambda v: xl.block_id(3), "the axes of the grid are 0, 1, 2 or 'x', 'y', 'z', not 3"),
+    "name of an axis": (lambda v: xl.block_id("w"), "the axes of the grid are 0, 1, 2 or 'x', 'y', 'z', not 'w'"),
+    "interleaved scalars": (
+        lambda v: xl.interleave(v.max(), v.min()),
+        "interleave needs values of at least one dimension",
+    ),
+    "bits": (lambda v: v.bitcast(F16), "cannot take the bits of int32 for float16: they have 32 and 16"),
+    "rounding to floats": (
+        lambda v: v.to(F16, fp_downcast_rounding="rtz"),
+        "int32 is rounded to float16 to nearest only; convert it to float32 first",
+    ),
+    "precision": (
+        lambda v: xl.dot(xl.zeros((8, 16)), xl.zeros((16, 16)), input_precision="tf31"),
+        "there is no input_precision 'tf31'; there are ",
+    ),
+    "extents along K": (
+        lambda v: xl.dot(xl.zeros((8, 16), F16), xl.zeros((8, 16), F16)),
+        "dot cannot multiply float16[8, 16] by float16[8, 16]: their extents along K differ",
+    ),
+    "format": (
+        lambda v: xl.dot_scaled(xl.zeros((8, 32), U8), None, "e9m9", xl.zeros((32, 16), U8), None, "e5m2"),
+        "there is no format 'e9m9'; there are ",
+    ),
+    "line of a format": (
+        lambda v: xl.dot_scaled(xl.zeros((32,), U8), None, "e5m2", xl.zeros((32, 16), U8), None, "e5m2"),
+        "'lhs' must be a matrix, but got uint8[32]",
+    ),
+    "bitonic extent": (lambda v: xl.bitonic_merge(v[:, :12]), "needs an extent that is a power of two, but got 12"),
+    "bins": (lambda v: xl.histogram(v.ravel(), 0), "histogram needs at least one bin, not 0"),
+    "pack": (lambda v: xl.map_elementwise(lambda x: x, v, pack=2), "for all elements at once: pack must be 1"),
+    "fenced memory": (lambda v: xl.fence("local"), "fence orders accesses of global, shared, both, not 'local'"),
+    "scope of a fence": (lambda v: xl.fence(scope="cta"), "the scope of a fence is workgroup or gpu, not 'cta'"),
+    "assumption": (lambda v: xl.assume(1 > 2), "assumption does not hold"),
+    "axes": (lambda v: v.permute(0), "axes don't match: int32[1, 16] has 2 dimensions, but 1 axes"),
+    "one axis twice": (lambda v: v.permute(0, 0), "repeated axis in transpose"),
+    **{
+        f"barrier {number} of {count}": (
+            lambda v, n=number, c=count: xl.named_barrier(n, c),
+            f"barriers are numbered 1 to 31 and are for 1 to 64 subgroups, not {number} for {count}",
+        )
+        for number, count in ((0, 4), (32, 4), (1, 0), (1, 65))
+    },
 }
 
 

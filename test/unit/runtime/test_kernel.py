@@ -6,6 +6,7 @@ import re
 import warnings
 import weakref
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -285,6 +286,40 @@ def test_the_key_of_options_is_what_lowering_depends_on() -> None:
     assert len(keys - {Options().key()}) == len(lowering)
     assert {Options(**{name: value}).key() for name, value in running.items()} == {Options().key()}
     assert Options(large=False).key() == Options().key()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"model": np.zeros(1)}, TypeError, "'model' must be a name, but got array([0.])"),
+        ({"engine": np.array("jit")}, TypeError, "'engine' must be a name, but got array('jit'"),
+        ({"model": "fast"}, ValueError, "'model' must be one of fma, stage, exact, but got 'fast'"),
+        ({"dpas_denormals": "zero"}, ValueError, "'dpas_denormals' must be one of keep, flush, but got 'zero'"),
+        ({"dpas_denormals": "flush", "engine": "reference"}, ValueError,
+         "'dpas_denormals' cannot be 'flush': the engine 'reference' keeps subnormal numbers"),
+        ({"schedules": -1, "check": ("races",)}, ValueError, "'schedules' must be at least 0, but got -1"),
+        ({"schedules": 1}, ValueError, "'schedules' must be a number of orders for the check races, but got 1"),
+    ],
+)  # fmt: skip
+def test_options_that_are_refused(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=re.escape(message)):
+        Options(**options)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "message"),
+    [
+        (-1, np.int8, "'shape' must be numbers of at least 0, but got -1"),
+        ((3, -2), np.int8, "'shape' must be numbers of at least 0, but got (3, -2)"),
+        (3, "float33", "'dtype' must be a type of numpy's, but got 'float33'"),
+        (3, "U", "an array of 'U' cannot have the shape 3"),
+        ((1 << 30, 1 << 30), np.int8, "cannot have the shape (1073741824, 1073741824)"),
+    ],
+)
+def test_aligned_arrays_that_cannot_be(shape: Any, dtype: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+        xegpu_py.zeros_aligned(shape, dtype)
+    assert xegpu_py.zeros_aligned((3, 0), np.int8).shape == (3, 0) and xegpu_py.zeros_aligned(0, "f4").size == 0
 
 
 def test_unknown_options() -> None:
