@@ -336,15 +336,15 @@ class ScanOp(_Folding, dialect=Tt, name="scan"):
 # Products of matrices.
 
 
-def _check_product(op: Any, a: Any, b: Any, c: Any, d: Any, depths: tuple[int, int]) -> None:
-    """Check a product of matrices, or of a batch of them, by shapes; `depths` are the elements that are multiplied."""
-    shapes = [_shape(v) for v in (a, b, c)]
-    if {len(s) for s in shapes} not in ({2}, {3}):
-        op.fail(f"requires matrices, or three dimensions, but got {a.type}, {b.type} and {c.type}")
-    if c.type != d.type:
-        op.fail(f"the result must have the type of 'c', {c.type}, but got {d.type}")
-    if depths[0] != depths[1]:
-        op.fail(f"'a' has {depths[0]} columns, but 'b' has {depths[1]} rows")
+def _check_product(op: DotOp | DotScaledOp) -> None:
+    """Check a product of matrices, or of a batch of them, by shapes."""
+    if {len(_shape(v)) for v in (op.a, op.b, op.c)} not in ({2}, {3}):
+        op.fail(f"requires matrices, or three dimensions, but got {op.a.type}, {op.b.type} and {op.c.type}")
+    if op.c.type != op.d.type:
+        op.fail(f"the result must have the type of 'c', {op.c.type}, but got {op.d.type}")
+    columns, rows = op.depths()
+    if columns != rows:
+        op.fail(f"'a' has {columns} columns, but 'b' has {rows} rows")
 
 
 class DotOp(Operation, dialect=Tt, name="dot"):
@@ -370,9 +370,13 @@ class DotOp(Operation, dialect=Tt, name="dot"):
     def infer(cls, parsed: ParsedOp) -> dict[str, str]:
         return {"c": parsed.type_of("d")}
 
+    def depths(self) -> tuple[int, int]:
+        """The elements of `a` and `b` along K."""
+        return _shape(self.a)[-1], _shape(self.b)[-2]
+
     def verify_op(self) -> None:
-        (*batch, m, k), (*other, rows, n) = (_shape(v) for v in (self.a, self.b))
-        _check_product(self, self.a, self.b, self.c, self.d, (k, rows))
+        _check_product(self)
+        (*batch, m, _), (*other, _, n) = (_shape(v) for v in (self.a, self.b))
         if batch != other or _shape(self.c) != (*batch, m, n):
             self.fail(
                 f"'c' must be {'x'.join(map(str, (*batch, m, n)))} for {self.a.type} times {self.b.type}, "
@@ -420,12 +424,10 @@ class DotScaledOp(Operation, dialect=Tt, name="dot_scaled"):
         )
 
     def verify_op(self) -> None:
-        if min(len(_shape(v)) for v in (self.a, self.b, self.c)) < 2:
-            self.fail("requires matrices, or three dimensions")
-        _check_product(self, self.a, self.b, self.c, self.d, self.depths())
+        _check_product(self)
         *_, m, n = _shape(self.c)
         for name, scale, rows in (("a_scale", self.a_scale, m), ("b_scale", self.b_scale, n)):
-            if scale is not None and _shape(scale)[-2] != rows:
+            if scale is not None and _shape(scale)[-2:-1] != (rows,):
                 self.fail(f"'{name}' must have {rows} rows, but got {scale.type}")
 
 

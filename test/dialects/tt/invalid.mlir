@@ -221,3 +221,123 @@ tt.func @f(%x: tensor<4x4xf32>, %i: tensor<4x8xi32>) {
   %0 = tt.gather %x[%i] {axis = 0 : i32} : (tensor<4x4xf32>, tensor<4x8xi32>) -> tensor<4x8xf32>
   tt.return
 }
+
+// -----
+
+tt.func @f(%x: tensor<4xf32>, %y: tensor<4xf16>) {
+  // expected-error @below {{'min' must have the result's type tensor<4xf32>}}
+  %0 = "tt.clampf"(%x, %y, %x) {propagateNan = 0 : i32} : (tensor<4xf32>, tensor<4xf16>, tensor<4xf32>) -> tensor<4xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%p: tensor<4x!tt.ptr<f32>>, %o: tensor<4xf32>) {
+  // expected-error @below {{accepts 'other' only with a mask}}
+  %0 = "tt.load"(%p, %o) {operandSegmentSizes = array<i32: 1, 0, 1>} : (tensor<4x!tt.ptr<f32>>, tensor<4xf32>) -> tensor<4xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4xf32>) {
+  // expected-error @below {{must keep the element type f32, but got tensor<2x2xf16>}}
+  %0 = tt.reshape %x : tensor<4xf32> -> tensor<2x2xf16>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4xf32>) {
+  // expected-error @below {{must keep the number of elements, but got 4 and 6}}
+  %0 = tt.reshape %x : tensor<4xf32> -> tensor<2x3xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<2x1xf32>) {
+  // expected-error @below {{requires a tensor of one element, but got tensor<2x1xf32>}}
+  %0 = tt.unsplat %x : tensor<2x1xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<1xf32>) {
+  // expected-error @below {{must keep the rank 1, but got tensor<1x4xf32>}}
+  %0 = tt.broadcast %x : tensor<1xf32> -> tensor<1x4xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<2x4xf32>) {
+  // expected-error @below {{cannot change dimension 0 from size 2 to 4: only size 1 is repeated}}
+  %0 = tt.broadcast %x : tensor<2x4xf32> -> tensor<4x4xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4xf32>) {
+  // expected-error @below {{requires two operands of one type and a result of type tensor<8xf32>, but got tensor<4xf32>, tensor<4xf32> and tensor<4xf32>}}
+  %0 = tt.cat %x, %x : tensor<4xf32> -> tensor<4xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4xf32>) {
+  // expected-error @below {{requires two operands of one type and a result of type tensor<4x2xf32>, but got tensor<4xf32>, tensor<4xf32> and tensor<2x4xf32>}}
+  %0 = tt.join %x, %x : tensor<4xf32> -> tensor<2x4xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<2x4xf32>) {
+  // expected-error @below {{requires a tensor whose last dimension has size 2, but got tensor<2x4xf32>}}
+  %0, %1 = tt.split %x : tensor<2x4xf32> -> tensor<2xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4x2xf32>) {
+  // expected-error @below {{requires results of type tensor<4xf32>, but got tensor<2xf32> and tensor<2xf32>}}
+  %0, %1 = tt.split %x : tensor<4x2xf32> -> tensor<2xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%a: tensor<4xf32>, %c: tensor<4x4xf32>) {
+  // expected-error @below {{requires matrices, or three dimensions, but got tensor<4xf32>, tensor<4x4xf32> and tensor<4x4xf32>}}
+  %0 = tt.dot %a, %c, %c : tensor<4xf32> * tensor<4x4xf32> -> tensor<4x4xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%a: tensor<4x8xf32>, %c: tensor<4x4xf32>) {
+  // expected-error @below {{'a' has 8 columns, but 'b' has 4 rows}}
+  %0 = tt.dot %a, %c, %c : tensor<4x8xf32> * tensor<4x4xf32> -> tensor<4x4xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%d: !tt.tensordesc<1x4xf32>, %i: i32, %x: tensor<8xf32>) {
+  // expected-error @below {{requires a tensor of type tensor<1x4xf32> for !tt.tensordesc<1x4xf32>, but got tensor<8xf32>}}
+  tt.descriptor_store %d[%i, %i], %x : !tt.tensordesc<1x4xf32>, tensor<8xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%d: !tt.tensordesc<1x4xf32>, %i: i32, %rows: tensor<8xi32>) {
+  // expected-error @below {{requires a tensor of 8 rows of !tt.tensordesc<1x4xf32>, but got tensor<4x4xf32>}}
+  %0 = tt.descriptor_gather %d[%rows, %i] : (!tt.tensordesc<1x4xf32>, tensor<8xi32>, i32) -> tensor<4x4xf32>
+  tt.return
+}
