@@ -226,6 +226,24 @@ OURS = [
     ),
 ]
 
+SCATTERED = f"16xf32, {SCATTER}<>"
+MEMREF, ADDRESS = "%s: memref<8x16xf32>", "%s: i64"
+OURS += [
+    (created("memref<16xf32>", SCATTERED), "makes descriptors of blocks, not"),
+    (created("i64", "8x16xf32"), "needs shape and strides, as the source is an address"),
+    (created("memref<?x16xf32>", "8x16xf32"), "needs shape and strides, as those of memref<?x16xf32> are not known"),
+    (created("memref<16xf32>", "8x16xf32"), "a descriptor of 8x16 needs a source of as many dimensions, but has 1"),
+    (created("memref<8x16xf16>", "8x16xf32"), "the descriptor's elements, f32, differ from the memref's, f16"),
+    ((f"%d = xegpu.create_nd_tdesc %s, shape : [8, 16], strides : [1] : i64 -> {WIDE}", ADDRESS), "as many strides as"),
+    ((f"%d = xegpu.create_nd_tdesc %s[0] : memref<8x16xf32> -> {WIDE}", MEMREF), "needs 2 offsets, but got 1"),
+    (loaded(SCATTERED, "16xf32"), "loads blocks, but"),
+    (stored(SCATTERED, "16xf32"), "stores blocks, but"),
+    ((f"xegpu.prefetch_nd %d : {T}<{SCATTERED}>", f"%d: {T}<{SCATTERED}>"), "prefetches blocks, but"),
+    ((f"%e = xegpu.update_nd_offset %d, [1] : {T}<{SCATTERED}>", f"%d: {T}<{SCATTERED}>"), "moves blocks, but"),
+    ((f"%e = xegpu.update_nd_offset %d, [1] : {WIDE}", f"%d: {WIDE}"), "2 dimensions moves by 2 offsets, not 1"),
+    ((f"%v = xegpu.load_nd %d[1] : {WIDE} -> vector<8x16xf32>", f"%d: {WIDE}"), "needs 2 offsets, but got 1"),
+]
+
 
 def program(case):
     body, arguments = case
