@@ -510,6 +510,38 @@ def test_stores_of_blocks_beyond_their_surface(engine):
         xegpu_py.compile(TEXT, "scale", engine=engine, check="bounds")(x, 2.0, y, grid=5)
 
 
+BLOCK_AT = """
+gpu.module @m {
+  gpu.func @k(%a: memref<10x32xf32>, %o: memref<8x16xf32>, %y: index, %x: index) kernel {
+    %d = xegpu.create_nd_tdesc %a[%y, %x] {mode = vc} : memref<10x32xf32> -> !xegpu.tensor_desc<8x16xf32>
+    %v = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>
+    %e = xegpu.create_nd_tdesc %o[0, 0] {mode = vc} : memref<8x16xf32> -> !xegpu.tensor_desc<8x16xf32>
+    xegpu.store_nd %v, %e {mode = vc} : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>
+    gpu.return
+  }
+}
+"""
+
+
+def test_all_sides_of_a_surface():
+    """A block touches each side, is one element beyond it, and beyond two of them."""
+    a, o = np.arange(320, dtype=np.float32).reshape(10, 32), np.zeros((8, 16), np.float32)
+    kernel = xegpu_py.compile(BLOCK_AT, engine="interpreter", check="bounds")
+    for y, x, said in (
+        (0, 0, ""), (2, 16, ""), (3, 0, "rows 3 to 10 of 10"), (-1, 0, "rows -1 to 6 of 10"),
+        (0, 17, "columns 17 to 32 of 32"), (0, -1, "columns -1 to 14 of 32"),
+        (-1, 17, "rows -1 to 6 of 10 and columns 17 to 32 of 32"),
+        (5, -9, "rows 5 to 12 of 10 and columns -9 to 6 of 32"),
+    ):  # fmt: skip
+        if not said:
+            kernel(a, o, y, x)
+            np.testing.assert_array_equal(o, a[y : y + 8, x : x + 16])
+            continue
+        with pytest.raises(xegpu_py.DiagnosticError) as found:
+            kernel(a, o, y, x)
+        assert found.value.diagnostics[0].message.endswith(f": {said}")
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("rows", ["%kb", "%c48"])
 def test_a_warning_of_inner_sizes_that_differ(rows):

@@ -147,6 +147,20 @@ def test_operations_of_lanes_and_lines_of_the_source(found: Profile, monkeypatch
     assert shares == pytest.approx(by_line)
 
 
+def test_a_layout_has_one_picture_in_each_listing(found: Profile) -> None:
+    done = found.__dict__["launched"]
+    drawn = {}
+    for listing in report_module.listings(done, found.rows, [1.0] * len(done.kernel.program.instructions)):
+        maps: dict[str, int] = {}
+        for at, line in enumerate(listing.lines):
+            if of := report_module._MAP.search(line):
+                maps.setdefault(of.groups(), at)
+        assert [*listing.pictures] == [*maps.values()]
+        drawn[listing.title] = len(maps), sum(bool(report_module._MAP.search(line)) for line in listing.lines)
+    # The tiles of X have one map, which several lines name.
+    assert drawn["xetile"][0] >= 1 and drawn["xetile"][1] > drawn["xetile"][0]
+
+
 BARRIERS = """\
 .version 3.8
 .kernel "barriers"

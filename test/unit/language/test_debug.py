@@ -62,6 +62,21 @@ def test_device_print(engine, capsys):
     assert capsys.readouterr().out == "100% of 8512 3 4 0 4.000000\nbits 6\n" * 1
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+def test_integers_are_printed_with_their_sign(dtype, capsys):
+    """At both ends of each type, in base 10 and 16."""
+
+    @xegpu_py.jit(engine="interpreter")
+    def kernel(X):
+        xl.device_print("x", X[0], X[1])
+        xl.device_print("h", X[0], X[1], hex=True)
+
+    info = np.iinfo(dtype)
+    kernel(np.array([info.min, info.max], dtype))
+    expected = f"x {info.min} {info.max}\nh {info.min % (1 << info.bits):x} {info.max:x}\n"
+    assert capsys.readouterr().out == expected
+
+
 @xegpu_py.jit
 def talks(X, Y, MOST: Constexpr):
     m = xl.program_id(0)
