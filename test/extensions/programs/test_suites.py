@@ -2,11 +2,13 @@
 
 import json
 import os
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
+from xegpu_py.extensions.programs.suite import FileResult, sarif
 from xegpu_py.tools import xegpu_run, xegpu_test
 
 MAIN = "func.func @main() {\n  %x = arith.constant 7 : i64\n  call @printI64(%x) : (i64) -> ()\n  return\n}\n"
@@ -121,3 +123,23 @@ def test_arguments_are_called_by_their_number_or_their_name(tmp_path, capsys):
         with pytest.raises(SystemExit):
             xegpu_run.run([str(file), *words])
         assert message in capsys.readouterr().err
+
+
+def test_the_place_of_a_bad_result():
+    """That which the error names, in the file itself or in another; otherwise the start of the file."""
+    results = [
+        FileResult(Path("a.mlir"), "passed", "no word"),
+        FileResult(Path("b.mlir"), "wrong", "8 is missing", 1, "other.mlir", 7, 3, "x\nthe program printed:\n9\n"),
+        FileResult(Path("c.mlir"), "refused", ""),
+        FileResult(Path("d.mlir"), "refused", "no", 1, "d.mlir", 2),
+        FileResult(Path("e.mlir"), "known", "known"),
+    ]
+    (log,) = json.loads(sarif(results))["runs"]
+    places = [r["locations"][0]["physicalLocation"] for r in log["results"]]
+    found = [(p["artifactLocation"]["uri"], p["region"]["startLine"], p["region"]["startColumn"]) for p in places]
+    assert found == [("other.mlir", 7, 3), ("c.mlir", 1, 1), ("d.mlir", 2, 1)]
+    assert [r["ruleId"] for r in log["results"]] == ["wrong", "refused", "refused"]
+    wrong, refused, last = (r["message"]["text"] for r in log["results"])
+    assert (
+        wrong.startswith("8 is missing; the program printed: ") and "9" in wrong and last == "no" and len(refused) > 5
+    )

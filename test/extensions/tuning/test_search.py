@@ -182,6 +182,8 @@ def test_launches_of_all_that_can_be_made(tmp_path):
     file.write_text(str(kernel.ir("xetile")))
     with_rows = partial(scaled, FACTOR=3.0, ROWS=8)
     for made, grid, rows, target in (
+        (scaled, 2, 16, "pvcxt"),
+        (scaled, None, 8, "pvcxt"),
         (lambda: kernel, 2, 16, "pvcxt"),
         (lambda: (kernel, 3), 2, 24, "pvcxt"),
         (lambda: (file, 3), 2, 24, "pvcxt"),
@@ -193,7 +195,7 @@ def test_launches_of_all_that_can_be_made(tmp_path):
         (lambda: with_rows, None, 8, "pvcxt"),
         (lambda: lambda a, b: b[:5].fill(3.0), 2, 5, None),
     ):
-        launch, y[:] = launch_of(made, {}, grid), 0
+        launch, y[:] = launch_of(made, {"FACTOR": 3.0, "ROWS": 8} if made is scaled else {}, grid), 0
         launch.run((x, y))
         assert (y[:rows] == 3).all() and not y[rows:].any()
         if target is None:
