@@ -490,7 +490,8 @@ def test_records_of_printf() -> None:
         data += np.uint64(0x1000 + len(strings)).tobytes() + np.uint32(5).tobytes() + np.uint64(address).tobytes()
         strings += (b"%8s" if text[0] == " " else b"%s") + b"\0"
         expected += text
-    data += np.uint64(0x1000 + len(strings) - 1).tobytes()
+    data += np.uint64(0x1000 + len(strings)).tobytes()
+    strings, expected = strings + b"end", expected + "end"
     memory = {0x900: b"other", 0x1000: strings}
     whole = np.uint32(4 + len(data)).tobytes() + data
     assert printed(whole, memory) == expected

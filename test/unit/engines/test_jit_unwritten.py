@@ -158,6 +158,25 @@ def test_places_outside_of_their_variable(
     np.testing.assert_array_equal(out, expected)
 
 
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_places_that_all_lanes_name(engine: str) -> None:
+    """Without a predicate the first lane's place counts too; what is written by address is written."""
+    text = PLACES.replace("(P1) mov", "mov")
+    data, out = np.arange(16, dtype=np.int32) % 8 * 4, np.zeros(16, np.int32)
+    kernel = Kernel.from_assembly(text, target="pvcxt", check="uninit", engine=engine)
+    kernel(data, out)
+    np.testing.assert_array_equal(out, data // 4)
+    data[0] = 32
+    with pytest.raises(DiagnosticError, match="reads byte 32 of 'X', which was never written"):
+        kernel(data, out)
+    # The store by address, of the last of the bytes that are read, comes first.
+    lines = text.split("\n")
+    read, write = (next(n for n, line in enumerate(lines) if part in line) for part in ("r[A0(0),0]", "r[A0(2),4]"))
+    lines[read], lines[write] = lines[write].replace("A0(2),4", "A0(0),0"), lines[read]
+    Kernel.from_assembly("\n".join(lines), target="pvcxt", check="uninit", engine=engine)(data, out)
+    assert out[0] == 9 and (out[1:] == data[1:] // 4).all()
+
+
 PRODUCT = """\
 .version 3.8
 .kernel "product"
