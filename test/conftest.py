@@ -1,7 +1,9 @@
 """Settings of all tests: they do not write to the user's caches, and hypothesis sets no time limit for examples."""
 
+import ctypes
 import gc
 import os
+import sys
 import zlib
 from collections import OrderedDict, defaultdict
 from contextlib import nullcontext
@@ -23,6 +25,12 @@ from xegpu_py import cache, external_tools
 from xegpu_py.engines.jit import engine, native_code
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.visa.finalizer import FINALIZERS, finalize
+
+# glibc gives the memory of large arrays back to the system, and each page of the next one costs a fault.
+if sys.platform == "linux" and (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)):
+    M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+    mallopt(M_TRIM_THRESHOLD, 1 << 30)
+    mallopt(M_MMAP_THRESHOLD, 1 << 25)
 
 # As the tools do: looking for cycles among many objects that live on takes an eighth of the time.
 gc.set_threshold(100_000)

@@ -57,6 +57,10 @@ class _Mark(ast.NodeTransformer):
 
     visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _visit
 
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        # No expression contains a function with a name.
+        return node if isinstance(node, ast.expr) else super().generic_visit(node)
+
 
 class _Loader(SourceFileLoader):
     """Loads a module with marks, which are kept below build."""

@@ -1,10 +1,10 @@
-// C = A x B of sizes that are not multiples of a tile: 1000 x 520 by 520 x 1016. Out-of-bounds elements read as zero and
+// C = A x B of sizes that are not multiples of a tile: 104 x 72 by 72 x 120. Out-of-bounds elements read as zero and
 // are not written, so the kernel needs no bounds checks. A subgroup computes a tile of 32 x 32.
 
-// RUN: xegpu-run %s ones:bf16:1000x520 ones:bf16:520x1016 zeros:f32:1000x1016 --grid 32,32 --registers 256 --strict-grf \
+// RUN: xegpu-run %s ones:bf16:104x72 ones:bf16:72x120 zeros:f32:104x120 --grid 4,4 --registers 256 --strict-grf \
 // RUN:   --print 2 | FileCheck %s
-// CHECK: {{^\[\[}}520. 520. 520. {{.*}} 520. 520. 520.]
-// CHECK: {{^ \[}}520. 520. 520. {{.*}} 520. 520. 520.]]
+// CHECK: {{^\[\[}}72. 72. 72. {{.*}} 72. 72. 72.]
+// CHECK: {{^ \[}}72. 72. 72. {{.*}} 72. 72. 72.]]
 
 !a_desc = !xegpu.tensor_desc<32x16xbf16>
 !b_desc = !xegpu.tensor_desc<16x16xbf16>
@@ -15,22 +15,22 @@
 !c = vector<8x16xf32>
 
 gpu.module @kernels {
-  gpu.func @gemm(%A: memref<1000x520xbf16>, %B: memref<520x1016xbf16>, %C: memref<1000x1016xf32>) kernel {
+  gpu.func @gemm(%A: memref<104x72xbf16>, %B: memref<72x120xbf16>, %C: memref<104x120xf32>) kernel {
     %c0 = arith.constant 0 : index
     %c8 = arith.constant 8 : index
     %c16 = arith.constant 16 : index
     %c24 = arith.constant 24 : index
     %c32 = arith.constant 32 : index
-    %K = arith.constant 520 : index
+    %K = arith.constant 72 : index
     %x = gpu.block_id x
     %y = gpu.block_id y
     %m = arith.muli %x, %c32 : index
     %n = arith.muli %y, %c32 : index
     %n1 = arith.addi %n, %c16 : index
     %zero = arith.constant dense<0.0> : !c
-    %a_first = xegpu.create_nd_tdesc %A[%m, 0] {mode = vc} : memref<1000x520xbf16> -> !a_desc
-    %b0_first = xegpu.create_nd_tdesc %B[0, %n] {mode = vc} : memref<520x1016xbf16> -> !b_desc
-    %b1_first = xegpu.create_nd_tdesc %B[0, %n1] {mode = vc} : memref<520x1016xbf16> -> !b_desc
+    %a_first = xegpu.create_nd_tdesc %A[%m, 0] {mode = vc} : memref<104x72xbf16> -> !a_desc
+    %b0_first = xegpu.create_nd_tdesc %B[0, %n] {mode = vc} : memref<72x120xbf16> -> !b_desc
+    %b1_first = xegpu.create_nd_tdesc %B[0, %n1] {mode = vc} : memref<72x120xbf16> -> !b_desc
     %r:11 = scf.for %k = %c0 to %K step %c16
         iter_args(%acc00 = %zero, %acc01 = %zero, %acc10 = %zero, %acc11 = %zero,
                   %acc20 = %zero, %acc21 = %zero, %acc30 = %zero, %acc31 = %zero,
@@ -60,14 +60,14 @@ gpu.module @kernels {
     %m1 = arith.addi %m, %c8 : index
     %m2 = arith.addi %m, %c16 : index
     %m3 = arith.addi %m, %c24 : index
-    %d00 = xegpu.create_nd_tdesc %C[%m, %n] {mode = vc} : memref<1000x1016xf32> -> !c_desc
-    %d01 = xegpu.create_nd_tdesc %C[%m, %n1] {mode = vc} : memref<1000x1016xf32> -> !c_desc
-    %d10 = xegpu.create_nd_tdesc %C[%m1, %n] {mode = vc} : memref<1000x1016xf32> -> !c_desc
-    %d11 = xegpu.create_nd_tdesc %C[%m1, %n1] {mode = vc} : memref<1000x1016xf32> -> !c_desc
-    %d20 = xegpu.create_nd_tdesc %C[%m2, %n] {mode = vc} : memref<1000x1016xf32> -> !c_desc
-    %d21 = xegpu.create_nd_tdesc %C[%m2, %n1] {mode = vc} : memref<1000x1016xf32> -> !c_desc
-    %d30 = xegpu.create_nd_tdesc %C[%m3, %n] {mode = vc} : memref<1000x1016xf32> -> !c_desc
-    %d31 = xegpu.create_nd_tdesc %C[%m3, %n1] {mode = vc} : memref<1000x1016xf32> -> !c_desc
+    %d00 = xegpu.create_nd_tdesc %C[%m, %n] {mode = vc} : memref<104x120xf32> -> !c_desc
+    %d01 = xegpu.create_nd_tdesc %C[%m, %n1] {mode = vc} : memref<104x120xf32> -> !c_desc
+    %d10 = xegpu.create_nd_tdesc %C[%m1, %n] {mode = vc} : memref<104x120xf32> -> !c_desc
+    %d11 = xegpu.create_nd_tdesc %C[%m1, %n1] {mode = vc} : memref<104x120xf32> -> !c_desc
+    %d20 = xegpu.create_nd_tdesc %C[%m2, %n] {mode = vc} : memref<104x120xf32> -> !c_desc
+    %d21 = xegpu.create_nd_tdesc %C[%m2, %n1] {mode = vc} : memref<104x120xf32> -> !c_desc
+    %d30 = xegpu.create_nd_tdesc %C[%m3, %n] {mode = vc} : memref<104x120xf32> -> !c_desc
+    %d31 = xegpu.create_nd_tdesc %C[%m3, %n1] {mode = vc} : memref<104x120xf32> -> !c_desc
     xegpu.store_nd %r#0, %d00 {mode = vc} : !c, !c_desc
     xegpu.store_nd %r#1, %d01 {mode = vc} : !c, !c_desc
     xegpu.store_nd %r#2, %d10 {mode = vc} : !c, !c_desc
