@@ -345,7 +345,9 @@ def _through_view(plan: UnrollShapes, op: ir.Operation) -> None:
         if stored := op.name == SLICE and _is_stored(result):
             plan.scatters.append(op)
         for d, (along, first) in enumerate(zip(view.dims, view.first)):
-            edges = {first, first + to[along]} if op.name == SLICE and not stored else set[int]()
+            # A column is a region of the registers of whole rows; in pieces between columns all ops have one lane.
+            is_column = d == len(shape) - 1 > 0 and to[along] == 1
+            edges = {first, first + to[along]} if op.name == SLICE and not stored and not is_column else set[int]()
             plan.split(source, d, edges | {first + p for p in (splits[along] if splits and along >= 0 else ())})
 
 

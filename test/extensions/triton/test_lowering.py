@@ -1,6 +1,7 @@
 """Ops of TTIR, lowered and run, against numpy."""
 
 import math
+import re
 
 import ml_dtypes
 import numpy as np
@@ -57,6 +58,15 @@ def test_precisions_of_products(precision):
     error = np.abs(c - a.astype(np.float64) @ a.astype(np.float64)).max()
     assert error < {"tf32": 2e-2, "bf16x3": 1e-3}.get(precision, 2e-5)
     assert precision != "tf32" or error > 1e-4
+
+
+def test_products_are_exact_by_default():
+    x = np.random.default_rng(4).standard_normal((16, 16)).astype(np.float32)
+    found = np.zeros_like(x)
+    made = run(kernels.cubed, x, found, N=16)
+    assert np.abs(found - np.linalg.matrix_power(x.astype(np.float64), 3)).max() < 1e-4
+    # Neither product is in pieces of single columns.
+    assert re.findall(r"mad \(M1_NM, (\d+)\)", made.function.last.asm) == ["32"] * 128
 
 
 @pytest.mark.parametrize("n", [7, 64, 100])

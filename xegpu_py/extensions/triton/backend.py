@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any
 
 import triton
+from triton import knobs
 from triton._C.libtriton import ir, passes
 from triton.backends.compiler import BaseBackend, GPUTarget
 from triton.backends.driver import DriverBase
@@ -254,6 +255,14 @@ def _shorten_key() -> None:
     kernel_cache.triton_key = installed_triton
 
 
+def _multiply_exactly() -> None:
+    """Let products of f32 be exact where neither the program nor `TRITON_F32_DEFAULT` says how.
+
+    Triton takes tf32 for all backends that have it, whatever their `default_dot_input_precision` is.
+    """
+    knobs.language.fp32_default = knobs.language.fp32_default or XeOptions.default_dot_input_precision
+
+
 class Utils:
     """Properties of the device that Triton and programs query."""
 
@@ -416,6 +425,7 @@ class XeDriver(DriverBase):  # type: ignore[misc]
         self.utils = Utils()
         _extend_asm()
         _shorten_key()
+        _multiply_exactly()
 
     @classmethod
     def is_active(cls) -> bool:
