@@ -341,3 +341,19 @@ tt.func @f(%d: !tt.tensordesc<1x4xf32>, %i: i32, %rows: tensor<8xi32>) {
   %0 = tt.descriptor_gather %d[%rows, %i] : (!tt.tensordesc<1x4xf32>, tensor<8xi32>, i32) -> tensor<4x4xf32>
   tt.return
 }
+
+// -----
+
+tt.func @f(%x: tensor<4xf32>) {
+  // expected-error @below {{requires a result of type tensor<1x4xf32>, but got tensor<4x1xf32>}}
+  %0 = tt.expand_dims %x {axis = 0 : i32} : tensor<4xf32> -> tensor<4x1xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<2x4xf32>) {
+  // expected-error @below {{requires a result of type tensor<4x2xf32>, but got tensor<2x4xf32>}}
+  %0 = tt.trans %x {order = array<i32: 1, 0>} : tensor<2x4xf32> -> tensor<2x4xf32>
+  tt.return
+}
