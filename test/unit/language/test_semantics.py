@@ -7,6 +7,7 @@ import pytest
 import xegpu_py
 import xegpu_py.language as xl
 from xegpu_py import DiagnosticError, language
+from xegpu_py.language.scopes import fits_types, outline
 
 F16, F32, I8, I32, U8, U32, BF16 = np.float16, np.float32, np.int8, np.int32, np.uint8, np.uint32, ml_dtypes.bfloat16
 SMALL = np.arange(-8, 8, dtype=I32)
@@ -501,3 +502,27 @@ def test_places_are_divided(target):
         y = np.zeros(2, np.int64)
         divide(np.array([a, b], np.int64), y)
         assert y.tolist() == [a // b, a % b]
+
+
+@pytest.mark.parametrize(
+    ("value", "like", "fits"),
+    [
+        ((1, 2), (3, 4), True),
+        ((1, (2, [3])), (4, (5, [6])), True),
+        ([1, 2], (3, 4), False),
+        ((1, 2, 3), (4, 5), False),
+        ((1,), (4, 5), False),
+        ((), (4,), False),
+        ((), (), True),
+        ((1, 2.5), (3, 4), False),
+        ((2.5, 1), (3, 4), False),
+        ((1, (2, [3.5])), (4, (5, [6])), False),
+        ((1, 2), 3, False),
+        (True, 1, False),
+        (1, True, False),
+        (1, 2.5, True),
+    ],
+)
+def test_objects_that_take_the_place_of_others(value, like, fits):
+    """Of the same kinds, as many of each, and numbers of the other's type."""
+    assert fits_types(value, outline(like)) == fits
