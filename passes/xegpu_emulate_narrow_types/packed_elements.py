@@ -6,8 +6,9 @@ vectors, and for scalars, each element has a byte of its own, whose upper bits a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from mlir import ir
@@ -19,7 +20,8 @@ from xegpu_py.ir.builtin import CombiningKind, dense_elements, element_type
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.element_movement import MOVES, view_of
 from xegpu_py.ir.module import walk
-from xegpu_py.numerics.formats import E2M1, Array
+from xegpu_py.numerics.expansions import half_of
+from xegpu_py.numerics.formats import E2M1, FLOATS, Array
 from xegpu_py.passes.analysis.divisibility import divisor
 from xegpu_py.passes.analysis.ir_queries import (
     attributes_of,
@@ -473,17 +475,19 @@ def dpas(e: Emulation, op: ir.Operation) -> None:
 
 @rule("arith.extf")
 def extend(e: Emulation, op: ir.Operation) -> ir.Value | None:
-    """Convert f4E2M1FN: place its bits as those of f16, whose exponent is then 14 too small, and multiply by 2^14."""
+    """Convert f4E2M1FN, by f16."""
     source, result = op.operands[0], op.results[0]
     if not bits_of(source.type):
         e.keep(op)
         return None
     word, half = (build.with_element(result.type, element_type(name)) for name in ("i16", "f16"))
+    ops: dict[str, Callable[..., ir.Value]] = {
+        **{f"arith.{name}": partial(build.binary, name) for name in ("andi", "ori", "shli")},
+        "arith.bitcast": partial(build.make, "arith.bitcast", half),
+        "arith.mulf": lambda a, factor: build.binary("mulf", a, number(half, factor)),
+    }
     code = build.make("arith.extui", word, e.unpacked(source, False))
-
-    placed = (build.binary("shli", build.binary("andi", code, mask), by) for mask, by in ((7, 9), (8, 12)))
-    bits = build.binary("ori", *placed)
-    product = build.binary("mulf", build.make("arith.bitcast", half, bits), number(half, 2.0**14))
+    product = half_of(code, FLOATS[str(element_of(source))], ops)
     kind = str(element_of(result))
     if kind in ("bf16", "f32", "f64"):
         wide = build.with_element(half, element_type("f64" if kind == "f64" else "f32"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,7 @@ from xegpu_py.dialects.xegpu.op_interfaces import MatrixProduct
 from xegpu_py.dialects.xegpu.types import XeGPU
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.numerics.block_scaled import DEPTH, SCALE_GROUP
-from xegpu_py.numerics.expansions import ALGORITHMS, Number
+from xegpu_py.numerics.expansions import ALGORITHMS, Number, half_of
 from xegpu_py.numerics.formats import BF8, FLOATS, HF, HF8, TF32, TYPES
 from xegpu_py.passes.analysis.ir_queries import INDEX, register_type, shape_and_element, unsigned
 from xegpu_py.passes.analysis.target_messages import precision_of
@@ -132,24 +133,25 @@ def truncf(low: Lowering, op: ir.Operation) -> Value | None:
 
 
 def f8_to_hf(emit: Emitter, element: str, numbers: Reg) -> Reg:
-    """Convert f8E5M2 or f8E4M3FN to hf exactly; NaN becomes the canonical NaN."""
-    count = numbers.count
-    if element == "f8E5M2" and "fcvt" not in emit.target.absent:
+    """Convert floats of 8 bits to hf exactly; NaN becomes the canonical NaN."""
+    count, fmt = numbers.count, FLOATS[element]
+    if fmt is BF8 and "fcvt" not in emit.target.absent:
         return emit.apply("fcvt", "hf", count, numbers, most=16)
 
-    word = partial(const, type_name="uw")
-    bits = emit.in_registers(numbers, "uw")
-    magnitude = emit.apply("and", "uw", count, bits, word(0x7F))
-    if element == "f8E5M2":
-        number = emit.compare("le", count, magnitude, word(BF8.infinity))
-        placed = emit.apply("shl", "uw", count, bits, word(8))
-        return emit.select(number, "hf", count, emit.as_type(placed, "hf"), Const(HF.nan, "hf", count))
-    # The shifted bits are an hf number whose exponent is too small by 8, also for subnormal numbers.
-    sign = emit.apply("shl", "uw", count, emit.apply("and", "uw", count, bits, word(0x80)), word(8))
-    placed = emit.apply("or", "uw", count, emit.apply("shl", "uw", count, magnitude, word(7)), sign)
-    scaled = emit.apply("mul", "hf", count, emit.as_type(placed, "hf"), const(256, "hf"))
-    number = emit.compare("ne", count, magnitude, word(0x7F))
-    return emit.select(number, "hf", count, scaled, Const(HF.nan, "hf", count))
+    def of_words(instruction: str) -> Callable[[Reg, Reg | int], Reg]:
+        return lambda a, b: emit.apply(instruction, "uw", count, a, const(b, "uw") if isinstance(b, int) else b)
+
+    ops: dict[str, Callable[..., Any]] = {
+        "arith.andi": of_words("and"),
+        "arith.ori": of_words("or"),
+        "arith.shli": of_words("shl"),
+        "arith.bitcast": lambda bits: emit.as_type(bits, "hf"),
+        "arith.mulf": lambda a, factor: emit.apply("mul", "hf", count, a, const(factor, "hf")),
+        "arith.select": lambda truth, a, nan: emit.select(truth, "hf", count, a, Const(nan, "hf", count)),
+        "ule": lambda a, b: emit.compare("le", count, a, const(b, "uw")),
+        "ne": lambda a, b: emit.compare("ne", count, a, const(b, "uw")),
+    }
+    return half_of(emit.in_registers(numbers, "uw"), fmt, ops)
 
 
 def hf_to_f8(emit: Emitter, element: str, numbers: Reg) -> Reg:

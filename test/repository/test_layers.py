@@ -273,3 +273,22 @@ def test_tools_start_without_what_they_may_not_need():
     assert not [m for m in found if m.startswith(tuple(f"xegpu_py.{p}" for p in packages))]
     # The metadata of all installed distributions take a fifth of the time.
     assert "importlib.metadata" not in found
+
+
+def test_a_first_kernel_imports_only_what_it_needs():
+    path = ROOT / "benchmarks/first_kernel.py"
+    code = f"import runpy, sys; runpy.run_path({str(path)!r}, run_name='__main__'); print(*sys.modules, sep='\\n')"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    needless = {
+        "mlir.dialects.scf",
+        "mlir.dialects.vector",
+        "xegpu_py.engines.interpreter",
+        "xegpu_py.engines.jit.dpas_functions",
+        "xegpu_py.engines.jit.rules.dpas",
+        "xegpu_py.engines.jit.rules.elementary",
+        "xegpu_py.engines.races",
+        "xegpu_py.ir.printer",
+        "xegpu_py.visa.assembly",
+    }
+    assert not needless & {*found}
+    assert "xegpu_py.engines.jit.rules.block2d" in found

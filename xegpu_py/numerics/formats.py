@@ -62,6 +62,11 @@ class Format(Struct, frozen=True, dict=True):
         return self.exponent, self.mantissa
 
     @property
+    def bias(self) -> int:
+        """The exponent's bias."""
+        return (1 << (self.exponent - 1)) - 1
+
+    @property
     def infinity(self) -> int:
         """The bit pattern of an exponent of ones: infinity, if the floating-point format has one."""
         return ((1 << self.exponent) - 1) << self.mantissa

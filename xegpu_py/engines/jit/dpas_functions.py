@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial, reduce
 
+import numpy as np
 from msgspec import Struct
 
 from xegpu_py.engines.jit.host import Host, even_parts, intrinsic_of
@@ -21,7 +22,8 @@ from xegpu_py.engines.jit.ir_text import (
     widen,
 )
 from xegpu_py.engines.jit.packed_operand_cache import Prefetches
-from xegpu_py.numerics.formats import PRECISIONS, TYPES, F, Format
+from xegpu_py.numerics.expansions import half_of
+from xegpu_py.numerics.formats import HF, PRECISIONS, TYPES, F, Format
 
 # The functions that implement DPAS: they widen matrices, and multiply them with accumulators in vector registers.
 
@@ -33,8 +35,6 @@ _UNROLLED_IN_ALL = 2
 
 _PREFETCHING = 6
 """Of the tiles of accumulators, about how many are multiplied with prefetches."""
-
-_NAN32 = 0x7FC00000
 
 
 class Shape(Struct, frozen=True):
@@ -114,23 +114,19 @@ def as_float(code: FunctionBody, pattern: LLVMValue, fmt: Format) -> LLVMValue:
         return code.cast("bitcast", code.mask(pattern, 0xFFFFE000), "f32")
     if fmt.name == "df":
         return code.cast("bitcast", pattern, "f64")
-    if fmt.name == "bf8":
-        return widen(code, code.shl(code.resize(pattern, 16, False), 8), TYPES["hf"])
-    if fmt.name == "hf8":
-        # As hf with the exponent in its lower bits, which is 2**-8 of the number.
-        wide = code.resize(pattern, 16, False)
-        magnitude = code.mask(wide, 0x7F)
-        half = code.or_(code.shl(magnitude, 7), code.shl(code.mask(wide, 0x80), 8))
-        value = widen(code, half, TYPES["hf"])
-        value = code.bin("fmul", value, code.const(0x43800000, value.type))
-        return code.select(code.icmp("eq", magnitude, 0x7F), code.const(_NAN32, value.type), value)
-    if fmt.name == "e2m1":
-        # As hf with the exponent in its lower bits, which is 2**-14 of the number.
-        wide = code.resize(pattern, 16, False)
-        half = code.or_(code.shl(code.mask(wide, 7), 9), code.shl(code.mask(wide, 8), 12))
-        value = widen(code, half, TYPES["hf"])
-        return code.bin("fmul", value, code.const(0x46800000, value.type))
-    return code.resize(pattern, 32, fmt.kind == "s")
+    if not fmt.is_float:
+        return code.resize(pattern, 32, fmt.kind == "s")
+    # The numbers are f32 from the start.
+    ops: dict[str, Callable[..., LLVMValue]] = {
+        "arith.andi": code.mask,
+        "arith.ori": code.or_,
+        "arith.shli": code.shl,
+        "arith.bitcast": lambda half: widen(code, half, HF),
+        "arith.mulf": lambda a, by: code.bin("fmul", a, code.const(int(np.float32(by).view(np.uint32)), a.type)),
+        "arith.select": lambda truth, a, _: code.select(truth, a, code.const(F.nan, a.type)),
+        "ne": partial(code.icmp, "ne"),
+    }
+    return half_of(code.resize(pattern, 16, False), fmt, ops, canonical=False)
 
 
 class Extent:

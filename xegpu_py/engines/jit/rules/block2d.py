@@ -6,12 +6,13 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from xegpu_py.deferred import deferred
 from xegpu_py.engines.jit.checks import KINDS, NULL
-from xegpu_py.engines.jit.dpas_functions import as_float, rows_of, words_of
 from xegpu_py.engines.jit.ir_text import PTR, LLVMValue, bits_of, vector
 from xegpu_py.engines.jit.native_launch_struct import TRAFFIC, context_offset, traffic_offset
 from xegpu_py.engines.jit.operands import Emitter, prefetch_line, prefetch_next
@@ -30,6 +31,11 @@ from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import accesses
 from xegpu_py.visa.program import Immediate, Instruction, Program, Region, Variable, analysis
 from xegpu_py.visa.spec import BlockShape
+
+if TYPE_CHECKING:
+    from xegpu_py.engines.jit import dpas_functions
+else:
+    dpas_functions = deferred("xegpu_py.engines.jit.dpas_functions")
 
 RULES = Table()
 """The rule of each instruction."""
@@ -513,15 +519,15 @@ class _BlockFunction:
         fmt, at, size = PRECISIONS[matrix.precision], matrix.scale * offset, line.lanes * bits_of(line.type) // 8
         if not matrix.columns:
             elements = code.recast(line, vector(8 * size // fmt.bits, f"i{fmt.bits}"))
-            numbers = as_float(code, elements, fmt)
+            numbers = dpas_functions.as_float(code, elements, fmt)
             code.put(numbers if matrix.bits == 32 else code.resize(numbers, 16, False), registers, at)
             return
         dwords = code.recast(line, vector(size // 4, "i32"))
         for first_column in range(0, size // 4, matrix.columns):
             columns = list(range(first_column, first_column + matrix.columns))
             line_part = dwords if len(columns) == dwords.lanes else code.shuffle(dwords, dwords, columns)
-            rows = rows_of(code, line_part, fmt)
-            for row in rows if matrix.bits == 32 else words_of(code, rows):
+            rows = dpas_functions.rows_of(code, line_part, fmt)
+            for row in rows if matrix.bits == 32 else dpas_functions.words_of(code, rows):
                 code.put(row, registers, at)
                 at += 4 * matrix.columns
 

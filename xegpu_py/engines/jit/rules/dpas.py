@@ -27,7 +27,6 @@ from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.ir_text import PTR, FunctionBody, LLVMValue, vector
 from xegpu_py.engines.jit.operands import Emitter, Queue
 from xegpu_py.engines.jit.packed_operand_cache import steps_of
-from xegpu_py.engines.semantics import Table
 from xegpu_py.numerics.block_scaled import BLOCK, COLUMNS, ROWS, SCALE_GROUP, scaled_depth
 from xegpu_py.numerics.dpas import operand_bytes, ops_per_channel
 from xegpu_py.numerics.formats import PRECISIONS, TYPES
@@ -46,9 +45,6 @@ _SIDE_BY_SIDE = 4
 _LONGEST_CHAIN = 4
 
 _LONGEST_RUN = 64
-
-RULES = Table()
-"""The rule of each instruction."""
 
 _OperandRef = tuple[int, tuple[LLVMValue, int] | None]
 """The offset of an operand in the register file; and if its matrix is elsewhere, the pointer and the offset there."""
@@ -118,7 +114,6 @@ def shape_of(emitter: Emitter, inst: Instruction) -> Shape:
     )
 
 
-@RULES.of("dpas")
 def dpas(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Multiply and add matrices (DPAS.md)."""
     emit_run(emitter, [(at, inst)])
@@ -450,9 +445,6 @@ def _sum(emitter: Emitter, chain: _Chain, scratch: _Scratch) -> None:
         emitter.call_semantics(at)
 
 
-RUNS = {"dpas": (1 << 20, lambda emitter, run: len(run), emit_run)}
-
-
 # BDPAS: elements are widened to f64 and scaled once. Their products are exact in f64, and are added as by `fma`.
 
 _NAN64 = TYPES["df"].nan
@@ -461,7 +453,6 @@ _DOUBLE = 8
 """Bytes of an f64."""
 
 
-@RULES.of("bdpas")
 def bdpas(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Multiply and add block-scaled matrices."""
     masked = emitter.active is not None and not inst.no_mask

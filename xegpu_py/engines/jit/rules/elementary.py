@@ -25,10 +25,8 @@ from xegpu_py.engines.jit.host import intrinsic_of
 from xegpu_py.engines.jit.ir_text import ONE, PTR, FunctionBody, LLVMValue, vector
 from xegpu_py.engines.jit.native_launch_struct import TABLES
 from xegpu_py.engines.jit.rules.alu import Alu
-from xegpu_py.engines.semantics import Table
 
-ELEMENTARY = Table()
-"""The rule of each instruction. If a result is in doubt, the semantic function computes it from the thread's block."""
+# If a result is in doubt, the semantic function computes it from the thread's block.
 
 _BOUND = 2.0**-46
 
@@ -145,13 +143,13 @@ def _elementary(name: str, short: _Rule | None = None) -> Callable[[_Rule], _Rul
         _RULES[name] = work
         if short:
             _SHORT[name] = short
-        ELEMENTARY.of(name)(_apply)
         return work
 
     return declare
 
 
-def _apply(op: Alu, a: LLVMValue) -> LLVMValue:
+def apply(op: Alu, a: LLVMValue) -> LLVMValue:
+    """The rule of all elementary functions, of f32 and hf."""
     if op.format == "hf":
         return _looked_up(op, a)
     values, unsure = _called(op, a, _values)
