@@ -11,6 +11,7 @@ from xegpu_py import Constexpr
 from xegpu_py import language as xl
 from xegpu_py.extensions.profile.caches import WAYS, hits, new_lines
 from xegpu_py.extensions.profile.gpus import GPUS, gpu
+from xegpu_py.extensions.profile.launches import sample_of
 from xegpu_py.extensions.profile.time_model import (
     BRANCH,
     FITTED,
@@ -434,3 +435,21 @@ def test_a_message_that_no_thread_sends_has_a_latency() -> None:
 def test_products_of_four_bytes_take_xe_hpc_twice_as_long() -> None:
     inst = Instruction("dp4a", exec_size=16)
     assert [pipe_cycles(inst, gpu(name)) for name in ("max1100", "b580")] == [("int", 2.0), ("int", 1.0)]
+
+
+@pytest.mark.parametrize("axes", [(), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)])
+def test_lines_of_waves_that_follow_some_axes(axes: tuple[int, ...]) -> None:
+    """Each workgroup loads a line by its numbers along some axes: all distinct lines, once a wave without a cache."""
+    grid = (8, 4, 3)
+    numbers = np.indices(grid[::-1]).reshape(3, -1)[::-1]
+    lines = sum((numbers[axis] * 100**axis for axis in axes), np.zeros(96, int)) + 3
+    each = {n: lines[n : n + 1] for n in sample_of(grid, 1)}
+    buffer = Buffer("x", 64, 64 << 20)
+    whole = len(np.unique(lines))
+    assert new_lines(each, grid, [Buffer("other", 0, 64), buffer], 8, whole, False) == whole
+    assert new_lines(each, grid, [buffer], 8, whole, True) == 0
+    assert new_lines(each, grid, [Buffer("other", 1 << 40, 64)], 8, 0, False) == 0
+    for wave in (8, 32, 96):
+        waves = lines.reshape(-1, wave)
+        expected = sum(len(np.unique(wave)) for wave in waves)
+        assert new_lines(each, grid, [buffer], wave, 0, True) == pytest.approx(expected), wave
