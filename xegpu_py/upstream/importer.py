@@ -16,7 +16,9 @@ from mlir.passmanager import PassManager
 
 from xegpu_py import external_tools
 from xegpu_py.collector import collector_paused
+from xegpu_py.dialects.xegpu.op_interfaces import BlockLoad
 from xegpu_py.dialects.xegpu.spelling import Spelling, has_rfc_syntax, spelling_of
+from xegpu_py.dialects.xegpu.types import UpstreamXeGPU
 from xegpu_py.dialects.xegpu.upstream_ops import CreateMemDescOp
 from xegpu_py.dialects.xegpu.upstream_types import MemDesc, UpstreamTensorDesc
 from xegpu_py.ir.bindings import is_kernel
@@ -166,7 +168,7 @@ class Normalization(Rewriter):
             value.set_type(ir.MemRefType.get(kind.shape, integer_type(8), kind.layout, kind.memory_space))
         return True
 
-    @rule(PREFIX + "load_nd")
+    @rule(*UpstreamXeGPU.implementing(BlockLoad))
     def _load_bytes(self, op: ir.Operation) -> None:
         """Load truth values as bytes."""
         loaded = op.results[0]
