@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import random
 import subprocess
-import sys
 from pathlib import Path
 
+import forked_tools
 import numpy as np
 import pytest
 from effort import examples
@@ -159,7 +159,7 @@ def test_a_written_failure_is_a_lit_test(level: str, tmp_path: Path) -> None:
     file = tmp_path / "failure.mlir"
     file.write_text(text)
     assert text.startswith("// what differs\n")
-    environment = {**os.environ, "PATH": os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])}
+    environment = {**os.environ, "PATH": os.pathsep.join([str(forked_tools.folder()), os.environ["PATH"]])}
     lines = [line.removeprefix("// RUN: ") for line in text.splitlines() if line.startswith("// RUN: ")]
     assert "--engine both" in lines[0] and "--engine reference" in lines[1] and lines[2].startswith("cmp ")
     for line in lines:
