@@ -8,14 +8,19 @@ Those of df are compared with exact fractions.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from xegpu_py.deferred import deferred
 from xegpu_py.numerics.elementary import div, sqrt
 from xegpu_py.numerics.formats import TYPES, Array, Format, as_format, bits_of, broadcast
 from xegpu_py.numerics.rounding import convert, fma, round_to_odd, two_product, two_sum
+
+if TYPE_CHECKING:
+    import fractions
+else:
+    fractions = deferred("fractions")
 
 Direction = Literal["even", "up", "down", "zero"]
 """How results are rounded: to nearest even, toward an infinity, or toward zero (IEEE 754-2019, 4.3)."""
@@ -123,7 +128,7 @@ _NEAREST: dict[str, Callable[..., Array]] = {
     "sqrt": lambda a: sqrt(a, "df"),
 }
 
-_EXCESS: dict[str, Callable[..., Fraction]] = {
+_EXCESS: dict[str, Callable[..., fractions.Fraction]] = {
     "add": lambda r, a, b: a + b - r,
     "mul": lambda r, a, b: a * b - r,
     "mad": lambda r, a, b, c: a * b + c - r,
@@ -139,12 +144,12 @@ def _side(name: str, operands: Sequence[Array], nearest: Array) -> Array:
     if name == "div":
         finite &= operands[1] != 0
     for at in zip(*np.nonzero(finite & ~np.isnan(nearest))):
-        numbers = [Fraction(float(a[at])) for a in operands]
+        numbers = [fractions.Fraction(float(a[at])) for a in operands]
         if np.isinf(nearest[at]):
             # The exact result is finite.
             found[at] = -np.sign(nearest[at])
             continue
-        excess = _EXCESS[name](Fraction(float(nearest[at])), *numbers)
+        excess = _EXCESS[name](fractions.Fraction(float(nearest[at])), *numbers)
         found[at] = (excess > 0) - (excess < 0)
     return found
 
