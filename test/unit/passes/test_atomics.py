@@ -303,3 +303,26 @@ def test_all_reduce(simt, element, kind):
         y = np.zeros_like(x)
         xegpu_py.compile(text, engine=engine)(x, y, block=items)
         np.testing.assert_array_equal(y, np.repeat(wanted[:, None], items, 1))
+
+
+@pytest.mark.parametrize(("kind", "lanes"), [("addi", [32]), ("muli", [16, 16])])
+def test_lanes_of_a_message(kind, lanes):
+    """Messages have 32, and loops of compare and swap 16, which their predicates have."""
+    desc = "!xegpu.tensor_desc<32xi32, #xegpu.scattered>"
+    text = f"""gpu.module @m {{
+  gpu.func @k(%m: memref<32xi32>) kernel {{
+    %mask = arith.constant dense<true> : vector<32xi1>
+    %line = vector.step : vector<32xindex>
+    %three = arith.constant dense<3> : vector<32xi32>
+    %t = xegpu.create_tdesc %m, %line {{mode = vc}} : memref<32xi32>, vector<32xindex> -> {desc}
+    %old = xegpu.atomic_rmw {kind}, %three, %t, %mask {{mode = vc}}
+      : vector<32xi32>, {desc}, vector<32xi1> -> vector<32xi32>
+    gpu.return
+  }}
+}}"""
+    k = xegpu_py.compile(text, target="pvc")
+    sent = [int(line.partition(", ")[2].partition(")")[0]) for line in k.asm.splitlines() if "lsc_atomic" in line]
+    assert sent == lanes
+    m = np.arange(32, dtype=np.int32)
+    k(m)
+    np.testing.assert_array_equal(m, np.arange(32) * 3 if kind == "muli" else np.arange(32) + 3)
