@@ -8,7 +8,7 @@ import pytest
 from mlir import ir
 
 import xegpu_py
-from xegpu_py.bisection import _slice_of, bisect
+from xegpu_py.bisection import _slice_of, bisect, difference
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.runtime.host_arrays import parse_argument
@@ -233,3 +233,31 @@ def test_options_without_a_meaning_here_are_refused():
             bisect(HALVE, None, [matrix(), 1], grid=8, **{option: "races"})
     with pytest.raises(ValueError, match="target pvc has 128 or 256 registers, not 100"):
         bisect(HALVE, None, [matrix(), 1], grid=8, target="pvc", registers=100)
+
+
+@pytest.mark.parametrize(
+    ("names", "change", "message"),
+    [
+        (["%a", "%b", "%c"], (1, (1, 2)), "%b differs first at [1, 2]: 6.0 before, 7.0 after (1 of 8"),
+        (["%a", "", "%c"], (1, (0, 3)), "argument 1 differs first at [0, 3]: 3.0 before, 4.0 after"),
+        (["%a", "%b", "%c"], (2, (0,)), "%c differs first at [0]: 0 before, 1 after (1 of 3"),
+        (["%a", "%b", "%c"], None, None),
+    ],
+)
+def test_the_first_difference_of_arguments(names, change, message):
+    """Numbers are no arguments that change; the bytes are those of the element in the array's memory."""
+    whole = np.arange(16, dtype=np.float32).reshape(4, 4)
+    expected = [5, whole[:2], np.zeros(3, np.int8)]
+    actual = [6, *(array.copy() for array in expected[1:])]
+    if change:
+        number, index = change
+        actual[number][index] += 1
+    found = difference(expected, actual, names)
+    if message is None:
+        assert found is None
+        return
+    assert found.message.startswith(message), found.message
+    assert (found.argument, found.index) == change
+    array = expected[number]
+    start = sum(i * s for i, s in zip(index, array.strides))
+    assert found.byte_range == range(start, start + array.itemsize)
