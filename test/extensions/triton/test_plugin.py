@@ -18,6 +18,7 @@ import xegpu_py  # noqa: E402
 from xegpu_py import lower_kernel  # noqa: E402
 from xegpu_py.extensions.triton import api as xe  # noqa: E402
 from xegpu_py.extensions.triton import backend  # noqa: E402
+from xegpu_py.ir.diagnostics import Position, error_at  # noqa: E402
 
 
 def vectors(count=1000, dtype=np.float32):
@@ -437,18 +438,35 @@ def test_calls_that_compile_are_not_timed():
     assert backend.do_bench(lambda: time.sleep(next(seconds, 0)), rep=20, return_mode="max") < 150
 
 
-def test_tuners_skip_what_does_not_fit():
-    n = 256
-    a, b = (np.ones((n, n), np.float32) for _ in range(2))
-    c = np.zeros((n, n), np.float32)
-    configs = [triton.Config({"BM": m, "BN": m, "BK": m}) for m in (256, 32)]
-    tuned = triton.autotune(configs=configs, key=["M"])(kernels.matmul)
+def test_tuners_skip_what_does_not_fit_shared_memory():
+    n = 64
+    x = np.random.default_rng(2).integers(-9, 9, (n, n)).astype(np.float32)
+    out = np.zeros_like(x)
+    configs = [triton.Config({"N": size}) for size in (256, n)]
+    tuned = triton.autotune(configs=configs, key=[])(kernels.sums_of_columns)
     with xe.options(autotune="first"):
-        tuned[lambda meta: (triton.cdiv(n, meta["BM"]), triton.cdiv(n, meta["BN"]))](
-            *map(xe.wrap, (a, b, c)), n, n, n, n, 1, n, 1, n, 1
-        )
-    assert tuned.best_config.kwargs["BM"] == 32
-    np.testing.assert_array_equal(c, n)
+        tuned[(1,)](xe.wrap(x), xe.wrap(out))
+    assert tuned.best_config.kwargs["N"] == n
+    np.testing.assert_array_equal(out, x.T.cumsum(1))
+
+
+def test_tuners_skip_what_does_not_fit_registers(monkeypatch):
+    """A tile of such a size takes half a minute to compile."""
+    compiled, tried = lower_kernel.KernelSource.for_call, []
+
+    def refusing(self, options, arguments, grid):
+        tried.append(options.subgroups)
+        if len(tried) == 1:
+            raise error_at(Position("k.py"), "variable 'v1' has 32768 bytes, but a thread has 16384")
+        return compiled(self, options, arguments, grid)
+
+    monkeypatch.setattr(lower_kernel.KernelSource, "for_call", refusing)
+    x, y, z = vectors(300)
+    tuned = triton.autotune(configs=[triton.Config({"BLOCK": size}) for size in (512, 128)], key=[])(kernels.add)
+    with xe.options(autotune="first"):
+        tuned[lambda meta: (triton.cdiv(300, meta["BLOCK"]),)](*map(xe.wrap, (x, y, z)), 300)
+    assert tuned.best_config.kwargs["BLOCK"] == 128 and tried == [0, 0]
+    np.testing.assert_array_equal(z, x + y)
 
 
 def test_importing_triton_does_not_import_the_compiler():
@@ -458,8 +476,6 @@ def test_importing_triton_does_not_import_the_compiler():
 
 
 def test_kernels_that_do_not_fit_shared_memory_are_divided_less(monkeypatch):
-    from xegpu_py.ir.diagnostics import Position, error_at
-
     tried, compiled = [], lower_kernel.KernelSource.for_call
 
     def refusing(self, options, arguments, grid):
