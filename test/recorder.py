@@ -8,12 +8,13 @@ function, which sets a byte. This costs two percent of a run; a tracer would dou
 from __future__ import annotations
 
 import ast
+import fcntl
 import marshal
 import os
 import sqlite3
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
@@ -62,6 +63,23 @@ class _Mark(ast.NodeTransformer):
         return node if isinstance(node, ast.expr) else super().generic_visit(node)
 
 
+def _stored(kept: Path) -> tuple[CodeType, list[str]] | None:
+    with suppress(OSError, ValueError, EOFError, TypeError):
+        found: tuple[CodeType, list[str]] = marshal.loads(kept.read_bytes())
+        return found
+    return None
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Wait for the other processes that mark modules: those of a first run start together, and would all mark each."""
+    with ExitStack() as stack:
+        with suppress(OSError):
+            (FILE.parent / "code").mkdir(parents=True, exist_ok=True)
+            fcntl.flock(stack.enter_context((FILE.parent / "lock").open("w")), fcntl.LOCK_EX)
+        yield
+
+
 class _Loader(SourceFileLoader):
     """Loads a module with marks, which are kept below build."""
 
@@ -71,22 +89,26 @@ class _Loader(SourceFileLoader):
         name = path.relative_to(ROOT).as_posix()
         key = f"{name.replace('/', '-')}-{about.st_mtime_ns}-{about.st_size}-{sys.implementation.cache_tag}"
         kept = FILE.parent / "code" / key
-        try:
-            code, names = marshal.loads(kept.read_bytes())
-        except (OSError, ValueError, EOFError, TypeError):
-            tree = ast.parse(path.read_bytes(), self.path)
-            mark = _Mark()
-            code, names = compile(mark.visit(tree), self.path, "exec", dont_inherit=True), mark.names
-            # The process of host code may write nothing.
-            with suppress(OSError):
-                kept.parent.mkdir(parents=True, exist_ok=True)
-                for old in kept.parent.glob(f"{name.replace('/', '-')}-*"):
-                    old.unlink(missing_ok=True)
-                new = kept.with_suffix(f".{os.getpid()}")
-                new.write_bytes(marshal.dumps((code, names)))
-                new.replace(kept)
+        found = _stored(kept)
+        if found is None:
+            with _alone():
+                found = _stored(kept) or self._marked(path, name, kept)
+        code, names = found
         _modules.setdefault(name, (bytearray(len(names)), names))
         return code
+
+    def _marked(self, path: Path, name: str, kept: Path) -> tuple[CodeType, list[str]]:
+        mark = _Mark()
+        tree = mark.visit(ast.parse(path.read_bytes(), self.path))
+        marked = compile(tree, self.path, "exec", dont_inherit=True), mark.names
+        # The process of host code may write nothing.
+        with suppress(OSError):
+            for old in kept.parent.glob(f"{name.replace('/', '-')}-*"):
+                old.unlink(missing_ok=True)
+            new = kept.with_suffix(f".{os.getpid()}")
+            new.write_bytes(marshal.dumps(marked))
+            new.replace(kept)
+        return marked
 
     def exec_module(self, module: ModuleType) -> None:
         code = self.get_code(module.__name__)
@@ -131,22 +153,41 @@ class Recorder:
             return
         with closing(_open()) as db, db:
             db.execute("BEGIN IMMEDIATE")
-            numbers = dict(db.execute("SELECT name, rowid FROM functions"))
+            _read_new_numbers(db)
             for name, seconds, functions in self._found:
                 for function in functions:
-                    if function not in numbers:
-                        numbers[function] = db.execute("INSERT INTO functions VALUES (?)", [function]).lastrowid
-                found = np.array([numbers[f] for f in functions], np.uint32)
+                    if function not in _numbers:
+                        _numbers[function] = db.execute("INSERT INTO functions VALUES (?)", [function]).lastrowid
+                found = {_numbers[f] for f in functions}
                 before = db.execute("SELECT seconds, functions FROM tests WHERE name = ? AND run = ?", (name, run))
                 for old, data in before:
-                    seconds, found = seconds + old, np.union1d(found, np.frombuffer(data, np.uint32))
-                db.execute("INSERT OR REPLACE INTO tests VALUES (?, ?, ?, ?)", (name, run, seconds, found.tobytes()))
+                    seconds, found = seconds + old, found | set(np.frombuffer(data, np.uint32).tolist())
+                record = np.array(sorted(found), np.uint32).tobytes()
+                db.execute("INSERT OR REPLACE INTO tests VALUES (?, ?, ?, ?)", (name, run, seconds, record))
         self._found.clear()
+
+
+_numbers: dict[str, Any] = {}
+"""The numbers of functions, which count from 1, as far as this process has read them."""
+
+
+def _read_new_numbers(db: sqlite3.Connection) -> None:
+    _numbers.update(db.execute("SELECT name, rowid FROM functions WHERE rowid > ?", [len(_numbers)]))
+
+
+def read_new_numbers() -> None:
+    """Read the numbers of functions for the forks of this process, each of which would read all of them."""
+    if os.environ.get(RUN):
+        with closing(_open()) as db:
+            _read_new_numbers(db)
 
 
 def _executed() -> Iterator[str]:
     for file, (executed, names) in _modules.items():
-        yield from (f"{file}:{names[n]}" for n in np.flatnonzero(np.frombuffer(executed, np.uint8)))
+        at = executed.find(1)
+        while at >= 0:
+            yield f"{file}:{names[at]}"
+            at = executed.find(1, at + 1)
 
 
 def _seconds() -> float:
@@ -158,6 +199,8 @@ def _seconds() -> float:
 def _open() -> sqlite3.Connection:
     FILE.parent.mkdir(parents=True, exist_ok=True)
     db = sqlite3.connect(FILE, timeout=120, isolation_level=None)
+    # A record is not worth waiting for the disk.
+    db.execute("PRAGMA synchronous = OFF")
     db.execute("CREATE TABLE IF NOT EXISTS functions (name TEXT UNIQUE)")
     db.execute("CREATE TABLE IF NOT EXISTS tests (name TEXT PRIMARY KEY, run TEXT, seconds REAL, functions BLOB)")
     return db
