@@ -495,7 +495,7 @@ def test_records_of_printf() -> None:
     memory = {0x900: b"other", 0x1000: strings}
     whole = np.uint32(4 + len(data)).tobytes() + data
     assert printed(whole, memory) == expected
-    # What follows the offset of the next record is none; a format without its record's end is none either.
+    # Bytes behind the offset of the next record are no record, and neither is a format without the end of its record.
     assert printed(whole + data, memory) == expected
     assert printed(np.uint32(1 << 30).tobytes() + data, memory) == expected
     first = RECORDS[0][-1]
