@@ -341,3 +341,42 @@ func.func @host(%f: f64) -> f64 {
   %0 = math.exp %f : f64
   return %0 : f64
 }
+
+// -----
+
+gpu.module @m {
+  gpu.func @exponents(%v: vector<16xf8E8M0FNU>, %t: !xegpu.tensor_desc<16xf8E4M3B11FNUZ, #xegpu.scattered>, %m: vector<16xi1>, %w: vector<16xf8E4M3B11FNUZ>) kernel {
+    // expected-error @below {{'arith.addf' op arithmetic on f8E8M0FNU is not supported}}
+    // expected-note @below {{convert to f16 or f32 in memory}}
+    %x = arith.addf %v, %v : vector<16xf8E8M0FNU>
+    // expected-error @below {{'arith.fptosi' op conversion between integers and f8E8M0FNU is not supported}}
+    // expected-note @below {{convert in memory}}
+    %y = arith.fptosi %v : vector<16xf8E8M0FNU> to vector<16xi32>
+    // expected-error @below {{'xegpu.atomic_rmw' op arithmetic on f8E4M3B11FNUZ is not supported}}
+    // expected-note @below {{update f16 or f32, or use 'assign'}}
+    %z = xegpu.atomic_rmw addf, %w, %t, %m {mode = vc} : vector<16xf8E4M3B11FNUZ>, !xegpu.tensor_desc<16xf8E4M3B11FNUZ, #xegpu.scattered>, vector<16xi1> -> vector<16xf8E4M3B11FNUZ>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @barrier_of_the_workgroup() kernel {
+    gpu.barrier
+    // expected-error @below {{'xegpu.alloc_nbarrier' op allocates 32 named barriers, but target 'pvc' supports at most 32, of which gpu.barrier takes one}}
+    xegpu.alloc_nbarrier 32
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @scaled(%a: vector<8x32xf8E4M3FN>, %b: vector<8x16x4xf8E4M3FN>, %s: vector<8x1xf8E8M0FNU>) kernel {
+    // expected-error @below {{'xegpu.dpas_mx' op requires bdpas, which target 'pvc' does not support}}
+    // expected-note @below {{target 'cri' supports it (--target=cri); on others multiply bf16 factors by their scales, and use xegpu.dpas}}
+    %d = xegpu.dpas_mx %a, %b scale_a = %s {mode = vc} : (vector<8x32xf8E4M3FN>, vector<8x16x4xf8E4M3FN>, vector<8x1xf8E8M0FNU>) -> vector<8x16xf32>
+    gpu.return
+  }
+}

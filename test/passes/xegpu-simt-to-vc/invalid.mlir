@@ -196,3 +196,105 @@ gpu.module @k {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @k {
+  // expected-error @below {{'gpu.func' op SIMT kernels must have structured control flow}}
+  // expected-note @below {{run xegpu-lift-cf first, which converts branches to scf ops}}
+  gpu.func @branches(%c: i1) kernel attributes {xegpu.subgroup_size = 16 : i32} {
+    cf.cond_br %c, ^a, ^a
+  ^a:
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @k {
+  gpu.func @choice(%a: memref<64xf32>, %b: memref<64xf32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
+    %t = gpu.thread_id x
+    %c3 = arith.constant 3 : index
+    %c = arith.cmpi ult, %t, %c3 : index
+    // expected-error @below {{'arith.select' op has a divergent value of type memref<64xf32>}}
+    // expected-note @below {{descriptors and memrefs must be uniform}}
+    %m = arith.select %c, %a, %b : memref<64xf32>
+    %x = memref.load %m[%t] : memref<64xf32>
+    memref.store %x, %a[%t] : memref<64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @k {
+  gpu.func @lanes(%a: memref<64xf32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
+    %t = gpu.thread_id x
+    %c3 = arith.constant 3 : index
+    %i3 = arith.constant 3 : i32
+    %c = arith.cmpi ult, %t, %c3 : index
+    // expected-note @below {{they diverge here}}
+    scf.if %c {
+      %x = memref.load %a[%t] : memref<64xf32>
+      // expected-error @below {{'gpu.subgroup_broadcast' op tells lanes of others where work items of a subgroup may have diverged}}
+      %y = gpu.subgroup_broadcast %x, specific_lane %i3 : f32
+      memref.store %y, %a[%t] : memref<64xf32>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @k {
+  gpu.func @reduced(%a: memref<64xf32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
+    %t = gpu.thread_id x
+    %x = memref.load %a[%t] : memref<64xf32>
+    // expected-error @below {{'gpu.all_reduce' op region must be a single arith op on both arguments}}
+    // expected-note @below {{specify the operation, for example gpu.all_reduce add}}
+    %y = gpu.all_reduce %x {
+    ^bb(%p: f32, %q: f32):
+      %r = arith.addf %p, %q : f32
+      %s = arith.mulf %r, %q : f32
+      gpu.yield %s : f32
+    } : (f32) -> f32
+    memref.store %y, %a[%t] : memref<64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @k {
+  gpu.func @of_one_argument(%a: memref<64xf32>, %w: f32) kernel attributes {xegpu.subgroup_size = 16 : i32} {
+    %t = gpu.thread_id x
+    %x = memref.load %a[%t] : memref<64xf32>
+    // expected-error @below {{'gpu.all_reduce' op region must be a single arith op on both arguments}}
+    // expected-note @below {{specify the operation, for example gpu.all_reduce add}}
+    %y = gpu.all_reduce %x {
+    ^bb(%p: f32, %q: f32):
+      %r = arith.addf %p, %p : f32
+      gpu.yield %r : f32
+    } : (f32) -> f32
+    memref.store %y, %a[%t] : memref<64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @k {
+  gpu.func @of_another_op(%a: memref<64xf32>, %w: f32) kernel attributes {xegpu.subgroup_size = 16 : i32} {
+    %t = gpu.thread_id x
+    %x = memref.load %a[%t] : memref<64xf32>
+    // expected-error @below {{'gpu.all_reduce' op region must be a single arith op on both arguments}}
+    // expected-note @below {{specify the operation, for example gpu.all_reduce add}}
+    %y = gpu.all_reduce %x {
+    ^bb(%p: f32, %q: f32):
+      %r = arith.subf %p, %q : f32
+      gpu.yield %r : f32
+    } : (f32) -> f32
+    memref.store %y, %a[%t] : memref<64xf32>
+    gpu.return
+  }
+}

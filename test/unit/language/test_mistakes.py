@@ -74,12 +74,21 @@ BODIES = [
     ("x.foo = 3 #!", 1, "an attribute cannot be assigned"),
     ("x = N(3) #!", 5, "64 is not callable"),
     ("j = i // 0 #!", 5, "'//' by zero"),
+    ("x[0] = 1.0 #!", 1, r"elements of float32\[64\] cannot be assigned(.|\n)*where\(mask, value, x\) replaces some"),
+    ("x = x[n:] #!", 5, "slices of values have constant bounds"),
+    ("x = x[::0] #!", 5, "slice step cannot be zero"),
+    ("X[0] = x #!", 1, r"a single element cannot become float32\[64\]"),
+    ("x = x @ x #!", 5, r"'@' multiplies matrices, but the left operand is float32\[64\]"),
+    ("xl.philox_impl(x, 0, 0, 0, 0, 0) #!", 1, "Philox works on uint32 and uint64, not float32"),
+    ("x = xl.zeros((64, 32), xl.float32)\nx -= x.sum(axis=1) #!", 1, "leaves its axis out, unless it has keep_dims=True"),
+    ("while X: #!\n    x += 1", 1, "has no truth value"),
+    ("xl.atomic_add(Z + i, i > 0) #!", 1, "atomic add needs numbers, not bool"),
 ]
 
 
 @pytest.mark.parametrize(("body", "column", "message"), BODIES, ids=[body.split(" #!")[0] for body, _, _ in BODIES])
 def test_mistake(body, column, message):
-    head = "def kernel(X, Y, n, N):\n    i = xl.arange(0, N)\n    x = xl.load(X + i)\n"
+    head = "def kernel(X, Y, Z, n, N):\n    i = xl.arange(0, N)\n    x = xl.load(X + i)\n"
     text = head + "".join(f"    {line}\n" for line in (*body.split("\n"), "xl.store(Y + i, x)"))
     name = f"<mistake {abs(hash(body))}>"
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
@@ -89,7 +98,7 @@ def test_mistake(body, column, message):
     found["kernel"].__annotations__["N"] = Constexpr
     x = np.zeros(64, np.float32)
     with pytest.raises(xegpu_py.DiagnosticError, match=message) as caught:
-        xegpu_py.jit(found["kernel"]).compile(x, x, 5, N=64)
+        xegpu_py.jit(found["kernel"]).compile(x, x, x.astype(bool), 5, N=64)
     (error,) = caught.value.diagnostics
     shown = str(caught.value).splitlines()
     assert error.severity == "error" and shown[2].strip() == "^"
