@@ -89,10 +89,13 @@ class Judge:
         tests: for each function its tests.
         seconds: processor time of the tests of a mistake.
         asked: gives numbers of mistakes, and takes (number, verdict, test).
+        control: whether no mistake is ever active, so that a test which fails says nothing about mistakes.
     """
 
-    def __init__(self, chosen: list[Mutation], tests: dict[str, list[str]], seconds: float, asked: Connection) -> None:
-        self.chosen, self.tests, self.seconds, self.asked = chosen, tests, seconds, asked
+    def __init__(
+        self, chosen: list[Mutation], tests: dict[str, list[str]], seconds: float, asked: Connection, control: bool
+    ) -> None:
+        self.chosen, self.tests, self.seconds, self.asked, self.control = chosen, tests, seconds, asked, control
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Judge mistakes instead of running all tests once."""
@@ -126,11 +129,13 @@ class Judge:
             os.dup2(silent, fd)
         # A mistake may ask for memory without end.
         resource.setrlimit(resource.RLIMIT_AS, (12 << 30, 12 << 30))
-        mutations.ACTIVE[0] = number
-        for test in self._failing(wanted, files):
-            os.write(write, test.encode())
-            os._exit(1)
-        os._exit(0)
+        mutations.ACTIVE[0] = 0 if self.control else number
+        # An exception of pytest or lit would be taken by the pytest that this process is a fork of.
+        test = "an exception that no test caught"
+        with suppress(BaseException):
+            test = next(self._failing(wanted, files), "")
+        os.write(write, test.encode())
+        os._exit(bool(test))
 
     def _failing(self, wanted: list[Any], files: list[str]) -> Iterator[str]:
         """The tests that notice the active mistake."""
@@ -169,6 +174,9 @@ def _lit(files: list[str]) -> Iterator[str]:
     sys.argv = ["lit", "-q", "-j1", "--max-failures=1", f"--output={out}", *files]
     with suppress(SystemExit):
         lit.main.main()
+    if not out.exists():
+        yield "lit's configuration, which launches a kernel"
+        return
     report = json.loads(out.read_text())
     out.unlink()
     yield from (test["name"] for test in report["tests"] if test["code"] in ("FAIL", "UNRESOLVED", "TIMEOUT"))
@@ -190,7 +198,7 @@ def _wait(child: int, read: int, limit: float) -> tuple[str, str]:
     return "killed", f"no end after {limit:.0f} s"
 
 
-def _worker(chosen: list[Mutation], tests: dict[str, list[str]], seconds: float, asked: Connection) -> None:
+def _worker(chosen: list[Mutation], tests: dict[str, list[str]], *options: Any) -> None:
     sys.meta_path.insert(0, mutations.Finder(chosen))
     OUT.mkdir(parents=True, exist_ok=True)
     sys.stdout = sys.stderr = open(OUT / f"worker-{os.getpid()}.log", "w")  # noqa: SIM115
@@ -198,7 +206,7 @@ def _worker(chosen: list[Mutation], tests: dict[str, list[str]], seconds: float,
     wanted = [file for file in wanted if (ROOT / file).exists()]
     pytest.main(
         ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:faulthandler", *wanted],
-        plugins=[Judge(chosen, tests, seconds, asked)],
+        plugins=[Judge(chosen, tests, *options)],
     )
 
 
@@ -211,6 +219,7 @@ def main() -> int:
     parser.add_argument("--each", type=float, default=30, help="processor time of the tests of a mistake, in seconds")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="what is drawn")
     parser.add_argument("--again", metavar="REPORT", help="judge those of an earlier report that no test noticed")
+    parser.add_argument("--control", action="store_true", help="make no mistake active: all must survive")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes")
     options = parser.parse_args()
     files, tests = candidates(options.paths)
@@ -223,7 +232,7 @@ def main() -> int:
     for _ in range(options.workers):
         here, there = multiprocessing.Pipe()
         process = multiprocessing.get_context("fork").Process(
-            target=_worker, args=(chosen, wanted, options.each, there)
+            target=_worker, args=(chosen, wanted, options.each, there, options.control)
         )
         process.start()
         there.close()
