@@ -305,7 +305,8 @@ class Reader(TypeReader):
 
     def _find_carried(self, m: re.Match[str]) -> type[CarriedOperation] | None:
         found = self._by_name[m["dialect"]].carried.get(m["op"])
-        return None if found and self._is_attribute_key(m, False) else found
+        # Only functions are marked by an attribute of their name; `{ tt.return }` is a block.
+        return None if found and self._is_attribute_key(m, found.carrier not in FUNCTIONS) else found
 
     def _carried(self, op: type[CarriedOperation], start: int, end: int) -> int:
         """Replace the name of an op, and mark a function; the offset after what was replaced."""

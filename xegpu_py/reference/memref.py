@@ -296,7 +296,7 @@ def get_global(lane: Lane, node: Node) -> MemRef:
 
 
 @evaluates_in("memref.alloc", "memref.alloca")
-def allocate(lane: Lane, node: Node) -> MemRef:
+def allocate(lane: Lane, node: Node, *extents: Any) -> MemRef:
     """Allocate shared local memory, once for the workgroup, or private memory of a work item."""
     memref_type = ir.MemRefType(node.op.results[0].type)
     if is_slm(memref_type.memory_space):

