@@ -47,3 +47,37 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @sum(%a: vector<8x16xbf16>, %b: vector<8x16x2xbf16>, %c: vector<8x16xbf16>) kernel {
+    // expected-error @below {{'xegpu.dpas' op cannot be exported: its accumulator, vector<8x16xbf16>, differs from its result, vector<8x16xf32>}}
+    %d = xegpu.dpas %c, %a, %b {mode = vc} : vector<8x16xbf16>, vector<8x16xbf16>, vector<8x16x2xbf16> -> vector<8x16xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @whole(%a: memref<64x64xf32>) kernel {
+    %d = xegpu.create_nd_tdesc %a[0, 0] : memref<64x64xf32> -> !xegpu.tensor_desc<8x16xf32>
+    // expected-error @below {{'xegpu.load_nd' op cannot be exported: all work items have the whole block, as its descriptor has no sg_map}}
+    // expected-note @below {{give it an sg_map}}
+    %v = xegpu.load_nd %d : !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!eight = !xegpu.tensor_desc<8x8xf32, #xegpu.sg_map<wi_layout = [1, 8], wi_data = [1, 1]>>
+gpu.module @kernels {
+  gpu.func @eight_lanes(%a: memref<64x64xf32>) kernel {
+    %d = xegpu.create_nd_tdesc %a[0, 0] : memref<64x64xf32> -> !eight
+    // expected-error @below {{'xegpu.load_nd' op cannot be exported: its sg_map is of 8 work items, not 16}}
+    %v = xegpu.load_nd %d : !eight -> vector<8x1xf32>
+    gpu.return
+  }
+}

@@ -87,3 +87,23 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  llvm.func spir_kernelcc @k(%a: !llvm.ptr<1>) {
+    // expected-error @below {{'builtin.unrealized_conversion_cast' op cannot be imported: it casts several values}}
+    %p, %q = builtin.unrealized_conversion_cast %a, %a : !llvm.ptr<1>, !llvm.ptr<1> to i64, i64
+    llvm.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  llvm.func spir_kernelcc @k(%a: !llvm.ptr<1>, %w: i32) {
+    // expected-error @below {{'xevm.blockload2d' op transpose and pack_register exclude each other}}
+    %v = xevm.blockload2d %a, %w, %w, %w, %w, %w <{elem_size_in_bits = 32 : i32, tile_width = 8 : i32, tile_height = 16 : i32, v_blocks = 1 : i32, transpose = true, pack_register = true}> : (!llvm.ptr<1>, i32, i32, i32, i32, i32) -> vector<8xi32>
+    llvm.return
+  }
+}

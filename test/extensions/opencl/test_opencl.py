@@ -380,6 +380,27 @@ def test_without_ocloc(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
+    ("printed", "expected"),
+    [
+        (
+            "1:3:5: warning: unused\nk.cl:4:1: error: bad\nk.cl:2:1: note: here\nh.h:1:2: fatal error: worse\n"
+            "Build failed with error code: -11\nk.cl:9:9: error: again",
+            [("error", "bad", "f", 4, 1), ("error", "worse", "h.h", 1, 2), ("warning", "unused", "f", 3, 5)],
+        ),
+        ("k.cl:3:5: warning: unused", [("error", "ocloc does not accept the program: k.cl:3:5: warning: unused", "f",
+                                        0, 0), ("warning", "unused", "f", 3, 5)]),
+        ("", [("error", "ocloc does not accept the program: it printed nothing", "f", 0, 0)]),
+    ],
+)  # fmt: skip
+def test_what_ocloc_prints_of_a_program_that_it_refuses(printed: str, expected: list[tuple[Any, ...]]) -> None:
+    refusal = compiler._refusal(printed, "f", "k.cl", SOURCE)
+    found = [(d.severity, d.message, d.position.file, d.position.line, d.position.column) for d in refusal.diagnostics]
+    assert found == expected
+    notes = [[note.message for note in d.notes] for d in refusal.diagnostics]
+    assert notes == [["here"] if d[1] == "bad" else [] for d in expected]
+
+
+@pytest.mark.parametrize(
     ("required", "size", "expected"),
     [
         ((), 64, ((1, 1, 1), (64, 1, 1), 1)),

@@ -283,6 +283,39 @@ def test_lanes_that_data_select() -> None:
     assert (out == np.where(np.arange(16) > 4, np.arange(16) + 1, 0)).all()
 
 
+CHAINED = """.kernel "chained"
+.decl In v_type=G type=uq num_elts=1 align=GRF
+.decl At v_type=G type=uq num_elts=1 align=GRF
+.decl Slot v_type=G type=ud num_elts=1 align=GRF
+.decl X v_type=G type=uq num_elts=8 align=GRF
+.decl Y v_type=G type=d num_elts=16 align=GRF
+.decl Z v_type=G type=d num_elts=16 align=GRF
+.kernel_attr SLMSize=1
+.input In offset=64 size=8
+    mov (M1, 16) Y(0,0)<1> 0x1:d
+    mov (M1, 16) Z(0,0)<1> 0x2:d
+    mov (M1, 1) Slot(0,0)<1> 0x0:ud
+    lsc_store.ugm (M1_NM, 1) flat[In]:a64 Y:d32x16t
+    lsc_store.slm (M1_NM, 1) flat[Slot]:a32 Z:d32x16t
+    lsc_load.ugm (M1_NM, 1) X:d64x1t flat[In]:a64
+    add (M1, 1) At(0,0)<1> In(0,0)<0;1,0> X(0,0)<0;1,0>
+    lsc_load.ugm (M1_NM, 1) Y:d32x16t flat[At]:a64
+    lsc_store.ugm (M1_NM, 1) flat[At]:a64 Y:d32x16t
+    ret (M1, 1)
+"""
+
+
+def test_what_is_skipped() -> None:
+    """Stores to memory from which no address is loaded, what they store, and loads of what is only stored there."""
+    kernel = Kernel.from_assembly(CHAINED)
+    program = kernel.program
+    kernel = Kernel.from_assembly(CHAINED)
+    program = kernel.program
+    skipped = launches.without_effect(program, kernel.target)
+    assert [program.instructions[at].name for at in sorted(skipped)] == ["mov", "lsc_store"]
+    assert sorted(skipped) == [1, 4]
+
+
 @pytest.mark.parametrize("logged", [1, checks._RECORDED_LANES])
 def test_what_is_skipped_is_counted(logged: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The counts and the order of accesses are those of a run of all instructions, however many are counted at once."""

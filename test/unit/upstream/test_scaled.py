@@ -6,7 +6,8 @@ import pytest
 from upstream.programs import kernel
 
 import xegpu_py
-from xegpu_py.upstream import import_upstream
+from xegpu_py.dialects.xegpu.upstream_types import Layout, Slice
+from xegpu_py.upstream import import_upstream, rank_reduction
 
 E2M1, E8M0, BF16 = ml_dtypes.float4_e2m1fn, ml_dtypes.float8_e8m0fnu, ml_dtypes.bfloat16
 
@@ -284,3 +285,18 @@ def test_blocks_of_four_bits_that_bytes_do_not_hold(old, new, message):
     assert old in text
     with pytest.raises(xegpu_py.DiagnosticError, match=message):
         import_upstream(text.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("layout", "expected"),
+    [
+        (Layout((2, 2), (8, 16), order=(1, 0)), Layout((2, 2), (8, 8), order=(1, 0))),
+        (Layout((1, 2, 2), (1, 8, 16)), Layout((1, 2, 2), (1, 8, 8))),
+        (Layout((2,), (2,)), Layout((2,), (1,))),
+        (Layout((2, 2), (8, 3)), Layout((2, 2))),
+        (Layout((2, 2)), Layout((2, 2))),
+        (Slice(Layout((2, 2), (8, 16)), (0,)), Slice(Layout((2, 2), (8, 16)), (0,))),
+    ],
+)
+def test_parts_of_subgroups_in_bytes(layout, expected):
+    assert rank_reduction._byte_layout(layout, 2) == expected

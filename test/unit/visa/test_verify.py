@@ -57,7 +57,15 @@ INSTRUCTIONS = [
     ("sel (M1, 16) F(0,0)<1> F(1,0)<1;1,0> 0x0:f", "needs a predicate"),
     ("srnd (M1, 16) H(0,0)<1> F(0,0)<1;1,0> F(1,0)<1;1,0>", "must use NoMask"),
     ("fcvt (M1, 16) B(0,0)<1> H(0,0)<1;1,0>", "must use NoMask"),
+    (
+        "madw (M1, 16) D(7,0)<1> D(0,0)<1;1,0> D(0,0)<1;1,0> 0x0:d",
+        "writes upper halves up to byte 576 of 'D', which has 512",
+    ),
+    ("madw (M1, 16) D(0,1)<1> D(0,0)<1;1,0> D(0,0)<1;1,0> 0x0:d", "has a result that begins at a register"),
+    ("madw (M1, 8) D(0,0)<2> D(0,0)<1;1,0> D(0,0)<1;1,0> 0x0:d", "has a result that begins at a register"),
+    ("mul (M1, 16) Q(0,0)<1> Q(0,0)<1;1,0> D(0,0)<1;1,0>", "cannot multiply uq"),
     # Types.
+    ("add (M1, 16) BF(0,0)<1> BF(0,0)<1;1,0> 0x0:bf", "operand 'src1' cannot be a constant of bf"),
     ("mulh (M1, 16) D(0,0)<1> W(0,0)<1;1,0> D(0,0)<1;1,0>", "operand 'src0' must be of type ud or d, but got uw"),
     ("mulh (M1, 16) D(0,0)<1> D(0,0)<1;1,0> 0x0:w", "operand 'src1' must be of type ud or d, but got w"),
     ("mov (M1, 16) BF(0,0)<1> 0x0:bf", "operand 'src0' cannot be a constant of bf"),
