@@ -251,7 +251,7 @@ class ElementwiseInlineAsmOp(Operation, dialect=Tt, name="elementwise_inline_asm
             self.fail("requires at least one result")
         tensors = [v for v in (*self.args, *self.result) if shape_and_element(v)[0] is not None]
         if tensors:
-            check_shapes(self, *tensors)
+            check_shapes(self, *tensors, *self.result)
 
 
 class MapElementwiseOp(Operation, dialect=Tt, name="map_elementwise"):

@@ -12,8 +12,8 @@ from xegpu_py.dialects.tt.elementwise import MapElementwiseOp, check_shapes
 from xegpu_py.dialects.tt.types import (
     MOST_ELEMENTS,
     BoolLike,
+    F32Tensor,
     FactorTensor,
-    FloatTensor,
     InputPrecision,
     Int32,
     Int32Array,
@@ -22,8 +22,10 @@ from xegpu_py.dialects.tt.types import (
     Number,
     NumberTensor,
     ScaleDotElemType,
+    ScaleTensor,
     Tensor,
     Tt,
+    element_bits,
     parts,
     shape_and_element,
     shaped_like,
@@ -31,7 +33,7 @@ from xegpu_py.dialects.tt.types import (
 )
 from xegpu_py.ir.codecs import Unit, register_codec
 from xegpu_py.ir.definition import Attribute, CarriedOperation, Operand, Region, Result, default
-from xegpu_py.ir.diagnostics import Diagnostic, op_error
+from xegpu_py.ir.diagnostics import Diagnostic, op_error, position_of
 from xegpu_py.ir.module import PendingFunctions
 from xegpu_py.ir.operation import Operation, ParsedOp
 
@@ -157,6 +159,8 @@ class CatOp(Operation, dialect=Tt, name="cat"):
         return {"rhs": parsed.type_of("lhs")}
 
     def verify_op(self) -> None:
+        if not _shape(self.lhs):
+            self.fail(f"requires tensors of at least one dimension, but got {self.lhs.type}")
         first, *rest = _shape(self.lhs)
         expected = tensor_text((2 * first, *rest), _element(self.lhs))
         if self.lhs.type != self.rhs.type or str(self.result.type) != expected:
@@ -265,7 +269,7 @@ class GatherOp(Operation, dialect=Tt, name="gather"):
         if str(self.result.type) != expected:
             self.fail(f"requires a result of type {expected}, but got {self.result.type}")
         for i, (have, want) in enumerate(zip(src, indices)):
-            if i != self.axis and want > have:
+            if i != self.axis and want != have:
                 self.fail(f"dimension {i} of the indices has size {want}, but that of the operand has size {have}")
 
 
@@ -336,18 +340,36 @@ class ScanOp(_Folding, dialect=Tt, name="scan"):
 # Products of matrices.
 
 
-def _check_product(op: DotOp | DotScaledOp) -> None:
-    """Check a product of matrices, or of a batch of them, by shapes."""
-    if {len(_shape(v)) for v in (op.a, op.b, op.c)} not in ({2}, {3}):
-        op.fail(f"requires matrices, or three dimensions, but got {op.a.type}, {op.b.type} and {op.c.type}")
-    if op.c.type != op.d.type:
-        op.fail(f"the result must have the type of 'c', {op.c.type}, but got {op.d.type}")
-    columns, rows = op.depths()
-    if columns != rows:
-        op.fail(f"'a' has {columns} columns, but 'b' has {rows} rows")
+class _Product(Operation):
+    """Products of the matrices `a` and `b`, or of batches of them, to which `c` is added."""
+
+    effects = frozenset()
+
+    @classmethod
+    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
+        return {"c": parsed.type_of("d")}
+
+    def factors(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The shapes of `a` and `b` in elements."""
+        a, b, *_ = self.operation.operands
+        return _shape(a), _shape(b)
+
+    def verify_op(self) -> None:
+        a, b, c = list(self.operation.operands)[:3]
+        d = self.operation.results[0]
+        if {len(_shape(v)) for v in (a, b, c)} not in ({2}, {3}):
+            self.fail(f"requires matrices, or three dimensions, but got {a.type}, {b.type} and {c.type}")
+        if c.type != d.type:
+            self.fail(f"the result must have the type of 'c', {c.type}, but got {d.type}")
+        (*batch, m, columns), (*other, rows, n) = self.factors()
+        if columns != rows:
+            self.fail(f"'a' has {columns} columns, but 'b' has {rows} rows")
+        if batch != other or _shape(c) != (*batch, m, n):
+            expected = "x".join(map(str, (*batch, m, n)))
+            self.fail(f"'c' must be {expected} for {a.type} times {b.type}, but got {c.type}")
 
 
-class DotOp(Operation, dialect=Tt, name="dot"):
+class DotOp(_Product, dialect=Tt, name="dot"):
     """Multiplies matrices and adds: `d = a x b + c`. Three dimensions are a batch of matrices.
 
     Products of f32 are made as `inputPrecision` says: `ieee` is one fused multiply-add each.
@@ -360,35 +382,28 @@ class DotOp(Operation, dialect=Tt, name="dot"):
     maxNumImpreciseAcc: Attribute[Int32] = default(0)
     d: Result[NumberTensor]
 
-    effects = frozenset()
     assembly_format = (
         "$a `,` $b `,` $c (`,` `inputPrecision` `=` $inputPrecision^)? attr-dict `:` "
         "type($a) `*` type($b) `->` type($d)"
     )
 
-    @classmethod
-    def infer(cls, parsed: ParsedOp) -> dict[str, str]:
-        return {"c": parsed.type_of("d")}
-
-    def depths(self) -> tuple[int, int]:
-        """The elements of `a` and `b` along K."""
-        return _shape(self.a)[-1], _shape(self.b)[-2]
-
     def verify_op(self) -> None:
-        _check_product(self)
-        (*batch, m, _), (*other, _, n) = (_shape(v) for v in (self.a, self.b))
-        if batch != other or _shape(self.c) != (*batch, m, n):
-            self.fail(
-                f"'c' must be {'x'.join(map(str, (*batch, m, n)))} for {self.a.type} times {self.b.type}, "
-                f"but got {self.c.type}"
-            )
+        super().verify_op()
+        if element_bits(_element(self.a)) != element_bits(_element(self.b)):
+            self.fail(f"requires elements of 'a' and 'b' of one width, but got {self.a.type} and {self.b.type}")
 
 
 PACKED = {ScaleDotElemType.e2m1: 2}
 """The elements in a byte, of the types that have more than one."""
 
+_STORED = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2", "bf16": "bf16", "fp16": "f16"}
+"""The element types of factors other than bytes, by the names of `ScaleDotElemType`."""
 
-class DotScaledOp(Operation, dialect=Tt, name="dot_scaled"):
+BLOCKS = (32, 16)
+"""The elements along K that one scale may be for."""
+
+
+class DotScaledOp(_Product, dialect=Tt, name="dot_scaled"):
     """Multiplies block-scaled matrices and adds. Each scale, a power of two, is that of 16 or 32 elements along K.
 
     Elements of fewer than 8 bits are packed in bytes: along K, or along the other dimension without `lhs_k_pack` and
@@ -397,38 +412,44 @@ class DotScaledOp(Operation, dialect=Tt, name="dot_scaled"):
 
     a: Operand[FactorTensor]
     b: Operand[FactorTensor]
-    c: Operand[FloatTensor]
-    a_scale: Operand[FactorTensor] | None = None
-    b_scale: Operand[FactorTensor] | None = None
+    c: Operand[F32Tensor]
+    a_scale: Operand[ScaleTensor] | None = None
+    b_scale: Operand[ScaleTensor] | None = None
     a_elem_type: Attribute[ScaleDotElemType]
     b_elem_type: Attribute[ScaleDotElemType]
     fastMath: Attribute[bool]
     lhs_k_pack: Attribute[bool] = default(True)
     rhs_k_pack: Attribute[bool] = default(True)
-    d: Result[FloatTensor]
+    d: Result[F32Tensor]
 
-    effects = frozenset()
     assembly_format = (
         "$a (`scale` $a_scale^)? `,` $b (`scale` $b_scale^)? `,` $c `lhs` `=` $a_elem_type `rhs` `=` $b_elem_type "
         "attr-dict `:` type($a) (`,` type($a_scale)^)? `*` type($b) (`,` type($b_scale)^)? `->` type($d)"
     )
 
-    infer = DotOp.infer
-
-    def depths(self) -> tuple[int, int]:
-        """The elements of `a` and `b` along K."""
-        packed = PACKED.get(self.a_elem_type, 1), PACKED.get(self.b_elem_type, 1)
-        return (
-            _shape(self.a)[-1] * (packed[0] if self.lhs_k_pack else 1),
-            _shape(self.b)[-2] * (packed[1] if self.rhs_k_pack else 1),
-        )
+    def factors(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        (*batch, m, k), (*other, rows, n) = super().factors()
+        left, right = PACKED.get(self.a_elem_type, 1), PACKED.get(self.b_elem_type, 1)
+        m, k = (m, k * left) if self.lhs_k_pack else (m * left, k)
+        rows, n = (rows * right, n) if self.rhs_k_pack else (rows, n * right)
+        return (*batch, m, k), (*other, rows, n)
 
     def verify_op(self) -> None:
-        _check_product(self)
-        *_, m, n = _shape(self.c)
-        for name, scale, rows in (("a_scale", self.a_scale, m), ("b_scale", self.b_scale, n)):
-            if scale is not None and _shape(scale)[-2:-1] != (rows,):
-                self.fail(f"'{name}' must have {rows} rows, but got {scale.type}")
+        for name, factor, kind in (("a", self.a, self.a_elem_type), ("b", self.b, self.b_elem_type)):
+            stored = _STORED.get(kind.name, "i8")
+            if _element(factor) != stored and not (element_bits(stored) == 8 and _element(factor) == "i8"):
+                self.fail(f"'{name}' of type {kind.name} must have elements {stored}, but got {factor.type}")
+        super().verify_op()
+        (*batch, m, k), (*_, n) = self.factors()
+        expected = [((*batch, m, k // block), (*batch, n, k // block)) for block in BLOCKS]
+        scales = {"a_scale": self.a_scale, "b_scale": self.b_scale}
+        for i, (name, scale) in enumerate(scales.items()):
+            shapes = [shape[i] for shape in expected]
+            if scale is not None and _shape(scale) not in shapes:
+                text = " or ".join("x".join(map(str, shape)) for shape in shapes)
+                self.fail(f"'{name}' must be {text} for {k} elements along K, but got {scale.type}")
+        if len({_shape(scale)[-1] for scale in scales.values() if scale is not None}) > 1:
+            self.fail(f"requires scales of as many elements each, but got {self.a_scale.type} and {self.b_scale.type}")
 
 
 # Functions and terminators, which MLIR holds as its own.
@@ -477,13 +498,15 @@ def check_regions(ops: Sequence[ir.OpView], bodies: PendingFunctions) -> Iterato
         argument_types = [str(a.type) for a in region.blocks[0].arguments]
         if argument_types != gets:
             yield op_error(op, f"requires a region of arguments {', '.join(gets)}, but got {', '.join(argument_types)}")
+            continue
         if isinstance(op, _Folding) and len(list(region.blocks)) != 1:
             yield op_error(op, "requires a region of one block")
         for block in region.blocks:
             end = list(block.operations)[-1].operation
             returned_types = [str(v.type) for v in end.operands]
             if end.name == "vector.yield" and returned_types != gives:
-                yield op_error(end, f"must return {', '.join(gives)}, but got {', '.join(returned_types) or 'nothing'}")
+                message = f"must return {', '.join(gives)}, but got {', '.join(returned_types) or 'nothing'}"
+                yield Diagnostic("error", f"'{op.OPERATION_NAME}.return' op {message}", position_of(end.location))
 
 
 @Tt.rule

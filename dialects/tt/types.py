@@ -374,11 +374,11 @@ class NumberTensor(TypeConstraint):
     _pattern = _tensor_of(f"{_ANY_FLOAT}|{_ANY_INTEGER}")
 
 
-class FloatTensor(TypeConstraint):
-    """Tensors of floating-point numbers."""
+class F32Tensor(TypeConstraint):
+    """Tensors of f32."""
 
-    summary = "tensor of floating-point numbers"
-    _pattern = _tensor_of(_ANY_FLOAT)
+    summary = "tensor of f32"
+    _pattern = _tensor_of("f32")
 
 
 class IntTensor(TypeConstraint):
@@ -393,6 +393,13 @@ class FactorTensor(TypeConstraint):
 
     summary = "tensor of floating-point numbers or i8"
     _pattern = _tensor_of(f"{_ANY_FLOAT}|i8")
+
+
+class ScaleTensor(TypeConstraint):
+    """Tensors of bytes, which are powers of two, or of numbers of f8E4M3FN."""
+
+    summary = "tensor of i8 or f8E4M3FN"
+    _pattern = _tensor_of("i8|f8E4M3FN")
 
 
 class RowTensor(TypeConstraint):

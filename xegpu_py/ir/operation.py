@@ -170,7 +170,15 @@ class Operation(ir.OpView):  # type: ignore[misc]
         return declared.decode(text) if declared else None
 
     def broken_rule(self) -> Broken:
-        """The message and notes of a rule of `same_type` or `verify_op` that the op breaks; None if it breaks none."""
+        """The message and notes of a rule that the op breaks, or None: on types of values, `same_type`, `verify_op`."""
+        operation = self.operation
+        for kind, values in (("operand", operation.operands), ("result", operation.results)):
+            start = 0
+            for group, size in zip(self.spec.groups(kind), group_sizes(self, kind)):
+                for value in values[start : start + size]:
+                    if not group.accepts(str(value.type)):
+                        return f"{kind} '{group.name}' must be {group.summary}, but got {value.type}", ()
+                start += size
         if self.same_type:
             (name, field_type), (other_name, expected_type) = (
                 (field, getattr(self, field).type) for field in self.same_type
@@ -464,19 +472,11 @@ class _BrokenRules(dict[Any, Broken]):
             if op.context != self._context:
                 self.clear()
                 self._context = op.context
-            broken = self[key] = _broken_rule(op, operands)
+            broken = self[key] = op.broken_rule()
             return broken
 
 
 _BROKEN_RULES = _BrokenRules()
-
-
-def _broken_rule(op: Operation, operands: Mapping[str, list[ir.Value]]) -> Broken:
-    for group in op.spec.operands:
-        for value in operands[group.name]:
-            if not group.accepts(str(value.type)):
-                return f"{group.name} must be {group.summary}, but got {value.type}", ()
-    return op.broken_rule()
 
 
 def _build_error(op: Operation, message: str, notes: Sequence[str]) -> BuildError:

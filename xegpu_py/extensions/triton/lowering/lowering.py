@@ -68,7 +68,8 @@ class Lowering:
         item = self.values[value]
         if isinstance(item, Constant):
             return item.value(kind_of(value).dtype, () if self.elementwise else None)
-        assert isinstance(item, Value)
+        if not isinstance(item, Value):
+            raise TypeError(f"takes numbers, but got {value.type}")
         return item.to(kind_of(value).dtype) if item.dtype == element_types.index else signed(item)
 
     def position(self, value: mlir.Value) -> Value:
