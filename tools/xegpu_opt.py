@@ -1,7 +1,6 @@
 """`xegpu-opt`: read a module, run passes on it, print it. Behaves like mlir-opt."""
 
 import argparse
-import difflib
 import functools
 import inspect
 import os
@@ -16,6 +15,7 @@ from mlir import ir
 
 from xegpu_py import upstream
 from xegpu_py.dialects.xegpu.spelling import Spelling
+from xegpu_py.did_you_mean import closest
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source
 from xegpu_py.ir.module import (
     DIALECTS,
@@ -194,9 +194,9 @@ def _pipeline(flags: Sequence[str], text: str | None, parser: driver.Parser) -> 
         except ValueError as e:
             known = [option for action in parser._actions for option in action.option_strings]
             passes = [f"--{pass_name}" for pass_name in (*pass_names(), *UPSTREAM_PASSES)]
-            similar = difflib.get_close_matches(name, [*known, *passes], 1, 0.8) if pass_named(name[2:]) is None else ()
-            if similar and similar[0] in known:
-                parser.error(f"unknown pass '{name[2:]}'; there is an option {similar[0]}")
+            similar = "" if pass_named(name[2:]) else closest(name, [*known, *passes], 0.8)
+            if similar in known:
+                parser.error(f"unknown pass '{name[2:]}'; there is an option {similar}")
             unknown = str(e) == f"unknown pass '{name[2:]}'"
             parser.error(f"{e}{'; --load-pass-plugin=FILE.py loads passes of your own' if unknown else ''}")
     return Nest(ROOT, tuple(items))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from xegpu_py import interrupts  # noqa: F401  (interrupts are handled first, since imports take long)
 from xegpu_py.collector import collector_paused
+from xegpu_py.deferred import lazy_binding
 from xegpu_py.plugins import installed, plugin
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def __getattr__(name: str) -> Any:
     # the metadata of all installed distributions, which takes long to read.
     if not module and (name.startswith("__") or _is_module(name) or name not in installed()):
         raise AttributeError(f"module 'xegpu_py' has no attribute '{name}'")
-    with collector_paused():
+    with collector_paused(), lazy_binding():
         return getattr(importlib.import_module(f"xegpu_py.{module}"), name) if module else plugin(name)
 
 

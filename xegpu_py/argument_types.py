@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections.abc
 import contextlib
-import difflib
 import functools
 import inspect
 import numbers
@@ -15,6 +14,8 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
 from msgspec import Struct
+
+from xegpu_py.did_you_mean import did_you_mean
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,8 +33,7 @@ class Range(Struct, frozen=True):
 
 def unknown_option(name: str, known: Iterable[str]) -> str:
     """The message for a keyword that is no option of a kernel, which follows the function's name."""
-    similar = difflib.get_close_matches(name, list(known), 1, 0.7)
-    suggestion = f"; did you mean '{similar[0]}'?" if similar else "."
+    suggestion = did_you_mean(name, known, cutoff=0.7) or "."
     return f"got an unexpected keyword argument '{name}'{suggestion} The options are in docs/options.md"
 
 

@@ -5,14 +5,13 @@ The ops are imported where they are made or decoded, since it takes as long to d
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from mlir import ir
 from msgspec import Struct
 
-from xegpu_py.deferred import deferred
+from xegpu_py.deferred import deferred, pattern
 from xegpu_py.ir.assembly_format import encode
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.codecs import StringCodec
@@ -57,9 +56,9 @@ REGISTERS = "visa.registers"
 
 PRESSURE = "visa.pressure"
 
-_ATTRIBUTE_NAME = re.compile(r"[A-Za-z_]\w*")
+_ATTRIBUTE_NAME = pattern(r"[A-Za-z_]\w*")
 
-_QUOTED = re.compile(r'[^"\\\n]*')
+_QUOTED = pattern(r'[^"\\\n]*')
 """Text that is legal between quotes in assembly."""
 
 

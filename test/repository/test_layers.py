@@ -280,6 +280,7 @@ def test_a_first_kernel_imports_only_what_it_needs():
     code = f"import runpy, sys; runpy.run_path({str(path)!r}, run_name='__main__'); print(*sys.modules, sep='\\n')"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     needless = {
+        "difflib",
         "fractions",
         "mlir.dialects.scf",
         "mlir.dialects.vector",
@@ -293,3 +294,22 @@ def test_a_first_kernel_imports_only_what_it_needs():
     }
     assert not needless & {*found}
     assert "xegpu_py.engines.jit.rules.block2d" in found
+
+
+LOOKUPS = """
+import os, sys, xegpu_py
+class Finder:
+    def find_spec(name, path, target=None):
+        if name == "mlir._mlir_libs._mlir":
+            print(sys.getdlopenflags() & (os.RTLD_NOW | os.RTLD_LAZY) == os.RTLD_LAZY)
+sys.meta_path.insert(0, Finder)
+before = sys.getdlopenflags()
+xegpu_py.parse
+print(sys.getdlopenflags() == before)
+"""
+
+
+def test_functions_of_mlir_are_looked_up_when_they_are_called():
+    """And other libraries are loaded as Python loads them."""
+    found = subprocess.run([sys.executable, "-c", LOOKUPS], capture_output=True, text=True, check=True).stdout
+    assert found.split() == ["True", "True"]

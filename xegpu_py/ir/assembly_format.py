@@ -12,7 +12,6 @@ go the other way.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -20,6 +19,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from xegpu_py.did_you_mean import did_you_mean
 from xegpu_py.ir.codecs import AttributeCodec, Cursor, ParserScope, SyntaxFault, UnitCodec, split_list
 from xegpu_py.ir.definition import DYNAMIC, Type
 from xegpu_py.ir.operation import (
@@ -506,14 +506,8 @@ def _tokens(text: str, op_name: str) -> Iterator[re.Match[str]]:
 def unknown_attribute(key: str, op: type[Operation], hidden: frozenset[str] = frozenset()) -> tuple[str]:
     """The message for an attribute that the op does not have."""
     attribute_names = [n for n in op.spec.attributes if n not in hidden]
-    similar = difflib.get_close_matches(key, attribute_names, 1)
-    hint = (
-        f"; did you mean '{similar[0]}'?"
-        if similar
-        else f"; it has {', '.join(attribute_names)}"
-        if attribute_names
-        else ""
-    )
+    names_text = f"; it has {', '.join(attribute_names)}" if attribute_names else ""
+    hint = did_you_mean(key, attribute_names) or names_text
     return (f"'{op.OPERATION_NAME}' has no attribute '{key}'{hint}",)
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Protocol, Union, get_args, get_orig
 
 from mlir import ir
 
+from xegpu_py.deferred import pattern
 from xegpu_py.ir.builtin import ConstraintEmitter
 
 # Attribute codecs: how a value of an attribute stands in Python, in MLIR's own spelling, and in dialect syntax.
@@ -438,9 +439,9 @@ _SYMBOL = re.compile(r"[!#]?[A-Za-z_][\w$]*(?:\.[\w$]+)*")
 
 _NESTED = re.compile(r'->|"(?:[^"\\\n]|\\.)*"|//[^\n]*|[()\[\]{}<>,]')
 
-_TOKEN = re.compile(r'"[^"\n]*"|' r"%[\w$.#-]*|[!#@^]?[\w$.]+|->|::|\S|$")
+_TOKEN = pattern(r'"[^"\n]*"|' r"%[\w$.#-]*|[!#@^]?[\w$.]+|->|::|\S|$")
 
-_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|[ \t\r\n]+')
+_COMMENT = pattern(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|[ \t\r\n]+')
 
 _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 

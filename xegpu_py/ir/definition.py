@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
 import sys
@@ -16,6 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_origin
 from mlir import ir
 from msgspec import Struct
 
+from xegpu_py.deferred import pattern
+from xegpu_py.did_you_mean import did_you_mean
 from xegpu_py.ir.bindings import register_dialect, search_dialects_below
 from xegpu_py.ir.builtin import ConstraintEmitter, Decoded, TypeConstraint
 from xegpu_py.ir.codecs import AttributeCodec, Cursor, ParserScope, SyntaxFault, codec_of, register_codec, split_list
@@ -180,7 +181,7 @@ class Dialect:
         return op.build
 
 
-_SETTING = re.compile(r"[A-Za-z_]\w*\s*=")
+_SETTING = pattern(r"[A-Za-z_]\w*\s*=")
 
 
 @dataclass_transform(frozen_default=True)
@@ -644,7 +645,7 @@ class TypeReader:
         not_foreign = {d: "".join(rf"(?!\.{o}\b)" for o in d.others) for d in dialects}
         self._names = "|".join(re.escape(name) + not_foreign[d] for name, d in self._by_name.items())
         self._own = re.compile(rf"(?P<sigil>[!#])(?P<owner>{self._names})\.(?P<param>\w+)")
-        self._own_or_opaque = re.compile(rf"//[^\n]*|{STRING}|{self._own.pattern}")
+        self._own_or_opaque = pattern(rf"//[^\n]*|{STRING}|{self._own.pattern}")
         self._types: dict[str, str] = {}
 
     def resolve(self, text: str) -> str:
@@ -748,8 +749,7 @@ class TypeReader:
         cls = table.get(name)
         if cls is None:
             category, names = ("type", [*table]) if sigil == "!" else ("attribute", [*table, *dialect.enums])
-            similar = difflib.get_close_matches(name, names, 1)
-            hint = f"; did you mean '{sigil}{dialect.name}.{similar[0]}'?" if similar else ""
+            hint = did_you_mean(name, names, f"{sigil}{dialect.name}.")
             raise SyntaxFault(start, f"unknown {category} '{sigil}{dialect.name}.{name}'{hint}")
         value = cls.read_body(cursor, self)
         problem = value.problem() if dialect.checks_texts else None

@@ -33,17 +33,17 @@ MAX_DIGITS = 1000
 MAX_ALIAS = 1_000_000
 """Most characters of an alias whose own aliases are written out. Each can double the one before it."""
 
-_LONG_NUMBER = re.compile(rf"\d{{{MAX_DIGITS + 1}}}")
+_LONG_NUMBER = pattern(rf"\d{{{MAX_DIGITS + 1}}}")
 
 _ZEROS = str.maketrans("123456789", "0" * 9)
 
 _NO_BRACKETS = bytes(set(range(256)) - set(b"()[]{}<>"))
 
-_OPAQUE = re.compile(r'//[^\n]*|"(?:[^"\\\n]|\\.)*"')
+_OPAQUE = pattern(r'//[^\n]*|"(?:[^"\\\n]|\\.)*"')
 
-_ARRAY_OF_INDICES = re.compile(r"(?<![\w.$!#@%])array\s*<\s*(?:index\b|!)")
+_ARRAY_OF_INDICES = pattern(r"(?<![\w.$!#@%])array\s*<\s*(?:index\b|!)")
 
-_TRANSFORM = re.compile(r"(?<![\w.$@%^-])transform\.\w")
+_TRANSFORM = pattern(r"(?<![\w.$@%^-])transform\.\w")
 
 _ALIAS = re.compile(r"^[ \t]*([#!][A-Za-z_][\w$.-]*)[ \t]*=", re.MULTILINE)
 

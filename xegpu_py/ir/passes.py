@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 import time
 import warnings
@@ -21,6 +20,7 @@ from msgspec import Struct, field, structs
 
 from xegpu_py.argument_types import checked
 from xegpu_py.collector import collector_paused
+from xegpu_py.did_you_mean import did_you_mean
 from xegpu_py.ir.codecs import Cursor, SyntaxFault
 from xegpu_py.ir.definition import dataclass_transform
 from xegpu_py.ir.diagnostics import (
@@ -373,8 +373,7 @@ def step_problem(step: Step) -> str | None:
 
 def near(name: str) -> str:
     """A suggestion of the pass whose name is most like `name`, as the end of a message; empty if none is."""
-    similar = difflib.get_close_matches(name, [*pass_names(), *UPSTREAM_PASSES], 1)
-    return f"; did you mean '{similar[0]}'?" if similar else ""
+    return did_you_mean(name, [*pass_names(), *UPSTREAM_PASSES])
 
 
 def expanded(pipeline: Nest) -> Nest:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -12,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from xegpu_py.deferred import pattern
+from xegpu_py.did_you_mean import did_you_mean
 from xegpu_py.ir.assembly_format import encode, mark_numbers, read_op
 from xegpu_py.ir.codecs import Cursor, ParserScope, SyntaxFault, split_list
 from xegpu_py.ir.definition import DYNAMIC, FUNCTIONS, STRING, CarriedOperation, Dialect, TypeReader
@@ -32,7 +32,7 @@ _HOLE_MARK = re.compile("\x00(\\d+)\x00")
 _REST = re.compile(r" (?:<?\{|: )")
 """Start of the attributes or types of an op, among which no index list is."""
 
-_WORD = re.compile(r"[%@^!#]?[\w$.-]+|\S")
+_WORD = pattern(r"[%@^!#]?[\w$.-]+|\S")
 
 _SYMBOL_NAME = pattern(rf"@(?:[\w$.-]+|{STRING})")
 
@@ -196,7 +196,7 @@ class Reader(TypeReader):
             rf"|{self._own.pattern}"
             rf"|(?<![\w.$%@^#!-])(?P<dialect>{self._names})\.(?P<op>{dotted}\w+)"
         )
-        self._named = re.compile(rf"[!#]?(?P<owner>{self._names})\.(?P<param>\w+)")
+        self._named = pattern(rf"[!#]?(?P<owner>{self._names})\.(?P<param>\w+)")
         self._marks = (*(f"{name}." for name in self._by_name), "#", "!")
         self._memo: dict[str, _Line] = {}
         self._template: _Template | None = None
@@ -342,8 +342,7 @@ class Reader(TypeReader):
         if not m["quoted"] and self._is_attribute_key(m, op_class is not None):
             return None
         if op_class is None:
-            similar = difflib.get_close_matches(name, dialect.operations, 1)
-            hint = f"; did you mean '{dialect.name}.{similar[0]}'?" if similar else ""
+            hint = did_you_mean(name, dialect.operations, f"{dialect.name}.")
             raise SyntaxFault(m.start(), f"unknown operation '{m[0].strip(chr(34))}'{hint}")
         return op_class
 
@@ -432,7 +431,7 @@ def _filled(segments: Sequence[str], values: Sequence[str]) -> str:
 #
 # MLIR reads the generic form of all other ops itself.
 
-_NUMBER = re.compile(r"-?\d+")
+_NUMBER = pattern(r"-?\d+")
 
 _KEY = pattern(r'"([^"\n]*)"|([A-Za-z_][\w$.]*)')
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import difflib
 import enum
 import functools
 import inspect
@@ -18,6 +17,7 @@ from typing import Any, NoReturn
 
 from mlir import ir as mlir
 
+from xegpu_py.did_you_mean import did_you_mean
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.language.function_source import FunctionSource, assigned, code_of, title
 from xegpu_py.language.scopes import (
@@ -454,10 +454,9 @@ class Expressions(ABC):
         try:
             return getattr(owner, node.attr)
         except AttributeError as e:
-            similar = difflib.get_close_matches(node.attr, dir(owner), 1)
             of_language = isinstance(owner, ModuleType) and owner.__name__ == _LANGUAGE
             message = f"the tile language has no '{node.attr}'" if of_language else str(e)
-            raise AttributeError(f"{message}; did you mean '{similar[0]}'?" if similar else message) from None
+            raise AttributeError(message + did_you_mean(node.attr, dir(owner))) from None
 
     def _key(self, node: ast.expr) -> Any:
         if isinstance(node, ast.Slice):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -10,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct, field, structs
 
+from xegpu_py.did_you_mean import did_you_mean
 from xegpu_py.ir.codecs import Cursor, SyntaxFault
 from xegpu_py.ir.diagnostics import Position, Source
 from xegpu_py.numerics.formats import TYPES
@@ -105,9 +105,7 @@ class _AssemblyNotation(Notation):
         if variable is None and m[0] in OTHER_BUILTINS:
             raise SyntaxFault(start, f"'{m[0]}' is not supported; there are {', '.join(BUILTINS)}")
         if variable is None:
-            similar = difflib.get_close_matches(m[0], self.known, 1)
-            hint = f"; did you mean '{similar[0]}'?" if similar else ""
-            raise SyntaxFault(start, f"'{m[0]}' is not declared{hint}")
+            raise SyntaxFault(start, f"'{m[0]}' is not declared{did_you_mean(m[0], self.known)}")
         return variable
 
     def spell(self, var: Any) -> str:
@@ -407,9 +405,7 @@ def find_instruction(cursor: Cursor) -> InstructionSpec:
         reason = _OTHERS.get(m[0]) or (m[0].startswith(_TYPED) and _OTHERS["sample"])
         if reason:
             raise SyntaxFault(start, f"'{m[0]}' is not supported: {reason}")
-        similar = difflib.get_close_matches(m[0], INSTRUCTIONS, 1)
-        hint = f"; did you mean '{similar[0]}'?" if similar else ""
-        raise SyntaxFault(start, f"unknown instruction '{m[0]}'{hint}")
+        raise SyntaxFault(start, f"unknown instruction '{m[0]}'{did_you_mean(m[0], INSTRUCTIONS)}")
     return spec
 
 

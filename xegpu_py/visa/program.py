@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import operator
 import pickle
-import re
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -17,7 +16,7 @@ import numpy as np
 from msgspec import Struct, StructMeta, structs
 from msgspec.structs import astuple
 
-from xegpu_py.deferred import deferred
+from xegpu_py.deferred import deferred, pattern
 from xegpu_py.ir.builtin import formatted, is_float
 from xegpu_py.ir.diagnostics import Position
 from xegpu_py.numerics.formats import FLOATS, TYPES, Array, Format
@@ -188,7 +187,7 @@ class Instruction(Struct, frozen=True, eq=False, gc=False):
 DEFAULT_VERSION = "3.8"
 """The version of assembly that the lowering makes, which GenX_IR of 2022 reads."""
 
-VERSION_OF = re.compile(r"\d+\.\d+")
+VERSION_OF = pattern(r"\d+\.\d+")
 """The text of a version."""
 
 

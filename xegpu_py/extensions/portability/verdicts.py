@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import io
 import re
 import warnings
@@ -19,6 +18,7 @@ from msgspec import Struct, structs
 
 from xegpu_py import external_tools
 from xegpu_py.argument_types import checked
+from xegpu_py.did_you_mean import did_you_mean
 from xegpu_py.extensions.profile.gpus import USUAL
 from xegpu_py.extensions.profile.launches import counted
 from xegpu_py.extensions.profile.time_model import predicted
@@ -50,8 +50,7 @@ def targets_of(names: str | Sequence[str]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for word in words:
         if word != "all" and word not in TARGETS:
-            similar = difflib.get_close_matches(word, TARGETS, 1)
-            suggestion = f"; did you mean '{similar[0]}'?" if similar else ";"
+            suggestion = did_you_mean(word, TARGETS) or ";"
             raise ValueError(f"unknown target '{word}'{suggestion} there are all, {', '.join(TARGETS)}")
         found |= dict.fromkeys(GPUS if word == "all" else [word])
     return tuple(found)
