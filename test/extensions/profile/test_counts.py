@@ -309,8 +309,6 @@ def test_what_is_skipped() -> None:
     """Stores to memory from which no address is loaded, what they store, and loads of what is only stored there."""
     kernel = Kernel.from_assembly(CHAINED)
     program = kernel.program
-    kernel = Kernel.from_assembly(CHAINED)
-    program = kernel.program
     skipped = launches.without_effect(program, kernel.target)
     assert [program.instructions[at].name for at in sorted(skipped)] == ["mov", "lsc_store"]
     assert sorted(skipped) == [1, 4]
