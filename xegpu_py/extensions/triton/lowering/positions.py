@@ -113,7 +113,7 @@ def range_of(
         return _BINARY[kind](intervals[of[0]], intervals[of[1]])
     if kind == "counter":
         lower, upper, step = (intervals[n] for n in of)
-        return min(lower[0], upper[0]), max(lower[0], lower[1], upper[1] - 1)
+        return min(lower[0], upper[0]), max(lower[1], upper[1] - 1)
     assert kind == "carried"
     first, by, lower, upper, step = (intervals[n] for n in of[:5])
     count = max(0, -(-(upper[1] - lower[0]) // max(step[0], 1)))
@@ -131,8 +131,6 @@ def _quotient(a: Interval, b: Interval) -> Interval:
         most = max(abs(a[0]), abs(a[1]))
         return (-most if a[0] < 0 or b[0] < 0 else 0), most
     corners = [abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1) for x in a for y in b]
-    if a[0] < 0 < a[1]:
-        corners.append(0)
     return min(corners), max(corners)
 
 
