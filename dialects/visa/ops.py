@@ -30,10 +30,9 @@ from xegpu_py.visa.instruction_text import (
     write_operand,
 )
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import (
+from xegpu_py.visa.operands import (
     ALIGNMENTS,
     BUILTINS,
-    IMPLICIT_KINDS,
     PREDICATE_SIZES,
     AddressOf,
     Destination,
@@ -41,11 +40,11 @@ from xegpu_py.visa.program import (
     Guard,
     Immediate,
     Indirect,
-    Instruction,
     Region,
 )
-from xegpu_py.visa.program import Address as MessageAddress
-from xegpu_py.visa.program import Operand as VisaOperand
+from xegpu_py.visa.operands import Address as MessageAddress
+from xegpu_py.visa.operands import Operand as VisaOperand
+from xegpu_py.visa.program import IMPLICIT_KINDS, Instruction
 from xegpu_py.visa.spec import LANES, CacheAttribute, InstructionSpec, OperandSpec
 
 # The dialect, its types, the declarations, and an op for each instruction of the table.

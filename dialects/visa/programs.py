@@ -20,19 +20,8 @@ from xegpu_py.ir.module import Context, Module, PendingFunctions, current, kerne
 from xegpu_py.ir.operation import Operation, ParsedOp
 from xegpu_py.target import Target, target
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import (
-    BUILTINS,
-    DEFAULT_VERSION,
-    LABEL,
-    MAX_ALIASES,
-    VERSION_OF,
-    Input,
-    Instruction,
-    Predicate,
-    Program,
-    Region,
-    Variable,
-)
+from xegpu_py.visa.operands import BUILTINS, MAX_ALIASES, Predicate, Region, Variable
+from xegpu_py.visa.program import DEFAULT_VERSION, LABEL, VERSION_OF, Input, Instruction, Program
 from xegpu_py.visa.verify import Issue
 from xegpu_py.visa.verify import verify as program_issues
 

@@ -62,6 +62,7 @@ PUBLIC = (
     "xegpu_py.ir.definition",
     "xegpu_py.ir.diagnostics",
     "xegpu_py.visa.program",
+    "xegpu_py.visa.operands",
     "xegpu_py.visa.assembly",
     "xegpu_py.drawing",
 )

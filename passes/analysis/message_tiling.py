@@ -33,7 +33,7 @@ from xegpu_py.passes.analysis.target_messages import (
 )
 from xegpu_py.target import Target
 from xegpu_py.target.message_rules import Block2DLimits
-from xegpu_py.visa.program import Raw, Variable
+from xegpu_py.visa.operands import Raw, Variable
 from xegpu_py.visa.spec import BlockShape
 
 # Boxes of elements in a shape: how to split them, and their position in another shape of the same elements.

@@ -17,7 +17,8 @@ from xegpu_py.passes.analysis.ir_queries import is_desc, shape_of
 from xegpu_py.passes.rewriting.builders import create_like, replace_op, shape_cast, transpose, with_shape
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import Instruction, Raw, Variable
+from xegpu_py.visa.operands import Raw, Variable
+from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import BlockShape, DataShape, Problem
 
 # The messages of XeGPU ops: their cache options, data shapes and operations.

@@ -48,7 +48,7 @@ from xegpu_py.target import Target, verdict
 from xegpu_py.target.message_rules import RULES
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.messages import broken_shape
-from xegpu_py.visa.program import Raw, Variable
+from xegpu_py.visa.operands import Raw, Variable
 from xegpu_py.visa.spec import BlockShape, CacheAttribute, Problem
 
 # Limits of a message or an instruction stand in the table of `xegpu_py.visa.instructions`, so that vISA's verifier

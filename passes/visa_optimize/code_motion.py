@@ -18,7 +18,8 @@ from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import ControlFlowGraph, Liveness, Root, effects, flow_of, liveness_of, span_bits
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.messages import written_back
-from xegpu_py.visa.program import Destination, Instruction, Predicate, Program, Raw, Region, Variable, analysis
+from xegpu_py.visa.operands import Destination, Predicate, Raw, Region, Variable
+from xegpu_py.visa.program import Instruction, Program, analysis
 from xegpu_py.visa.spec import MESSAGES
 from xegpu_py.visa.verify import instruction_problem
 

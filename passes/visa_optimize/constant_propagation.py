@@ -13,15 +13,13 @@ from xegpu_py.numerics.formats import TYPES, Format
 from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import ControlFlowGraph, Root, effects, writes_all
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import (
+from xegpu_py.visa.operands import (
     BUILTINS,
     Address,
     Destination,
     Flag,
     Guard,
     Immediate,
-    Instruction,
-    Program,
     Raw,
     Region,
     Variable,
@@ -29,6 +27,7 @@ from xegpu_py.visa.program import (
     first_byte,
     strides_of,
 )
+from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.verify import instruction_problem
 
 if TYPE_CHECKING:

@@ -37,21 +37,20 @@ from xegpu_py.visa.dataflow import (
 )
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.messages import holds_payload
-from xegpu_py.visa.program import (
+from xegpu_py.visa.operands import (
     BUILTINS,
     Address,
     Destination,
     Flag,
     Guard,
     Immediate,
-    Instruction,
     Predicate,
-    Program,
     Raw,
     Region,
     Variable,
     Vector,
 )
+from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.spec import OperandSpec
 from xegpu_py.visa.verify import instruction_problem
 

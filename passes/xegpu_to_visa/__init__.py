@@ -30,7 +30,8 @@ from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
 from xegpu_py.target import GRID_LIMIT, Target
 from xegpu_py.visa.dataflow import ControlFlowGraph, accesses, referenced_variables
 from xegpu_py.visa.fp_modes import keep_subnormals
-from xegpu_py.visa.program import PRINT_BUFFER, Instruction, Program, Variable
+from xegpu_py.visa.operands import Variable
+from xegpu_py.visa.program import PRINT_BUFFER, Instruction, Program
 
 
 @register_pass("xegpu-to-visa")

@@ -28,7 +28,7 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     const,
 )
 from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, vc_lowering_rule
-from xegpu_py.visa.program import Guard, Raw
+from xegpu_py.visa.operands import Guard, Raw
 from xegpu_py.visa.spec import DataShape
 
 # `memref`: addresses, and single elements.

@@ -40,7 +40,7 @@ from xegpu_py.passes.xegpu_to_visa.register_values import (
     product,
 )
 from xegpu_py.passes.xegpu_to_visa.register_values import divide as divide_integers
-from xegpu_py.visa.program import Flag, Immediate
+from xegpu_py.visa.operands import Flag, Immediate
 
 
 @vc_lowering_rule("arith.constant", "index.constant")

@@ -37,7 +37,8 @@ from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, result_of, vc_lower
 from xegpu_py.passes.xegpu_to_visa.register_values import assign, bf_as_f, divide, half_of_64_bits, with_sign
 from xegpu_py.passes.xegpu_to_visa.vector import gather
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import Guard, Instruction, Raw, Vector
+from xegpu_py.visa.operands import Guard, Raw, Vector
+from xegpu_py.visa.program import Instruction
 
 # `arith`: conversions between number types.
 

@@ -41,7 +41,8 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
 from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, LoweringRule, Results, result_of, vc_lowering_rule
 from xegpu_py.passes.xegpu_to_visa.register_values import assign, copy_to_new_registers
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import BUILTINS, HEADER_WORDS, STOPS, Guard, Predicate, Raw, Variable, text_bytes, text_words
+from xegpu_py.visa.operands import BUILTINS, Guard, Predicate, Raw, Variable
+from xegpu_py.visa.print_records import HEADER_WORDS, STOPS, text_bytes, text_words
 from xegpu_py.visa.spec import DataShape
 
 # `scf`: loops and branches become labels and jumps; carried values have registers that iterations overwrite.
@@ -296,7 +297,7 @@ def print_record(
     mask: ir.Value | None = None,
     stops: bool = False,
 ) -> None:
-    """Write a record for each lane; `program.read_records` defines its format.
+    """Write a record for each lane; `print_records` defines its format.
 
     Args:
         text: the format.

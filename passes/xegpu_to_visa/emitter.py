@@ -15,21 +15,19 @@ from xegpu_py.numerics.formats import TYPES, Format
 from xegpu_py.passes.analysis.integer_ranges import Bounds, contains, type_range
 from xegpu_py.passes.analysis.ir_queries import INDEX, unsigned
 from xegpu_py.target import Target
-from xegpu_py.visa.program import (
-    NOWHERE,
+from xegpu_py.visa.operands import (
     Address,
     Destination,
     Flag,
     Guard,
     Immediate,
-    Input,
-    Instruction,
     Predicate,
     Raw,
     Region,
     Variable,
     Vector,
 )
+from xegpu_py.visa.program import NOWHERE, Input, Instruction
 from xegpu_py.visa.spec import DataShape, payload_lanes
 
 # Emission of vISA instructions: registers, constants, and operations on as many lanes as fit an instruction.

@@ -63,7 +63,8 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
 )
 from xegpu_py.passes.xegpu_to_visa.register_values import assign, constants_in_registers, copy_to_new_registers, product
 from xegpu_py.target import Target
-from xegpu_py.visa.program import PRINT_BUFFER, Input, Variable
+from xegpu_py.visa.operands import Variable
+from xegpu_py.visa.program import PRINT_BUFFER, Input
 
 FIRST_INPUT = 64
 """Offset of a kernel's first argument in a thread's payload in bytes: after r0 on every target."""

@@ -54,7 +54,7 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
 )
 from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, vc_lowering_rule
 from xegpu_py.passes.xegpu_to_visa.register_values import Combine, assign, combiner
-from xegpu_py.visa.program import Guard, Immediate, Raw, Region
+from xegpu_py.visa.operands import Guard, Immediate, Raw, Region
 from xegpu_py.visa.spec import BlockShape, DataShape, payload_lanes
 
 # `xegpu`: descriptors of n-dimensional blocks, and the messages that load, store and prefetch the blocks.

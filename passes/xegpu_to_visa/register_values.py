@@ -27,7 +27,7 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     value_parts,
     with_value_parts,
 )
-from xegpu_py.visa.program import Destination, Flag, Region
+from xegpu_py.visa.operands import Destination, Flag, Region
 
 _SCALE_64 = 0x5F7FFFF0
 """2^64 * (1 - 2^-20) as f32: the margin exceeds the error of the reciprocal, so the result is never too large."""

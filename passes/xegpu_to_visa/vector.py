@@ -29,7 +29,7 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
 )
 from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, result_of, vc_lowering_rule
 from xegpu_py.passes.xegpu_to_visa.register_values import Combine, combiner, constants_in_registers, from_numbers, iota
-from xegpu_py.visa.program import (
+from xegpu_py.visa.operands import (
     HORIZONTAL_STRIDES,
     VERTICAL_STRIDES,
     WIDTHS,

@@ -33,19 +33,18 @@ from xegpu_py.target.message_rules import RULES
 from xegpu_py.visa.allocate import Allocation
 from xegpu_py.visa.dataflow import FACTORS, divergent_lanes, factors, has_calls
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import (
+from xegpu_py.visa.operands import (
     Address,
     AddressOf,
     Destination,
     Flag,
     Indirect,
-    Instruction,
     Predicate,
-    Program,
     Region,
     Variable,
     first_byte,
 )
+from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.spec import LANES, BlockShape, DataShape, OperandSpec
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from xegpu_py.numerics.formats import IEEE, TYPES, Array
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import Allocation
 from xegpu_py.visa.instructions import FIELDS, INSTRUCTIONS
-from xegpu_py.visa.program import (
+from xegpu_py.visa.operands import (
     HEADER,
     Address,
     AddressOf,
@@ -24,7 +24,6 @@ from xegpu_py.visa.program import (
     Flag,
     Immediate,
     Indirect,
-    Instruction,
     Predicate,
     Raw,
     Region,
@@ -32,6 +31,7 @@ from xegpu_py.visa.program import (
     Vector,
     first_byte,
 )
+from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import LANES, DataShape, Span
 
 if TYPE_CHECKING:

@@ -257,9 +257,12 @@ class TileKernel:
         return compiled_kernel
 
     @functools.cached_property
-    def undivided(self) -> TileKernel:
-        """The kernel for calls that say how many subgroups execute it, without maps each the whole of it."""
+    def _undivided(self) -> TileKernel:
         return TileKernel(self.function, self.arguments, {"subgroups": None, **self.options})
+
+    def for_block(self, block: int | Sequence[int] | None) -> TileKernel:
+        """The kernel for calls with a block, whose subgroups each execute the whole of it where it has no maps."""
+        return self if block is None or "subgroups" in self.options else self._undivided
 
     @property
     def asm(self) -> Listings:
@@ -293,8 +296,9 @@ class TileKernel:
 
         The arguments are those of `__call__`.
         """
-        if "subgroups" not in self.options and block is not None:
-            return self.undivided.launcher(grid, block, counted, measure)
+        kernel = self.for_block(block)
+        if kernel is not self:
+            return kernel.launcher(grid, block, counted, measure)
         if measure:
             return functools.partial(measure, self.compiled)
         runs = self.compiled if counted or not is_eager(self.options.get("engine")) else None

@@ -24,7 +24,8 @@ from xegpu_py.target import DEFAULT, FARTHEST_PREFETCH, GRID_LIMIT
 from xegpu_py.target import target as target_of
 from xegpu_py.target.message_rules import Block2DLimits
 from xegpu_py.visa.dataflow import referenced_variables
-from xegpu_py.visa.program import GROUP_IDS, Input, Program, extent
+from xegpu_py.visa.operands import GROUP_IDS
+from xegpu_py.visa.program import Input, Program, extent
 
 # The options of a kernel: how it is lowered, and how it runs.
 

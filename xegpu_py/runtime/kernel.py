@@ -59,7 +59,8 @@ from xegpu_py.visa.dataflow import flow_of, has_calls, may_multiply_unwritten, p
 from xegpu_py.visa.fp_modes import with_modes
 from xegpu_py.visa.legacy_messages import expand_legacy
 from xegpu_py.visa.linking import linked
-from xegpu_py.visa.program import PRINT_BUFFER, STATE, Dim, Instruction, Program, extent, kernel_index
+from xegpu_py.visa.operands import STATE
+from xegpu_py.visa.program import PRINT_BUFFER, Dim, Instruction, Program, extent, kernel_index
 from xegpu_py.visa.verify import verify
 
 if TYPE_CHECKING:

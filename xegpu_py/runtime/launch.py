@@ -28,20 +28,9 @@ from xegpu_py.runtime.host_arrays import Staged
 from xegpu_py.visa.allocate import Allocation
 from xegpu_py.visa.dataflow import accesses
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import (
-    BUFFER_BYTES,
-    FIRST_RECORD,
-    PRINT_BUFFER,
-    Dim,
-    Instruction,
-    Predicate,
-    Program,
-    Record,
-    analysis,
-    extent,
-    place_in,
-    read_records,
-)
+from xegpu_py.visa.operands import Predicate
+from xegpu_py.visa.print_records import BUFFER_BYTES, FIRST_RECORD, Record, read_records
+from xegpu_py.visa.program import PRINT_BUFFER, Dim, Instruction, Program, analysis, extent, place_in
 
 if TYPE_CHECKING:
     from xegpu_py.engines.interpreter import Observer

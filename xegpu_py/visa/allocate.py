@@ -13,7 +13,8 @@ from msgspec import Struct, structs
 from xegpu_py.ir.diagnostics import Position
 from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import liveness_of
-from xegpu_py.visa.program import NOWHERE, Program, Variable, align_bytes, pickled_analysis
+from xegpu_py.visa.operands import Variable, align_bytes
+from xegpu_py.visa.program import NOWHERE, Program, pickled_analysis
 
 HEADER_BYTES = 32
 """Bytes of a thread's header in r0."""

@@ -15,28 +15,30 @@ from xegpu_py.ir.diagnostics import Position, Source
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.visa.instruction_text import Notation, read_guard, read_instruction, write_instruction
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import (
+from xegpu_py.visa.operands import (
     ALIGNMENTS,
     BUILTINS,
-    DEFAULT_VERSION,
-    IMPLICIT_KINDS,
-    LABEL,
     MAX_ALIASES,
-    MODERN,
-    NOWHERE,
     OTHER_BUILTINS,
     PREDICATE_SIZES,
-    VERSION_OF,
     AddressOf,
     Guard,
     Indirect,
-    Input,
-    Instruction,
     Predicate,
-    Program,
     Region,
     Resource,
     Variable,
+)
+from xegpu_py.visa.program import (
+    DEFAULT_VERSION,
+    IMPLICIT_KINDS,
+    LABEL,
+    MODERN,
+    NOWHERE,
+    VERSION_OF,
+    Input,
+    Instruction,
+    Program,
 )
 from xegpu_py.visa.spec import InstructionSpec
 

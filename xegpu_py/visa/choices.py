@@ -10,7 +10,8 @@ from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import flow_of
 from xegpu_py.visa.fp_modes import with_modes
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import Destination, Indirect, Instruction, Program, Region, analysis
+from xegpu_py.visa.operands import Destination, Indirect, Region
+from xegpu_py.visa.program import Instruction, Program, analysis
 
 Governs = Callable[[Instruction], bool]
 

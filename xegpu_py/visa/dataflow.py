@@ -15,7 +15,7 @@ from xegpu_py.numerics.formats import Array
 from xegpu_py.target import Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.messages import address_base
-from xegpu_py.visa.program import (
+from xegpu_py.visa.operands import (
     HEADER,
     STATE,
     Address,
@@ -23,16 +23,14 @@ from xegpu_py.visa.program import (
     Destination,
     Flag,
     Indirect,
-    Instruction,
     Predicate,
-    Program,
     Raw,
     Region,
     Variable,
     Vector,
-    analysis,
     first_byte,
 )
+from xegpu_py.visa.program import Instruction, Program, analysis
 from xegpu_py.visa.spec import LANES, MESSAGES
 
 # Uses and defs of instructions: bytes of variables, and lanes of predicates.

@@ -13,7 +13,8 @@ from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import flow_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import STATE, Destination, Immediate, Indirect, Instruction, Program, Region, analysis
+from xegpu_py.visa.operands import STATE, Destination, Immediate, Indirect, Region
+from xegpu_py.visa.program import Instruction, Program, analysis
 
 # Sources: the vISA documentation (4_visa_header: bits 4 to 7 and 10; 2_datatypes: the floating-point modes) and the
 # constants and code of IGC, which also has bit 30 and changes the rounding mode by a xor with a constant.

@@ -17,7 +17,7 @@ import numpy as np
 
 from xegpu_py.ir.codecs import Cursor
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.visa.program import (
+from xegpu_py.visa.operands import (
     PACKED,
     Address,
     AddressOf,
@@ -26,12 +26,12 @@ from xegpu_py.visa.program import (
     Guard,
     Immediate,
     Indirect,
-    Instruction,
     Operand,
     Raw,
     Region,
     Vector,
 )
+from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import (
     Attribute,
     BlockShape,

@@ -21,17 +21,8 @@ from xegpu_py.numerics.formats import PRECISIONS, TYPES, Array
 from xegpu_py.target import Target
 from xegpu_py.visa.legacy_messages import OLDER
 from xegpu_py.visa.messages import MEMORY
-from xegpu_py.visa.program import (
-    LABEL,
-    Destination,
-    Flag,
-    Instruction,
-    Raw,
-    Region,
-    Variable,
-    align_bytes,
-    first_byte,
-)
+from xegpu_py.visa.operands import Destination, Flag, Raw, Region, Variable, align_bytes, first_byte
+from xegpu_py.visa.program import LABEL, Instruction
 from xegpu_py.visa.spec import (
     FLOATS,
     INTEGERS,

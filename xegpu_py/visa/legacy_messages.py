@@ -17,19 +17,8 @@ from msgspec import structs
 
 from xegpu_py.target import Target
 from xegpu_py.visa.messages import MEMORY
-from xegpu_py.visa.program import (
-    Address,
-    Destination,
-    Flag,
-    Guard,
-    Immediate,
-    Instruction,
-    Predicate,
-    Program,
-    Raw,
-    Region,
-    Variable,
-)
+from xegpu_py.visa.operands import Address, Destination, Flag, Guard, Immediate, Predicate, Raw, Region, Variable
+from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.spec import (
     Attribute,
     Check,

@@ -9,15 +9,8 @@ from typing import Any
 from msgspec import structs
 
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.visa.program import (
-    LABEL,
-    Destination,
-    Immediate,
-    Instruction,
-    Predicate,
-    Program,
-    Variable,
-)
+from xegpu_py.visa.operands import Destination, Immediate, Predicate, Variable
+from xegpu_py.visa.program import LABEL, Instruction, Program
 
 
 def link(kernel: Program, functions: Sequence[Program]) -> Program:

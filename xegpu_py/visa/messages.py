@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any
 
 from xegpu_py.target import Target
-from xegpu_py.visa.program import STATE, Address, Immediate, Instruction, Region, align_bytes
+from xegpu_py.visa.operands import STATE, Address, Immediate, Region, align_bytes
+from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import (
     Attribute,
     BlockShape,

@@ -14,7 +14,8 @@ from msgspec import Struct, field
 
 from xegpu_py.numerics.formats import TYPES, Array
 from xegpu_py.target import Target
-from xegpu_py.visa.program import LABEL, Destination, Instruction
+from xegpu_py.visa.operands import Destination
+from xegpu_py.visa.program import LABEL, Instruction
 
 OperandKind = Literal["dst", "src", "raw", "vector", "scalar", "address", "flag", "place"]
 

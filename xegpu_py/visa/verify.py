@@ -14,7 +14,7 @@ from xegpu_py.visa.fp_modes import Unknown, with_modes
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.legacy_messages import expand_legacy
 from xegpu_py.visa.messages import address_lanes, holds_payload
-from xegpu_py.visa.program import (
+from xegpu_py.visa.operands import (
     BUILTINS,
     CHANGEABLE,
     HORIZONTAL_STRIDES,
@@ -26,18 +26,16 @@ from xegpu_py.visa.program import (
     Flag,
     Immediate,
     Indirect,
-    Instruction,
     Operand,
     Predicate,
-    Program,
     Raw,
     Region,
     Variable,
     Vector,
     align_bytes,
     first_byte,
-    pickled_analysis,
 )
+from xegpu_py.visa.program import Instruction, Program, pickled_analysis
 from xegpu_py.visa.spec import LANES, OperandSpec, Problem
 
 _STRIDES = (1, 2, 4)

@@ -19,7 +19,8 @@ from xegpu_py.ir.module import Context, parse_source
 from xegpu_py.target import TARGETS
 from xegpu_py.visa import assembly
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import BUILTINS, Destination, Guard, Input, Instruction, Predicate, Program, Region, Variable
+from xegpu_py.visa.operands import BUILTINS, Destination, Guard, Predicate, Region, Variable
+from xegpu_py.visa.program import Input, Instruction, Program
 
 GPUS = [t for t in TARGETS.values() if t.name != "any"]
 

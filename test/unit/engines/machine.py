@@ -18,7 +18,8 @@ from xegpu_py.engines.operands import ENDED, Batch, RegisterPositions, new_batch
 from xegpu_py.runtime.device_memory import DeviceMemory
 from xegpu_py.target import Target
 from xegpu_py.visa.allocate import Allocation
-from xegpu_py.visa.program import Destination, Guard, Instruction, Program, Region, Variable
+from xegpu_py.visa.operands import Destination, Guard, Region, Variable
+from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.spec import LANES
 from xegpu_py.visa.verify import instruction_problem
 

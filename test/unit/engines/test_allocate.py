@@ -18,7 +18,8 @@ from xegpu_py.target import TARGETS, Target
 from xegpu_py.visa import allocate as allocator
 from xegpu_py.visa.allocate import Allocation
 from xegpu_py.visa.dataflow import liveness_of
-from xegpu_py.visa.program import Address, Destination, Instruction, Program, Raw, Region, Variable
+from xegpu_py.visa.operands import Address, Destination, Raw, Region, Variable
+from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.spec import DataShape
 
 PVC = TARGETS["pvcxt"]

@@ -21,7 +21,8 @@ from visa.programs import random_instruction
 from xegpu_py import numerics
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import TARGETS
-from xegpu_py.visa.program import Destination, Flag, Guard, Immediate, Instruction, Region, Variable
+from xegpu_py.visa.operands import Destination, Flag, Guard, Immediate, Region, Variable
+from xegpu_py.visa.program import Instruction
 
 from .machine import Machine, State, enabled, guarded, varied
 from .scalar import (

@@ -29,7 +29,8 @@ from xegpu_py.target import TARGETS
 from xegpu_py.visa.assembly import read, write_statement
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.messages import ATOMICS
-from xegpu_py.visa.program import Address, Destination, Immediate, Instruction, Raw, Region
+from xegpu_py.visa.operands import Address, Destination, Immediate, Raw, Region
+from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.verify import instruction_problem
 
 from .machine import Machine, State, run_batch, varied

@@ -21,7 +21,8 @@ from xegpu_py.engines.jit.ir_text import PTR, LLVMValue, vector
 from xegpu_py.engines.jit.llvm import compiled
 from xegpu_py.engines.jit.thread_function import functions_of_program
 from xegpu_py.target import TARGETS
-from xegpu_py.visa.program import Destination, Instruction, Region
+from xegpu_py.visa.operands import Destination, Region
+from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.verify import instruction_problem
 
 from .machine import Machine, State, varied

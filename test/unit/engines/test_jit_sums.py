@@ -12,7 +12,7 @@ from visa.programs import general, random_instruction
 from xegpu_py.numerics.dpas import Model, ops_per_channel, pack_a, pack_b
 from xegpu_py.numerics.formats import PRECISIONS
 from xegpu_py.target import TARGETS
-from xegpu_py.visa.program import Raw
+from xegpu_py.visa.operands import Raw
 
 from .machine import Machine, State
 from .test_jit import compare

@@ -19,7 +19,8 @@ from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import TARGETS, verdict
 from xegpu_py.target.message_rules import RULES, MessageRule, broken_rules
 from xegpu_py.visa.messages import ATOMICS
-from xegpu_py.visa.program import Address, Guard, Instruction, Raw, Region
+from xegpu_py.visa.operands import Address, Guard, Raw, Region
+from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import BlockShape, DataShape
 from xegpu_py.visa.verify import instruction_problem
 

@@ -15,7 +15,7 @@ import xegpu_py
 from xegpu_py.numerics import srnd
 from xegpu_py.numerics.rounding import fma_f32
 from xegpu_py.runtime.host_arrays import DTYPES
-from xegpu_py.visa.program import Region
+from xegpu_py.visa.operands import Region
 
 from .gemms import Gemm
 

@@ -17,7 +17,7 @@ from xegpu_py.passes.visa_optimize.code_motion import forward_results
 from xegpu_py.target import TARGETS
 from xegpu_py.visa import assembly
 from xegpu_py.visa.messages import holds_payload
-from xegpu_py.visa.program import Address
+from xegpu_py.visa.operands import Address
 from xegpu_py.visa.spec import DataShape, payload_lanes
 
 from .blocks import Access, accesses

@@ -20,7 +20,8 @@ from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import TARGETS
 from xegpu_py.visa.allocate import allocate
 from xegpu_py.visa.fp_modes import keep_subnormals
-from xegpu_py.visa.program import Address, Destination, Input, Instruction, Program, Raw, Region, Variable
+from xegpu_py.visa.operands import Address, Destination, Raw, Region, Variable
+from xegpu_py.visa.program import Input, Instruction, Program
 from xegpu_py.visa.spec import DataShape
 from xegpu_py.visa.verify import verify
 

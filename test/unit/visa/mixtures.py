@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import TARGETS, Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import (
+from xegpu_py.visa.operands import (
     Address,
     AddressOf,
     Destination,
@@ -24,14 +24,12 @@ from xegpu_py.visa.program import (
     Guard,
     Immediate,
     Indirect,
-    Input,
-    Instruction,
     Predicate,
-    Program,
     Raw,
     Region,
     Variable,
 )
+from xegpu_py.visa.program import Input, Instruction, Program
 from xegpu_py.visa.spec import DataShape
 from xegpu_py.visa.verify import instruction_problem
 

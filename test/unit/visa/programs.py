@@ -13,21 +13,19 @@ from xegpu_py.numerics.formats import PRECISIONS, TYPES
 from xegpu_py.target import TARGETS, Target
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.messages import ATOMICS
-from xegpu_py.visa.program import (
+from xegpu_py.visa.operands import (
     Address,
     Destination,
     Flag,
     Guard,
     Immediate,
-    Input,
-    Instruction,
     Predicate,
-    Program,
     Raw,
     Region,
     Variable,
     Vector,
 )
+from xegpu_py.visa.program import Input, Instruction, Program
 from xegpu_py.visa.spec import (
     BlockShape,
     BlockShapeAttribute,

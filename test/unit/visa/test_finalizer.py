@@ -16,7 +16,8 @@ from xegpu_py.visa import assembly, finalizer
 from xegpu_py.visa.finalizer import FinalizerError, finalize
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.legacy_messages import OLDER
-from xegpu_py.visa.program import Address, Destination, Instruction, Program, Raw, Region, Variable
+from xegpu_py.visa.operands import Address, Destination, Raw, Region, Variable
+from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.spec import DataShape
 from xegpu_py.visa.verify import instruction_problem, verify
 

@@ -18,7 +18,8 @@ from xegpu_py.target import target
 from xegpu_py.tools import xegpu_opt, xegpu_translate
 from xegpu_py.visa.assembly import read, write
 from xegpu_py.visa.linking import linked
-from xegpu_py.visa.program import HEADER, Immediate, Indirect, Program, Variable
+from xegpu_py.visa.operands import HEADER, Immediate, Indirect, Variable
+from xegpu_py.visa.program import Program
 from xegpu_py.visa.verify import verify
 
 FOLDER = Path(__file__).parents[2] / "extensions/opencl/recorded"

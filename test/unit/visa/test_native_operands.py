@@ -17,7 +17,8 @@ from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import target
 from xegpu_py.visa.assembly import write_statement
 from xegpu_py.visa.finalizer import finalize
-from xegpu_py.visa.program import Destination, Instruction, Region, Variable
+from xegpu_py.visa.operands import Destination, Region, Variable
+from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.verify import instruction_problem
 
 GRF = 64

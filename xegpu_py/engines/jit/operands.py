@@ -22,23 +22,21 @@ from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import accesses, effects, span_bits
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import (
+from xegpu_py.visa.operands import (
     Address,
     AddressOf,
     Destination,
     Flag,
     Immediate,
     Indirect,
-    Instruction,
     Predicate,
-    Program,
     Raw,
     Region,
     Variable,
     Vector,
-    analysis,
     first_byte,
 )
+from xegpu_py.visa.program import Instruction, Program, analysis
 from xegpu_py.visa.spec import FLOATS
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from xegpu_py.engines.jit.native_launch_struct import context_offset, traffic_of
 from xegpu_py.numerics.formats import PRECISIONS
 from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import Access, accesses, liveness_of
-from xegpu_py.visa.program import Instruction, Program, Variable, analysis
+from xegpu_py.visa.operands import Variable
+from xegpu_py.visa.program import Instruction, Program, analysis
 from xegpu_py.visa.spec import BlockShape
 
 # Matrices that only dpas reads: block messages load them as panels, which dpas multiplies, and not to registers.

@@ -22,7 +22,8 @@ from xegpu_py.numerics.dpas import Model, ops_per_channel
 from xegpu_py.numerics.formats import PRECISIONS
 from xegpu_py.visa.dataflow import accesses, divergent_lanes, has_calls, liveness_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import HEADER, STATE, Flag, Instruction, Program, Variable
+from xegpu_py.visa.operands import HEADER, STATE, Flag, Variable
+from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.spec import LANES
 
 if TYPE_CHECKING:

@@ -35,7 +35,8 @@ from xegpu_py.numerics.formats import TYPES, Array, Format, bits_of, canonical, 
 from xegpu_py.numerics.rounding import convert, narrow_integers
 from xegpu_py.visa.fp_modes import READ_WHOLE
 from xegpu_py.visa.instructions import INSTRUCTIONS, TABLE
-from xegpu_py.visa.program import Destination, Flag, Immediate, Instruction, Region
+from xegpu_py.visa.operands import Destination, Flag, Immediate, Region
+from xegpu_py.visa.program import Instruction
 
 # Arithmetic, logic and math: functions of numbers.
 #

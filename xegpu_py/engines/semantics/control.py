@@ -11,7 +11,8 @@ from xegpu_py.engines.operands import ENDED, MAX_CALLS, RETURNED, Batch, Registe
 from xegpu_py.engines.semantics import Table
 from xegpu_py.numerics.formats import Array
 from xegpu_py.visa.dataflow import divergent_lanes, has_calls
-from xegpu_py.visa.program import STATE, Immediate, Instruction, Program
+from xegpu_py.visa.operands import STATE, Immediate
+from xegpu_py.visa.program import Instruction, Program
 from xegpu_py.visa.spec import LANES
 
 Next = Callable[[Batch, Array, int, "Array | None"], Array]

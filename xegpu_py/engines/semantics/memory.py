@@ -31,7 +31,8 @@ from xegpu_py.target import verdict
 from xegpu_py.target.message_rules import LEGALIZED, RULES, SURFACE_RULES, broken_rules
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.messages import ATOMICS, address_base, alignment
-from xegpu_py.visa.program import Immediate, Instruction, Region
+from xegpu_py.visa.operands import Immediate, Region
+from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import BlockShape, DataShape
 
 STEPS = Table()

@@ -37,7 +37,8 @@ from xegpu_py.upstream import read_kernels
 from xegpu_py.visa import assembly
 from xegpu_py.visa.allocate import Allocation, allocate
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import Program, Variable
+from xegpu_py.visa.operands import Variable
+from xegpu_py.visa.program import Program
 from xegpu_py.visa.verify import verify
 
 # `Document`: one version of a file in an editor, with its diagnostics, names, hover texts and completions.

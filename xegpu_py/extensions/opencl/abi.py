@@ -16,22 +16,8 @@ import numpy as np
 from msgspec import Struct
 
 from xegpu_py.target import Target
-from xegpu_py.visa.program import (
-    HEADER,
-    LABEL,
-    STATE,
-    Destination,
-    Dim,
-    Flag,
-    Guard,
-    Immediate,
-    Input,
-    Instruction,
-    Predicate,
-    Program,
-    Region,
-    Variable,
-)
+from xegpu_py.visa.operands import HEADER, STATE, Destination, Flag, Guard, Immediate, Predicate, Region, Variable
+from xegpu_py.visa.program import LABEL, Dim, Input, Instruction, Program
 
 INLINE_BYTES = {"bmg": 32, "lnl": 32, "ptl": 32}
 """Bytes of arguments in the first register of arguments, where they are fewer than its size."""

@@ -29,7 +29,8 @@ from xegpu_py.runtime.launch import Grid, Prepared, Statistics, memory_for
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
 from xegpu_py.visa.linking import link
-from xegpu_py.visa.program import PRINT_BUFFER, Destination, Dim, Immediate, Instruction, extent
+from xegpu_py.visa.operands import Destination, Immediate
+from xegpu_py.visa.program import PRINT_BUFFER, Dim, Instruction, extent
 from xegpu_py.visa.program import Program as VisaProgram
 
 MAX_PRIVATE = 1 << 32

@@ -527,6 +527,5 @@ def _tile_launch(
     targeted = tile_kernel.with_options(target=target, **hinted_options(hints))
     version, passed, values = targeted.bind(**{name: copies.of(value) for name, value in bound.items()})
     size = grid(Named(targeted.__name__, values)) if callable(grid) else grid
-    if block is not None and "subgroups" not in version.options:
-        version = version.undivided
+    version = version.for_block(block)
     return _of_kernel(version.compiled, version.converted(passed), size, block)

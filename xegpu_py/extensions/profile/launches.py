@@ -21,7 +21,8 @@ from xegpu_py.runtime.launch import Prepared
 from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import Root, effects, flow_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import Dim, Indirect, Instruction, Program, Raw, Variable, analysis, variables
+from xegpu_py.visa.operands import Indirect, Raw, Variable, variables
+from xegpu_py.visa.program import Dim, Instruction, Program, analysis
 
 
 class ProfiledLaunch(Struct):

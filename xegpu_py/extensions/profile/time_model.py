@@ -26,7 +26,8 @@ from xegpu_py.target import Target
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.dataflow import effects
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import Destination, Flag, Immediate, Instruction, Program, Region, analysis, extent
+from xegpu_py.visa.operands import Destination, Flag, Immediate, Region
+from xegpu_py.visa.program import Instruction, Program, analysis, extent
 
 
 class Fitted(Struct, frozen=True):

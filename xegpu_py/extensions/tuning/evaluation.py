@@ -64,8 +64,7 @@ def bound(kernel: Any, leading: Sequence[Any], named: Mapping[str, Any], grid: A
         return Bound(kernel, leading, size, leading)
     own_arguments, full = kernel.chosen(leading, named, size, block)
     version, passed, values = own_arguments.bind(**full)
-    if block is not None and "subgroups" not in version.options:
-        version = version.undivided
+    version = version.for_block(block)
     return Bound(version.compiled, version.converted(passed), size(values) if callable(size) else size, passed)
 
 

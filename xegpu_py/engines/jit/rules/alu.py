@@ -30,7 +30,8 @@ from xegpu_py.numerics.alternatives import negative_nan
 from xegpu_py.numerics.formats import BF8, HF, TF32, TYPES, F
 from xegpu_py.visa.fp_modes import READ_WHOLE
 from xegpu_py.visa.instructions import INSTRUCTIONS
-from xegpu_py.visa.program import Flag, Immediate, Indirect, Instruction, Region
+from xegpu_py.visa.operands import Flag, Immediate, Indirect, Region
+from xegpu_py.visa.program import Instruction
 
 # Arithmetic, logic and math: rules on vectors of numbers.
 

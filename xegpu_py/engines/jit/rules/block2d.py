@@ -29,7 +29,8 @@ from xegpu_py.engines.semantics import Table
 from xegpu_py.numerics.formats import PRECISIONS
 from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import accesses
-from xegpu_py.visa.program import Immediate, Instruction, Program, Region, Variable, analysis
+from xegpu_py.visa.operands import Immediate, Region, Variable
+from xegpu_py.visa.program import Instruction, Program, analysis
 from xegpu_py.visa.spec import BlockShape
 
 if TYPE_CHECKING:

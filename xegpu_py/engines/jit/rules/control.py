@@ -9,7 +9,8 @@ from xegpu_py.engines.jit.ir_text import LLVMValue, vector
 from xegpu_py.engines.jit.native_launch_struct import Status
 from xegpu_py.engines.semantics import Table
 from xegpu_py.visa.dataflow import returns
-from xegpu_py.visa.program import Immediate, Instruction
+from xegpu_py.visa.operands import Immediate
+from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import LANES
 
 if TYPE_CHECKING:

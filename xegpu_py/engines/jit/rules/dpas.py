@@ -33,7 +33,8 @@ from xegpu_py.numerics.formats import PRECISIONS, TYPES
 from xegpu_py.numerics.systolic import Systolic
 from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import accesses
-from xegpu_py.visa.program import Instruction, Program, Variable, analysis
+from xegpu_py.visa.operands import Variable
+from xegpu_py.visa.program import Instruction, Program, analysis
 
 # DPAS: operands are widened to f32, f64 or i32 once, and multiplied by functions that keep accumulators in registers.
 #
