@@ -207,8 +207,13 @@ def from_dlpack(exporter: Any) -> np.ndarray[Any, Any]:
     data = (tensor.data or 0) + tensor.byte_offset
     if not data or 0 in shape:
         return np.zeros(shape, dtype)
-    bits = f"|u{dtype.itemsize}" if dtype.itemsize == 1 else f"<u{dtype.itemsize}"
-    interface = {"shape": shape, "typestr": bits, "strides": strides, "data": (data, False), "version": 3}
+    interface = {
+        "shape": shape,
+        "typestr": f"<u{dtype.itemsize}",
+        "strides": strides,
+        "data": (data, False),
+        "version": 3,
+    }
     return np.asarray(_Memory(capsule, interface)).view(dtype)
 
 

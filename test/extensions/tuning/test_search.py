@@ -1,5 +1,6 @@
 """Searches: spaces, journals, states of trials, limits. Workers and their children are real processes."""
 
+import json
 import os
 import re
 import signal
@@ -15,7 +16,7 @@ from xegpu_py import language
 from xegpu_py.extensions.tuning import search, verification
 from xegpu_py.extensions.tuning.evaluation import TrialLaunch, Trials, difference, launch_of, named_objectives
 from xegpu_py.extensions.tuning.kernel_space import Subject
-from xegpu_py.extensions.tuning.space import Space
+from xegpu_py.extensions.tuning.space import Parameter, Space
 from xegpu_py.extensions.tuning.verification import Verification, write_failure
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.tools import xegpu_run, xegpu_tune
@@ -44,6 +45,17 @@ def test_space_of_lighthouse_has_its_published_size():
 )
 def test_ranges_of_integers(declared, values):
     assert [c["a"] for c in Space({"a": declared})] == values
+
+
+def test_values_in_a_journal():
+    """A journal holds JSON's values; each is the value of its own type again."""
+    choices = (1, True, 1.0, "1", None, (1, 2), "(1, 2, 3)", 0, False)
+    parameter = Parameter("a", choices)
+    for value in choices:
+        kept = Parameter.kept(value)
+        assert json.loads(json.dumps(kept)) == kept
+        assert parameter.of(kept) == value and type(parameter.of(kept)) is type(value)
+    assert Parameter.kept((1, 2)) == "(1, 2)" and parameter.of("gone") == "gone"
 
 
 @pytest.mark.usefixtures("optuna")

@@ -190,6 +190,17 @@ def test_arrays_by_dlpack_are_not_copied(dtype, code):
         assert found.tobytes() == array.tobytes() and np.shares_memory(found, x) and found.flags.writeable
 
 
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (1, 1)])
+def test_arrays_by_dlpack_without_elements_or_memory(shape):
+    """Some libraries give arrays without elements an address, some give none."""
+    array = np.ones(shape, np.uint16)
+    foreign = Foreign(array, 1)
+    assert as_argument(foreign).tobytes() == array.tobytes() and as_argument(foreign).shape == shape
+    foreign.tensor.data = None
+    if not array.size:
+        assert as_argument(foreign).shape == shape and as_argument(foreign).dtype == np.uint16
+
+
 def test_kernels_take_arrays_of_other_libraries():
     class Interface:
         def __init__(self, array):
