@@ -448,8 +448,9 @@ class DotScaledOp(_Product, dialect=Tt, name="dot_scaled"):
             if scale is not None and _shape(scale) not in shapes:
                 text = " or ".join("x".join(map(str, shape)) for shape in shapes)
                 self.fail(f"'{name}' must be {text} for {k} elements along K, but got {scale.type}")
-        if len({_shape(scale)[-1] for scale in scales.values() if scale is not None}) > 1:
-            self.fail(f"requires scales of as many elements each, but got {self.a_scale.type} and {self.b_scale.type}")
+        present = [scale for scale in scales.values() if scale is not None]
+        if len({_shape(scale)[-1] for scale in present}) > 1:
+            self.fail(f"requires scales of as many elements each, but got {present[0].type} and {present[1].type}")
 
 
 # Functions and terminators, which MLIR holds as its own.
