@@ -595,7 +595,8 @@ def mapped_subgroups(func: ir.Operation) -> int | None:
     """The number of subgroups of a kernel's maps; None if it has no maps."""
     for op in walk(func):
         maps = [Tile.of(v).wg_map for v in op.results if Tile.matches(v)]
-        texts = [str(op.attributes[name]) for name in op.attributes]
+        # Only upstream's attributes have classes, and their text may be long.
+        texts = [str(attribute) for _, attribute in op.attributes.items() if type(attribute) is ir.Attribute]
         maps += [WgMap.decode(t) for t in texts if t.startswith(f"{WgMap.mnemonic()}<")]
         for wg_map in maps:
             if wg_map:

@@ -83,7 +83,7 @@ gpu.module @kernels {
 
 gpu.module @kernels {
   gpu.func @bits() kernel {
-    // expected-error @+1 {{'3 : i64' does not satisfy the constraint}}
+    // expected-error @+1 {{attribute 'count': expected one of 1, 2, 4, 8, 16, 32, but got '3'}}
     %0 = visa.decl_pred "P", 3
     gpu.return
   }

@@ -561,7 +561,13 @@ def _table() -> ir.Block:
 
 
 class ConstraintEmitter(Protocol):
-    """Collects IRDL constraint operations."""
+    """Collects IRDL constraint operations.
+
+    Attributes:
+        words: whether they list the words and numbers that an attribute may have.
+    """
+
+    words: bool
 
     def constraint(self, text: str) -> str:
         """Add the constraint operation `text`; the name of its SSA value."""

@@ -249,6 +249,8 @@ class _OneOf(AttributeCodec):
         return coerced
 
     def irdl(self, emitter: ConstraintEmitter) -> str:
+        if not emitter.words:
+            return super().irdl(emitter)
         return emitter.any_of([emitter.constraint(f"irdl.is {self.encode(v)}") for v in self.values])
 
 

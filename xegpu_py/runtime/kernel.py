@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import sys
 import traceback
 import warnings
 from collections import Counter
@@ -87,11 +88,12 @@ def warn_caller(text: str | None, *libraries: str) -> None:
     Args:
         libraries: the folders of other packages between that line and this one.
     """
+    if not text:
+        return
     # Cached properties call by functools.
     inner = (_PACKAGE, functools.__file__, *libraries)
-    frames = (frame.filename for frame in reversed(traceback.extract_stack()))
-    if text:
-        warnings.warn(text, stacklevel=1 + sum(1 for _ in itertools.takewhile(lambda f: f.startswith(inner), frames)))
+    frames = (frame.f_code.co_filename for frame, _ in traceback.walk_stack(sys._getframe()))
+    warnings.warn(text, stacklevel=1 + sum(1 for _ in itertools.takewhile(lambda f: f.startswith(inner), frames)))
 
 
 class Kernel:
