@@ -22,6 +22,7 @@ from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import implements
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.analysis import message_tiling as blocks
+from xegpu_py.passes.analysis.affine_analysis import IndexForms, constant_part, plus
 from xegpu_py.passes.analysis.block_surfaces import (
     DescriptorForm,
     Surfaces,
@@ -31,7 +32,15 @@ from xegpu_py.passes.analysis.block_surfaces import (
     foreign_descriptors,
     tensor_of,
 )
-from xegpu_py.passes.analysis.ir_queries import element_of, is_desc, shape_of, subgroup_functions
+from xegpu_py.passes.analysis.ir_queries import (
+    defining_op,
+    element_of,
+    is_desc,
+    padding_select,
+    shape_of,
+    splat_of,
+    subgroup_functions,
+)
 from xegpu_py.passes.analysis.message_tiling import Box, Segments, box_shape, tiles
 from xegpu_py.passes.analysis.target_messages import expand_load_transform, hints_of, merge_transposed_units
 from xegpu_py.passes.rewriting import builders as build
@@ -118,6 +127,7 @@ class Fallback(Conversion):
         target: the GPU.
         places: by class of descriptors, the form of its numbers.
         row_alignment: by descriptor, the known alignment of its rows in bytes.
+        indices: the function's indices.
     """
 
     rules = rule
@@ -127,6 +137,7 @@ class Fallback(Conversion):
         self.surfaces, self.target = surfaces, target
         self.places: dict[ir.Value, DescriptorForm] = {}
         self.row_alignment: dict[ir.Value, int] = {}
+        self.indices = IndexForms(through_loops=False)
         self._kept: set[ir.Value] = set()
         accesses = [op for op in ops if implements(op, BlockAccess)]
         if not surfaces.problems:
@@ -316,6 +327,7 @@ class _Access(Struct):
     Attributes:
         count: the number of its parts.
         last: the addresses that are known, by the offsets of parts along dimensions of unknown stride.
+        known_counts: the results of `known_count`.
     """
 
     low: Fallback
@@ -327,6 +339,7 @@ class _Access(Struct):
     is_line: bool = False
     count: int = 1
     last: dict[tuple[int, ...], build.Index] = field(default_factory=dict)
+    known_counts: dict[int, int] = field(default_factory=dict)
 
     def own(self, dimensions: Sequence[_T]) -> tuple[_T, ...]:
         """Select from one item per dimension of `vector` those of the dimensions that the op's vector has."""
@@ -367,10 +380,16 @@ class _Access(Struct):
 
     def is_inside(self, dimension: int, size: int) -> bool:
         """Whether the block is known to be in bounds along a dimension."""
-        at, extent = self.offsets[dimension], self.tensor.extents[dimension]
-        if not self.checked:
-            return True
-        return isinstance(at, int) and isinstance(extent, int) and at >= 0 and at + size <= extent
+        return not self.checked or self.known_count(dimension) >= size
+
+    def known_count(self, dimension: int) -> int:
+        """Elements from the block's first one on that are known to be in bounds along a dimension; 0 if none are."""
+        if dimension not in self.known_counts:
+            indices = self.low.indices
+            at = indices.scalar(self.offsets[dimension])
+            count = constant_part(plus(indices.scalar(self.tensor.extents[dimension]), at, -1))
+            self.known_counts[dimension] = count if count is not None and indices.is_nonnegative(at) else 0
+        return self.known_counts[dimension]
 
     def split(self, name: str) -> tuple[Segments, TdescAttr | None]:
         """The pieces of the block, each of one message, and the settings of their descriptors if these are of lines.
@@ -474,12 +493,12 @@ class _Access(Struct):
         """The mask of the lanes in bounds; None if no lane is. Comparisons are unsigned, for negative indices."""
         rows, columns, active = self.lanes(part)
         lanes = len(rows)
-        outside = (*zip(self.offsets[:-2], part.lead, self.tensor.extents[:-2]),)
         conditions: list[ir.Value] = []
-        if part.rows == 1:
-            outside = (*outside, (self.offsets[-2], part.row, self.tensor.extents[-2]))
-        for at, step, extent in outside if self.checked else ():
-            position = build.add(at, step)
+        outside = (*enumerate(part.lead), *([(len(part.lead), part.row)] if part.rows == 1 else []))
+        for dimension, step in outside:
+            if self.is_inside(dimension, step + 1):
+                continue
+            position, extent = build.add(self.offsets[dimension], step), self.tensor.extents[dimension]
             if isinstance(position, int) and (position < 0 or (isinstance(extent, int) and position >= extent)):
                 return None
             if not (isinstance(position, int) and isinstance(extent, int)):
@@ -488,16 +507,17 @@ class _Access(Struct):
                     build.compare("ult", build.index_splat(position, lanes), build.index_splat(extent, lanes))
                 )
         conditions += [_mask([i < active for i in range(lanes)])] if active < lanes else []
-        inner = [(self.offsets[-1], part.column, columns, part.columns, self.tensor.extents[-1])]
-        if part.rows > 1:
-            inner.append((self.offsets[-2], part.row, rows, part.rows, self.tensor.extents[-2]))
-        for at, step, numbers, size, extent in inner if self.checked else ():
-            position = build.add(at, step)
+        inner = [(-1, part.column, columns, part.columns)]
+        inner += [(-2, part.row, rows, part.rows)] if part.rows > 1 else []
+        for dimension, step, numbers, size in inner:
+            if self.is_inside(dimension, step + size):
+                continue
+            position, extent = build.add(self.offsets[dimension], step), self.tensor.extents[dimension]
             if isinstance(position, int) and isinstance(extent, int):
                 if not (position >= 0 and position + size <= extent):
                     conditions.append(_mask([0 <= position + n < extent for n in numbers]))
-                continue
-            conditions.append(lanes_in_bounds(numbers, position, extent))
+            else:
+                conditions.append(lanes_in_bounds(numbers, position, extent))
         result = conditions[0] if conditions else build.all_set(lanes)
         for other in conditions[1:]:
             result = build.binary("andi", result, other)
@@ -540,8 +560,10 @@ def _say(low: Fallback, op: ir.Operation, count: int, messages: str) -> None:
 
 @rule("xegpu.load_nd")
 def load(low: Fallback, op: ir.Operation) -> None:
-    """Load a block row by row, or by gathers."""
+    """Load a block row by row, or by gathers, whose other lanes get the number that replaces elements out of bounds."""
     access = _access(low, op, shape_of(op.results[0]))
+    padded = _padded(access)
+    padding = splat_of(padded.operands[2]) if padded else None
     hints, parts, count = hints_of(op.opview), [], 0
     bounds, lines = access.split("lsc_load")
     for box, part in access.parts(bounds):
@@ -551,10 +573,12 @@ def load(low: Fallback, op: ir.Operation) -> None:
         else:
             mask, (positions, _, active) = access.mask(part), access.lanes(part)
             kind = build.vector_type((len(positions),), element_of(op.results[0]))
+            others = build.constant(kind, padding or 0)
             if mask is None:
-                loaded = build.zero(kind)
+                loaded = others
             else:
                 loaded = xegpu.load_gather(access.descriptor(part), mask, value=kind, mode="vc", **hints)
+                loaded = build.select(mask, loaded, others) if padded else loaded
                 count += 1
             loaded = build.extract_slice(loaded, [0], [active])
         parts.append(build.shape_cast(loaded, access.own(box_shape(box))))
@@ -563,6 +587,22 @@ def load(low: Fallback, op: ir.Operation) -> None:
     for box, part in zip(tiles(access.own(bounds)), parts):
         whole = build.insert_slice(part, whole, [first for first, _ in box])
     low.replace(op, whole)
+    if padded:
+        low.replace(padded, whole)
+
+
+def _padded(access: _Access) -> ir.Operation | None:
+    """The only use of a loaded block, if it selects a number for the elements that are out of bounds."""
+    select = padding_select(access.op)
+    mask = None if select is None else defining_op(select.operands[0])
+    if mask is None or mask.name != "vector.create_mask" or access.vector != access.desc.shape or not access.checked:
+        return None
+    indices = access.low.indices
+    for at, extent, remaining in zip(access.offsets, access.tensor.extents, mask.operands, strict=True):
+        first = indices.scalar(at)
+        if plus(first, indices.scalar(remaining)) != indices.scalar(extent) or not indices.is_nonnegative(first):
+            return None
+    return select
 
 
 @rule("xegpu.store_nd")

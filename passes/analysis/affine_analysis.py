@@ -25,6 +25,7 @@ from xegpu_py.passes.analysis.ir_queries import (
     sees,
     shape_of,
     splat_of,
+    view_numbers,
 )
 from xegpu_py.passes.rewriting.builders import PREDICATES, Index, add, create, index, index_type, multiply
 
@@ -143,9 +144,14 @@ class IndexForms:
             is assumed to be. The divisor is None if this is known.
     """
 
-    def __init__(self, unwraps: bool = False) -> None:
-        """Create an empty analysis; `unwraps` says whether all forms that are used will be `unwrapped`."""
-        self._unwraps = unwraps
+    def __init__(self, unwraps: bool = False, through_loops: bool = True) -> None:
+        """Create an empty analysis.
+
+        Args:
+            unwraps: whether all forms that are used will be `unwrapped`.
+            through_loops: whether values that loops carry have forms: not while a pass adds arguments to loops.
+        """
+        self._unwraps, self._through_loops = unwraps, through_loops
         self.scalars: list[dict[ir.Value, None]] = []
         self.assumed: dict[int, tuple[ir.Value | None, int]] = {}
         self._numbers: dict[object, int] = {}
@@ -178,6 +184,9 @@ class IndexForms:
             form = self._loop_carried_form(value)
         elif op.name in _SIGNED_CASTS:
             form = IndexForm((), self.scalar(op.operands[0]), ())
+        elif op.name == "memref.dim":
+            extent = _stated_extent(op)
+            form = None if extent is None else IndexForm((), self.scalar(extent), ())
         elif op.name in _FORM_ARITHMETIC and _floored_remainder(op) is None:
             form = _FORM_ARITHMETIC[op.name](*(IndexForm((), self.scalar(v), ()) for v in op.operands))
         if form is None or not self._wraps(value):
@@ -309,7 +318,7 @@ class IndexForms:
     def _loop_carried_form(self, value: ir.Value) -> IndexForm | None:
         """The form of a value that a loop carries, if each iteration adds the same number to all elements."""
         number = argument_number(value, "scf.for")
-        if not number:
+        if not number or not self._through_loops:
             return None
         block = ir.BlockArgument(value).owner
         loop = block.owner.operation
@@ -469,6 +478,15 @@ def _constant_element(value: ir.Value) -> int | None:
     """The constant integer that all elements of a value are."""
     element = splat_of(value) if is_vector(value) else None
     return constant_of(value) if element is None else int(ir.IntegerAttr(element).value)
+
+
+def _stated_extent(dim: ir.Operation) -> ir.Value | int | None:
+    """The number that a `memref.reinterpret_cast` states for the extent that an op reads; None for other memrefs."""
+    cast, number = defining_op(dim.operands[0]), constant_of(dim.operands[1])
+    if cast is None or cast.name != "memref.reinterpret_cast" or number is None:
+        return None
+    extents = view_numbers(cast)[1]
+    return extents[number] if 0 <= number < len(extents) else None
 
 
 def _predicate(compared: ir.Operation) -> str:

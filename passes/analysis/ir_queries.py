@@ -172,6 +172,20 @@ def splat_of(value: ir.Value) -> ir.Attribute | None:
     return elements.get_splat_value() if isinstance(elements, ir.DenseElementsAttr) and elements.is_splat else None
 
 
+def padding_select(load: ir.Operation) -> ir.Operation | None:
+    """The select that is the only use of a load, and takes a splat for some of its elements; None for other uses."""
+    uses = list(load.results[0].uses)
+    select = uses[0].owner.operation if len(uses) == 1 and uses[0].operand_number == 1 else None
+    is_padding = select is not None and select.name == "arith.select" and splat_of(select.operands[2]) is not None
+    return select if is_padding else None
+
+
+def gather_padding(load: ir.Operation) -> ir.Value | None:
+    """The splat that the only use of a gather selects for the lanes that its mask disables; None for other uses."""
+    select = padding_select(load)
+    return select.operands[2] if select is not None and select.operands[0] == load.opview.mask else None
+
+
 SIGNED_CASTS = ("arith.extsi", "arith.trunci", "arith.index_cast", "index.casts")
 
 UNSIGNED_CASTS = ("arith.extui", "arith.index_castui", "index.castu")

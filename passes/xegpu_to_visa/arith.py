@@ -9,7 +9,14 @@ from xegpu_py.ir.builtin import CombiningKind, dense_elements, enumerator, integ
 from xegpu_py.numerics import integers
 from xegpu_py.numerics.formats import FLOATS, TYPES
 from xegpu_py.passes.analysis.integer_ranges import contains
-from xegpu_py.passes.analysis.ir_queries import INDEX, integer_op, shape_and_element, unsigned
+from xegpu_py.passes.analysis.ir_queries import (
+    INDEX,
+    defining_op,
+    gather_padding,
+    integer_op,
+    shape_and_element,
+    unsigned,
+)
 from xegpu_py.passes.rewriting.builders import FLOAT_PREDICATES, PREDICATES
 from xegpu_py.passes.xegpu_to_visa.emitter import (
     NARROW,
@@ -476,6 +483,9 @@ def select(low: Lowering, op: ir.Operation) -> Value | None:
     condition = low.value(op.operands[0])
     if isinstance(condition, KnownMask):
         return low.value(op.operands[1 if condition.value else 2])
+    load = defining_op(op.operands[1])
+    if load is not None and load.name == "xegpu.load_gather" and gather_padding(load) is not None:
+        return low.value(op.operands[1])
     if is_handle(str(op.results[0].type)):
         return select_handle(low, op)
     count, _, name = result_of(low, op)

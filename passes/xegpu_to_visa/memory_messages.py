@@ -20,6 +20,7 @@ from xegpu_py.passes.analysis.integer_ranges import join
 from xegpu_py.passes.analysis.ir_queries import (
     defining_op,
     element_bytes,
+    gather_padding,
     register_type,
     shape_and_element,
     splat_of,
@@ -458,14 +459,23 @@ def _scattered_messages(
 
 @vc_lowering_rule("xegpu.load_gather")
 def load_gather(low: Lowering, op: ir.Operation) -> Value:
-    """Gathers. Elements narrower than 32 bits are packed afterwards. The chunk is the outer dimension."""
+    """Gathers. Elements narrower than 32 bits are packed afterwards. The chunk is the outer dimension.
+
+    Lanes that the mask disables read zero, or the number that `gather_padding` gives.
+    """
     desc = TensorDesc.of(op.opview.tdesc)
     emit, name = low.emit, register_type(desc.element)
     result = emit.grf_reg(name, desc.lanes * desc.chunk)
     size = TYPES[name].bytes
     bits = {1: "ub", 2: "uw"}.get(size, name)
+    padding = gather_padding(op)
+    others = None if padding is None else low.numbers(padding)
     for payload, rows, guarded, sends in _scattered_messages(low, op, result, name if size >= 4 else "ud"):
-        if guarded:
+        if guarded and others is not None:
+            assert isinstance(others, Const)
+            words = unsigned(payload.type)
+            emit.apply("mov", words, payload.count, Const(others.bits, words), into=emit.as_type(payload, words))
+        elif guarded:
             emit.apply("mov", payload.type, payload.count, const(0, payload.type), into=payload)
         for operand, send in sends:
             send("lsc_load", caches=caches_of(op.opview), dst=operand)

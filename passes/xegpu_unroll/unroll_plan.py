@@ -344,10 +344,14 @@ def _through_view(plan: UnrollShapes, op: ir.Operation) -> None:
     elif op.name not in MADE and (view := view_of(op)):
         if stored := op.name == SLICE and _is_stored(result):
             plan.scatters.append(op)
+        row_elements = CHAIN_GRFS * plan.target.grf_bytes // max(bytes_of(source), 4)
         for d, (along, first) in enumerate(zip(view.dims, view.first)):
             # A column is a region of the registers of whole rows; in pieces between columns all ops have one lane.
             is_column = d == len(shape) - 1 > 0 and to[along] == 1
             edges = {first, first + to[along]} if op.name == SLICE and not stored and not is_column else set[int]()
+            if d == len(shape) - 1 and to[along] == math.prod(to):
+                # A slice of a row is a part of the registers of a piece.
+                edges = {p for p in edges if p % row_elements == 0}
             plan.split(source, d, edges | {first + p for p in (splits[along] if splits and along >= 0 else ())})
 
 

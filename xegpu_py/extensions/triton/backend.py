@@ -25,6 +25,7 @@ from triton._C.libtriton import ir, passes
 from triton.backends.compiler import BaseBackend, GPUTarget
 from triton.backends.driver import DriverBase
 
+from xegpu_py.collector import collector_paused
 from xegpu_py.extensions.triton.settings import TUNING, current
 
 NAME = "xegpu"
@@ -82,7 +83,8 @@ def device_name() -> str:
 
 def _launches() -> Any:
     # Importing Triton imports this file, but the compiler and the engines are imported at the first kernel.
-    from xegpu_py.extensions.triton import launches
+    with collector_paused():
+        from xegpu_py.extensions.triton import launches
 
     return launches
 
