@@ -33,7 +33,7 @@ from xegpu_py.ir.diagnostics import (
     enter,
     position_of,
 )
-from xegpu_py.ir.module import Module, PendingFunctions, from_diagnostic, problems, walk
+from xegpu_py.ir.module import Module, PendingFunctions, from_diagnostic, kernels, problems, walk
 from xegpu_py.ir.upstream_pass_guards import prepare, show
 from xegpu_py.ir.upstream_pass_names import UPSTREAM_PASSES
 from xegpu_py.plugins import plugin_passes
@@ -55,7 +55,8 @@ _IMPLICIT_NESTS = ("{}", "func.func({})", "gpu.module({})", "gpu.module(gpu.func
 class Registered(ABC):
     """The passes, by their names in pipelines. The fields of a class are the options; `register_pass` registers it.
 
-    The docstring is what `--help` shows: its first line says what the pass does, and it shows IR before and after.
+    The docstring is what `--help` shows: its first line says what the pass does, and it shows IR before and after. An
+    option `kernel` is the name of the only kernel to change; a run warns if it does not exist.
     """
 
     name: ClassVar[str]
@@ -462,7 +463,7 @@ class Runner(Struct):
     Attributes:
         verify_each: whether the IR is verified after each step.
         listeners: the listeners that are called.
-        warnings: diagnostics below an error that steps of upstream's gave.
+        warnings: diagnostics below an error that steps of upstream's gave, and those on names of kernels.
         remarks: receives the remarks of our passes on legal but slow code; None drops them.
     """
 
@@ -471,6 +472,7 @@ class Runner(Struct):
     warnings: list[Diagnostic] = field(default_factory=list)
     remarks: list[Diagnostic] | None = None
     _contents: Contents | None = None
+    _kernel_names: frozenset[str] = frozenset()
 
     def run(self, pipeline: Nest, module: Module) -> None:
         """Run a pipeline.
@@ -487,6 +489,7 @@ class Runner(Struct):
             raise
         finally:
             self._contents = None
+            self._kernel_names = frozenset()
             handler.detach()
 
     def _contents_of(self, op: ir.Operation, module: Module) -> Contents:
@@ -514,6 +517,7 @@ class Runner(Struct):
     def _run_step(self, step: Step, op: ir.Operation, module: Module) -> None:
         pass_class = pass_named(step.name)
         instance = make_pass(pass_class, step.options) if pass_class else None
+        self._check_kernel(step, getattr(instance, "kernel", ""), module)
         if isinstance(instance, Pipeline):
             self._run_items(parse_pipeline(f"{ROOT}({instance.steps()})").items, op, module)
             return
@@ -538,6 +542,19 @@ class Runner(Struct):
             raise
         for listener in self.listeners:
             listener.after(step, op, seconds)
+
+    def _check_kernel(self, step: Step, name: str, module: Module) -> None:
+        """Warn of a pass whose option `kernel` names no kernel: it changes nothing."""
+        if name and name not in self._kernel_names:
+            # An earlier step may have made kernels.
+            self._kernel_names = frozenset(func.attributes["sym_name"].value for func in kernels(module.outline))
+            if name not in self._kernel_names:
+                others = f"; there are {', '.join(sorted(self._kernel_names))}" if self._kernel_names else ""
+                message = f"there is no kernel '{name}' for pass '{step.name}'"
+                message += did_you_mean(name, self._kernel_names) or others
+                self.warnings.append(Diagnostic("warning", message, position_of(module.outline.location)))
+                # The passes of a pipeline would each say it again.
+                self._kernel_names |= {name}
 
     def _verify(self, op: ir.Operation, step: Step, module: Module) -> None:
         start = time.perf_counter()
