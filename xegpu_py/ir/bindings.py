@@ -7,6 +7,7 @@ found by looking for the name, and not by the version.
 from __future__ import annotations
 
 import functools
+import importlib
 
 from mlir import ir
 from mlir._mlir_libs._mlirDialectsIRDL import load_dialects as load_dialects
@@ -31,6 +32,16 @@ def search_dialects_below(prefix: str) -> None:
 def tracebacks_leave_out(path: str) -> None:
     """Leave the files below a path out of the locations of `ir.loc_tracebacks`."""
     _cext.globals.register_traceback_file_exclusion(path)
+
+
+def upstream_operations(dialect: str) -> list[str]:
+    """The names of the ops of one of upstream's dialects, without its own; none where the bindings have no classes."""
+    try:
+        module = importlib.import_module(f"mlir.dialects._{dialect}_ops_gen")
+    except ModuleNotFoundError:
+        return []
+    names = [v.OPERATION_NAME for v in vars(module).values() if hasattr(v, "OPERATION_NAME")]
+    return [name.partition(".")[2] for name in names]
 
 
 def is_kernel(func: ir.Operation) -> bool:

@@ -18,8 +18,9 @@ from msgspec import Struct, structs
 
 from xegpu_py.argument_types import checked
 from xegpu_py.deferred import deferred
+from xegpu_py.did_you_mean import did_you_mean
 from xegpu_py.ir.assembly_format import unknown_attribute
-from xegpu_py.ir.bindings import blocks_in, is_kernel, load_dialects
+from xegpu_py.ir.bindings import blocks_in, is_kernel, load_dialects, upstream_operations
 from xegpu_py.ir.definition import DYNAMIC, FUNCTIONS, Attr, Dialect, EnumCodec, Type
 from xegpu_py.ir.diagnostics import (
     Diagnostic,
@@ -392,7 +393,16 @@ def _from_mlir(info: Any, own: printer.Printer, rewritten: Rewritten | None) -> 
         where = source.position(offset)
     notes = tuple(_from_mlir(n, own, rewritten) for n in info.notes)
     severity: Any = str(info.severity).rpartition(".")[2].lower() if info.message else "error"
-    return Diagnostic(severity, own.rewrite(info.message), where, notes)
+    return Diagnostic(severity, own.rewrite(info.message) + _similar_op(info.message), where, notes)
+
+
+def _similar_op(message: str) -> str:
+    """The end of a message of MLIR that an op of its own does not exist."""
+    unknown = re.match(r"(?:custom op|unregistered operation) .*'(\w+)\.([\w.]+)'", message)
+    if not unknown:
+        return ""
+    dialect, name = unknown.groups()
+    return did_you_mean(name, upstream_operations(dialect), f"{dialect}.")
 
 
 __all__ = ["Module", "Position", "from_mlir", "parse", "parse_source", "print_op"]

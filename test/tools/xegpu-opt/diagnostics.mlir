@@ -30,3 +30,41 @@ func.func @generic(%t: i32) {
   "xegpu.prefetch_nd"(%t) : (i32) -> ()
   return
 }
+
+// -----
+
+// CHECK:error: custom op 'arith.adff' is unknown; did you mean 'arith.addf'?{{$}}
+func.func @misspelt(%a: f32) {
+  %b = arith.adff %a, %a : f32
+  return
+}
+
+// -----
+
+// CHECK:error: custom op 'retrun' is unknown (tried 'func.retrun' as well); did you mean 'func.return'?{{$}}
+func.func @misspelt() {
+  retrun
+}
+
+// -----
+
+// CHECK:error: custom op 'foo' is unknown (tried 'func.foo' as well){{$}}
+func.func @unlike() {
+  foo
+}
+
+// -----
+
+// CHECK:error: unregistered operation 'gpu.retrun' found in dialect ('gpu') that does not allow unknown operations; did you mean 'gpu.return'?{{$}}
+func.func @generic() {
+  "gpu.retrun"() : () -> ()
+  return
+}
+
+// -----
+
+// CHECK:error: unregistered operation 'vcix.lod' found in dialect ('vcix') that does not allow unknown operations{{$}}
+func.func @no_bindings() {
+  "vcix.lod"() : () -> ()
+  return
+}
