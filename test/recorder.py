@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
+from itertools import compress
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -32,7 +33,7 @@ LIT_TEST = "LIT_TEST"
 """The environment variable with the path of the lit test that runs a tool."""
 
 _modules: dict[str, tuple[bytearray, list[str]]] = {}
-"""For each file: a byte for each function, set once it was executed, and the functions' names."""
+"""For each file: a byte for each function, set once it was executed, and the functions' names behind the file's."""
 
 
 class _Mark(ast.NodeTransformer):
@@ -94,7 +95,7 @@ class _Loader(SourceFileLoader):
             with _alone():
                 found = _stored(kept) or self._marked(path, name, kept)
         code, names = found
-        _modules.setdefault(name, (bytearray(len(names)), names))
+        _modules.setdefault(name, (bytearray(len(names)), [f"{name}:{function}" for function in names]))
         return code
 
     def _marked(self, path: Path, name: str, kept: Path) -> tuple[CodeType, list[str]]:
@@ -183,11 +184,9 @@ def read_new_numbers() -> None:
 
 
 def _executed() -> Iterator[str]:
-    for file, (executed, names) in _modules.items():
-        at = executed.find(1)
-        while at >= 0:
-            yield f"{file}:{names[at]}"
-            at = executed.find(1, at + 1)
+    for executed, names in _modules.values():
+        if 1 in executed:
+            yield from compress(names, executed)
 
 
 def _seconds() -> float:

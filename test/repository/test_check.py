@@ -42,7 +42,7 @@ def test_the_record_has_what_a_test_executes(tmp_path, monkeypatch):
     }
     monkeypatch.setenv(recorder.RUN, "another")
     again = recorder.Recorder()
-    monkeypatch.setattr(recorder, "_modules", {"xegpu_py/cache.py": (bytearray(1), ["other"])})
+    monkeypatch.setattr(recorder, "_modules", {"xegpu_py/cache.py": (bytearray(1), ["xegpu_py/cache.py:other"])})
     with again.test("a"):
         recorder._modules["xegpu_py/cache.py"][0][0] = 1
     again.write()

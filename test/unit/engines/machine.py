@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -119,9 +119,15 @@ class Machine:
     def state(self, threads: int, rng: random.Random) -> State:
         regs = np.zeros((threads, self.bytes), np.uint8)
         draw = np.random.default_rng(rng.getrandbits(64))
+        of_type: defaultdict[str, list[Variable]] = defaultdict(list)
         for var in self.variables:
-            data = patterns(var.type, 8 * var.format.bytes, (threads, var.count), draw).view(np.uint8)
-            regs[:, self.offsets[var] : self.offsets[var] + data.shape[1]] = data
+            of_type[var.type].append(var)
+        for name, variables in of_type.items():
+            size = variables[0].format.bytes
+            ends = size * np.cumsum([var.count for var in variables])
+            data = patterns(name, 8 * size, (threads, ends[-1] // size), draw).view(np.uint8)
+            for var, part in zip(variables, np.split(data, ends[:-1], 1)):
+                regs[:, self.offsets[var] : self.offsets[var] + part.shape[1]] = part
         flags = np.zeros((threads, len(PREDICATES), LANES), bool)
         for i, predicate in enumerate(PREDICATES):
             flags[:, i, : predicate.count] = _bits(threads, predicate.count, rng)

@@ -1,6 +1,8 @@
 """BDPAS and the conversion to block-scaled elements, against rational arithmetic and the definition of the formats."""
 
+from bisect import bisect_left
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 from math import inf, isfinite, isnan, nan
 
@@ -188,17 +190,24 @@ def test_what_is_refused():
         pack_scales(np.zeros((1, 16), np.float32))
 
 
+@cache
+def finite_elements(name: str) -> list[tuple[Fraction, int]]:
+    """The finite elements without a sign, in order, and their patterns."""
+    elements = [(value(p, name), p) for p in range(1 << (width(name) - 1))]
+    return [(Fraction(x), p) for x, p in elements if isfinite(float(x))]
+
+
 def nearest_element(x: Fraction | float, name: str) -> int:
-    """The element nearest to a number, ties to an even pattern, found among all of them."""
-    bits = width(name)
-    patterns = [(value(p, name), p) for p in range(1 << (bits - 1)) if isfinite(float(value(p, name)))]
+    """The element nearest to a number, ties to an even pattern."""
+    bits, patterns = width(name), finite_elements(name)
     most = patterns[-1][1]
     if isinstance(x, float) and isnan(x):
         return {"bf8": 0x7E, "hf8": 0x7F, "e2m1": 7}[name]
     sign = (x < 0 or (isinstance(x, float) and x == 0)) << (bits - 1)
     if isinstance(x, float):
         return sign | (most if x in (inf, -inf) else 0)
-    return sign | min(patterns, key=lambda vp: (abs(vp[0] - abs(x)), vp[1] & 1))[1]
+    above = bisect_left(patterns, (abs(x), 0))
+    return sign | min(patterns[max(above - 1, 0) : above + 1], key=lambda vp: (abs(vp[0] - abs(x)), vp[1] & 1))[1]
 
 
 @pytest.mark.each_value

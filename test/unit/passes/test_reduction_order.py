@@ -164,10 +164,10 @@ def test_lanes(engine: str) -> None:
 
 @xegpu_py.jit
 def sums(x: Any, rows: Any, columns: Any, groups: Any) -> None:
-    v = x.tile((32, 64), at=(0, 0)).load()
-    rows.tile((32, 1), at=(0, 0)).store(v.sum(1, keep_dims=True))
-    columns.tile((1, 64), at=(0, 0)).store(v.sum(0, keep_dims=True))
-    groups.tile((32, 8), at=(0, 0)).store(v.sum(1, group=8))
+    v = x.tile((16, 32), at=(0, 0)).load()
+    rows.tile((16, 1), at=(0, 0)).store(v.sum(1, keep_dims=True))
+    columns.tile((1, 32), at=(0, 0)).store(v.sum(0, keep_dims=True))
+    groups.tile((16, 4), at=(0, 0)).store(v.sum(1, group=8))
 
 
 @pytest.mark.each_value
@@ -175,11 +175,11 @@ def sums(x: Any, rows: Any, columns: Any, groups: Any) -> None:
 @pytest.mark.parametrize("target", ["pvcxt", "bmg", "dg2"])
 def test_tiles(engine: str, target: str) -> None:
     """All elements of a dimension, for which the usual order is by blocks, and groups of them."""
-    x = ROWS.standard_normal((32, 64)).astype(np.float32)
-    found = [np.zeros(shape, np.float32) for shape in ((32, 1), (1, 64), (32, 8))]
+    x = ROWS.standard_normal((16, 32)).astype(np.float32)
+    found = [np.zeros(shape, np.float32) for shape in ((16, 1), (1, 32), (16, 4))]
     sums.with_options(engine=engine, target=target, subgroups=None, choices=SEQUENTIAL)[1](x, *found)
     assert (found[0][:, 0] == in_order(x.T)).all() and (found[1][0] == in_order(x)).all()
-    assert (found[2] == in_order(np.moveaxis(x.reshape(32, 8, 8), 2, 0))).all()
+    assert (found[2] == in_order(np.moveaxis(x.reshape(16, 4, 8), 2, 0))).all()
     usual = [np.zeros_like(f) for f in found]
     sums.with_options(engine=engine, target=target, subgroups=None)[1](x, *usual)
     assert all((a != b).any() for a, b in zip(found, usual))

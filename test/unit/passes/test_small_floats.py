@@ -86,8 +86,11 @@ def nearest_e4m3(number):
     """The pattern of the nearest number of f8E4M3FN, of two the even one; of what is nearer to 480 than to 448 NaN."""
     if np.isnan(number) or abs(number) > 464:
         return 0x7F
-    size = Fraction(abs(number))
-    found = min(range(127), key=lambda p: (abs(Fraction(float(POSITIVE[p])) - size), p & 1))
+    size, above = Fraction(abs(number)), int(np.searchsorted(POSITIVE, abs(number)))
+    found = min(
+        range(max(above - 1, 0), min(above + 1, 127)),
+        key=lambda p: (abs(Fraction(float(POSITIVE[p])) - size), p & 1),
+    )
     return found | (0x80 if np.signbit(number) else 0)
 
 
