@@ -340,7 +340,10 @@ def where(condition: Any, x: Any, y: Any) -> Any:
     mask = value_of(condition).to(element_types.bool_)
     if isinstance(x, (Array, Pointers)) or isinstance(y, (Array, Pointers)):
         return _chosen_pointers(mask, x, y)
-    if isinstance(x, (Value, Product)) or isinstance(y, (Value, Product)):
+    if isinstance(x, Value) and isinstance(y, Value) and x.dtype.kind == y.dtype.kind == "bool":
+        # A choice is no arithmetic, in which two bools are int32.
+        lhs, rhs = x._both(y, element_types.bool_)
+    elif isinstance(x, (Value, Product)) or isinstance(y, (Value, Product)):
         lhs, rhs = both(x, y)
     else:
         dtype = element_types.promote(element_types.of_scalar(x), element_types.of_scalar(y))

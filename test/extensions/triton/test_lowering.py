@@ -363,3 +363,17 @@ def test_positions_wrap_around(seed):
         kernel.launch((3, 1, 1), signature, [wrap(out), n])
         want = np.concatenate([expected(n, pid) for pid in range(3)])
         np.testing.assert_array_equal(out.astype(bool), want, err_msg=f"n = {n}")
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_truth_values_are_scanned_chosen_and_gathered(axis, reverse):
+    x, flags = integers(8, 32), integers(8, 32, low=0, high=2, dtype=np.int8)
+    out, sums, begun = np.zeros_like(x), np.zeros_like(x), np.zeros(x.shape, bool)
+    run(kernels.truth_values, x, flags, out, M=8, N=32, AXIS=axis, REVERSE=reverse)
+    lines = [np.moveaxis(v, axis, 0)[:: -1 if reverse else 1] for v in (x, flags, sums, begun)]
+    for i, (number, flag, total, seen) in enumerate(zip(*lines)):
+        total[:] = np.where(flag, number, number + lines[2][i - 1] * (i > 0))
+        seen[:] = (flag != 0) | (lines[3][i - 1] & (i > 0))
+    either = np.take_along_axis(np.where(x > 0, flags != 0, begun), np.abs(x) % 8, axis)
+    np.testing.assert_array_equal(out, sums + either * 1000)

@@ -391,3 +391,17 @@ def sums_of_groups(tables, sizes, out, BLOCK: tl.constexpr):
     first = tl.load(tables + group).to(tl.pointer_type(tl.float32))
     offsets = tl.arange(0, BLOCK)
     tl.store(out + group, tl.sum(tl.load(first + offsets, mask=offsets < tl.load(sizes + group), other=0.0)))
+
+
+@triton.jit
+def segmented(a, a_begins, b, b_begins):
+    return tl.where(b_begins, b, a + b), a_begins | b_begins
+
+
+@triton.jit
+def truth_values(x_ptr, flag_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr, REVERSE: tl.constexpr):
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    x, flags = tl.load(x_ptr + at), tl.load(flag_ptr + at) != 0
+    sums, begun = tl.associative_scan((x, flags), AXIS, segmented, reverse=REVERSE)
+    either = tl.gather(tl.where(x > 0, flags, begun), tl.abs(x) % 8, AXIS)
+    tl.store(out_ptr + at, sums + either.to(tl.int32) * 1000)

@@ -369,7 +369,7 @@ def _broadcast(a: Array, b: Array) -> bool:
 def _where(x: Array, y: Array) -> Array:
     mask = x if x.dtype == bool else x > 0
     if x.dtype == y.dtype == bool:
-        return np.where(mask, x.astype(np.int32), y.astype(np.int32))
+        return np.where(mask, x, y)
     one, other = promoted(x, y)
     return np.where(mask, one, other)
 
