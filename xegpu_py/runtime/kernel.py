@@ -618,6 +618,10 @@ class Kernel:
         warn_caller(self._repairs.of_launch(statistics))
         return statistics
 
+    def compile(self) -> None:
+        """Compile the native code, if launches run it."""
+        self._on_engine()
+
     def _on_engine(self) -> Callable[[Prepared], Statistics]:
         """The method that runs a launch on the kernel's engine."""
         if self.engine == "interpreter":

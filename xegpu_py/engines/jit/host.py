@@ -278,6 +278,9 @@ def chosen_host() -> Host:
 _idle: list[Helper] = []
 """Helpers that no launch uses."""
 
+THREADS = "xegpu-py"
+"""The beginning of the names of the threads that help a launch."""
+
 _CAN_PIN = hasattr(os, "sched_setaffinity")
 """Whether threads can be told which processors to use, as on Linux."""
 
@@ -291,7 +294,7 @@ class Helper:
 
     def __init__(self) -> None:
         """Start the thread."""
-        self._pool = futures.ThreadPoolExecutor(1, "xegpu-py")
+        self._pool = futures.ThreadPoolExecutor(1, THREADS)
         self._id = self._pool.submit(threading.get_native_id).result()
         self._processors: set[int] = set()
 
