@@ -370,6 +370,13 @@ def test_buffers_of_bytes() -> None:
     np.testing.assert_array_equal(x, np.repeat(np.array([0, 1], np.float32), 16).reshape(8, 4))
 
 
+def test_where_ocloc_is(tmp_path: Path) -> None:
+    """A path is of this folder, also where ocloc runs in another one; a name is looked for."""
+    assert compiler._program(os.path.join("build", "ocloc")) == os.path.abspath("build/ocloc")
+    assert compiler._program(tmp_path / "ocloc") == str(tmp_path / "ocloc")
+    assert compiler._program("ocloc-8") == "ocloc-8"
+
+
 def test_without_ocloc(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XEGPU_PY_ORACLES", "off")
     for target in TARGETS.keys() - {"any", "virtual"}:

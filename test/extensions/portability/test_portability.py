@@ -300,7 +300,9 @@ def test_arrays_that_overlap_do_so_in_the_copies() -> None:
     assert w.span[1] - w.span[0] == 256 and w.span[0] == a.ctypes.data and a.ctypes.data % 64 == x.ctypes.data % 64
     assert memory[16] == 16 and memory[32] == 32 and not other.any()
     arrays = verdicts._arrays(["a", "w"], [a, w])
-    x, y = map(verdicts._Copies((x, y)).of, (x, y))
+    x, y, alone = *map(verdicts._Copies((x, y)).of, (x, y)), verdicts._Copies((window,)).of(window)
+    assert (alone == memory[32:]).all() and not np.shares_memory(alone, memory)
+    assert np.subtract(alone.span, alone.ctypes.data).tolist() == [-128, 128]
     x[16:] = 9
     assert (y[:16] == 9).all() and memory[16] == 16
     assert [*arrays] == ["a", "w", "memory before w"] and (arrays["memory before w"][:128].view(np.float32) == a).all()
