@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 
 import numpy as np
@@ -11,8 +12,11 @@ import recordings
 from effort import SHARE
 
 from xegpu_py import external_tools, opencl
+from xegpu_py.extensions.opencl import abi
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.runtime.executable import Options
+from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.target import target as target_of
 
 RECORDED = recordings.read()
 SWEPT = SHARE == 1 and external_tools.find("ocloc")
@@ -76,3 +80,34 @@ def test_a_call_without_sizes_is_an_error():
     made = program("", "saxpy.cl")
     with pytest.raises(TypeError, match=re.escape("kernel 'saxpy' needs sizes: saxpy[global size, local size](...)")):
         made.kernels["saxpy"](np.zeros(64, np.float32), np.zeros(64, np.float32), np.float32(2))
+
+
+COUNTING = """.version 3.8
+.kernel "counting"
+.decl Base v_type=G type=uq num_elts=1 align=qword
+.decl Out v_type=G type=uq num_elts=1 align=qword
+.decl At v_type=G type=uq num_elts=1 align=GRF
+.input Base offset={}
+.input Out offset={}
+.kernel_attr SimdSize=16
+.function "_main_0"
+_main_0:
+mov (M1, 1) At(0,0)<1> Base(0,0)<0;1,0>
+shl (M1, 1) At(0,0)<1> At(0,0)<0;1,0> 0x2:ud
+add (M1, 1) At(0,0)<1> At(0,0)<0;1,0> Out(0,0)<0;1,0>
+lsc_atomic_iinc.ugm (M1_NM, 1) %null.0:d32 flat[At]:a64 %null.0 %null.0
+ret (M1, 1)
+"""
+
+
+@pytest.mark.parametrize("groups", [(1, 1, 1), (5, 1, 1), (1, 4, 1), (1, 1, 3), (2, 3, 4)])
+@pytest.mark.parametrize("block", [(16, 1, 1), (40, 1, 1), (8, 3, 2)])
+def test_each_thread_of_a_grid_has_private_memory_of_its_own(groups, block):
+    """Each counts at its part of memory of one byte for each thread."""
+    grf = target_of("bmg").grf_bytes
+    program = Kernel.from_assembly(COUNTING.format(f"{grf} size=8", f"{grf + 8} size=8"), target="bmg").program
+    counting = abi.prologue(program, target_of("bmg"), block, groups, [abi.Private(0, 1, "Base")])
+    threads = -(-math.prod(block) // 16)
+    counts = np.zeros(threads * math.prod(groups) + 8, np.int32)
+    Kernel(counting, target="bmg")(0, counts, grid=groups, block=math.prod(block))
+    assert counts.tolist() == [1] * (counts.size - 8) + [0] * 8

@@ -261,6 +261,7 @@ def test_constraints_exclude_and_are_named():
         ({"a": [1, 1]}, [], "has a value twice"),
         ({"a": {"low": 1}}, [], "must have low and high"),
         ({"a": [1]}, ["a.real"], "may not have"),
+        ({"a": [1]}, ["min(a, 2)(3)"], r"has 'min\(a, 2\)\(3\)', which a constraint may not have"),
         ({"a": [1]}, ["b > 1"], "names 'b'"),
         ({"a": [1]}, ["a >"], "is no expression"),
     ],
