@@ -140,3 +140,29 @@ def test_bisection_of_a_triton_kernel_runs_the_passes_that_are_asked_for():
     arguments = [LINE.view(np.float32)]
     assert bisect(triton(""), None, arguments).steps[0] == "tt-to-xetile"
     assert bisect(triton(""), None, arguments, pipeline="builtin.module(tt-to-xetile)").steps == ("tt-to-xetile",)
+
+
+DOT = """%a = arith.constant dense<1.5> : tensor<16x32x{a}> %b = arith.constant dense<2.0> : tensor<32x16x{b}>
+%c = arith.constant dense<0.25> : tensor<16x16xf32>
+%d = tt.dot %a, %b, %c : tensor<16x32x{a}> * tensor<32x16x{b}> -> tensor<16x16xf32>
+%s = "tt.reduce"(%d) <{{axis = 0 : i32}}> ({{
+^bb0(%x: f32, %y: f32): %z = arith.maximumf %x, %y : f32 tt.reduce.return %z : f32
+}}) : (tensor<16x16xf32>) -> tensor<16xf32>
+%t = "tt.reduce"(%s) <{{axis = 0 : i32}}> ({{
+^bb0(%x: f32, %y: f32): %z = arith.minimumf %x, %y : f32 tt.reduce.return %z : f32 }}) : (tensor<16xf32>) -> f32
+tt.store %p, %t : !tt.ptr<f32>"""
+
+
+@pytest.mark.parametrize("a", ["f8E4M3FN", "f8E5M2", "f16", "bf16"])
+@pytest.mark.parametrize("b", ["f8E4M3FN", "f8E5M2", "f16", "bf16"])
+def test_products_of_two_types(a, b):
+    """Bytes may be of two formats; other factors have one type."""
+    text, out = triton(DOT.format(a=a, b=b)), np.zeros(1, np.float32)
+    if a == b or a[:2] == b[:2] == "f8":
+        xegpu_py.compile(text, engine="interpreter")(out)
+        assert out[0] == 1.5 * 2 * 32 + 0.25
+    else:
+        with pytest.raises(
+            xegpu_py.DiagnosticError, match="multiplies .* by .*, which no target supports|of one width"
+        ):
+            xegpu_py.compile(text)

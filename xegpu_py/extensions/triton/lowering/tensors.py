@@ -81,7 +81,7 @@ def _dot(low: Lowering, op: mlir.Operation) -> Value:
     view: Any = op.opview
     a, b, c = (low.value(v) for v in (view.a, view.b, view.c))
     if a.dtype != b.dtype and {a.dtype.bits, b.dtype.bits} != {8}:
-        emit_error(op, f"multiplies {a.dtype} by {b.dtype}, which target does not support")
+        emit_error(op, f"multiplies {a.dtype} by {b.dtype}, which no target supports")
     return value_of(dot(a, b, c, input_precision=view.inputPrecision.name))
 
 
