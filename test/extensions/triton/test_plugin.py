@@ -1,6 +1,7 @@
 """The backend in stock Triton: what launches compute, check and cache, and what it refuses."""
 
 import mmap
+import multiprocessing
 import os
 import re
 import subprocess
@@ -465,6 +466,19 @@ def test_kernels_that_are_compiled_ahead_do_not_run(monkeypatch, tmp_path):
     assert not z.any() and len(list(tmp_path.glob("*.lowered"))) == 2
     launches[0]()
     np.testing.assert_array_equal(z, x + y)
+
+
+def test_processes_that_do_not_end_are_ended(monkeypatch, tmp_path):
+    monkeypatch.setenv("XEGPU_PY_CACHE", str(tmp_path))
+    monkeypatch.setattr(compile_ahead, "processors", lambda: 2)
+    monkeypatch.setattr(compile_ahead, "other_threads", lambda: False)
+    done = mmap.mmap(-1, 3)
+    write = [partial(done.__setitem__, i, 1) for i in range(3)]
+    waits = partial(time.sleep, 600)
+    start = time.monotonic()
+    compile_ahead.compile_ahead([write[0], waits, write[1], waits, write[2]], limit=2)
+    assert done[:] == b"\1\1\1" and time.monotonic() - start < 60
+    assert not multiprocessing.active_children()
 
 
 def test_calls_that_compile_are_not_timed():
