@@ -77,6 +77,7 @@ COMPARED: dict[str, Callable[[Array, Array], Array]] = {
 FOLDED = {
     "i": {"addi": np.add, "xori": np.bitwise_xor, "maxsi": np.maximum, "minsi": np.minimum, "andi": np.bitwise_and},
     "f": {"maxnumf": np.maximum, "minnumf": np.minimum},
+    "i1": {"xori": np.logical_xor, "andi": np.logical_and, "ori": np.logical_or},
 }
 ATOMIC = {"add": np.add, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "max": np.maximum,
           "min": np.minimum}  # fmt: skip
@@ -292,7 +293,7 @@ class Writer:
         return self.compared(self.r.choice([*COMPARED]), x, self.partner(x))
 
     def choice(self) -> Value:
-        x = self.pick(lambda v: v.shape is not None and v.element != "i1")
+        x = self.pick(lambda v: v.shape is not None)
         assert x.shape is not None
         y, mask = self.partner(x), self.mask(x.shape)
         op = f"arith.select {mask.name}, {x.name}, {y.name} : {mask.type}, {x.type}"
@@ -390,8 +391,10 @@ class Writer:
 
     def folded(self) -> Value:
         """A reduction or scan by one op."""
-        x = self.pick(lambda v: v.shape is not None and v.element != "i1")
-        table = FOLDED["f" if x.element in FLOATS else "i"]
+        x = self.pick(lambda v: v.shape is not None)
+        if x.element in INTEGERS and self.r.random() < 0.2:
+            x = self.compared(self.r.choice([*COMPARED]), x, self.partner(x))
+        table = FOLDED["i1" if x.element == "i1" else "f" if x.element in FLOATS else "i"]
         name = self.r.choice([*table])
         assert x.shape is not None
         axis, scans = self.r.randrange(len(x.shape)), self.r.random() < 0.5
