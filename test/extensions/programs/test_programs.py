@@ -511,6 +511,50 @@ def test_memrefs_that_may_share_memory_are_not_jammed(a, b, second, expected):
     assert str(jam_loops(xegpu_py.parse(text).ir)).count("arith.addf") == expected
 
 
+INNER = """%new = scf.for %k = %c0 to %c32 step %c1 iter_args(%sum = %one) -> f32 {{
+  %next = arith.mulf %sum, %sum : f32
+  {0}
+  scf.yield %next : f32
+}}"""
+STORE, CALL = "memref.store %one, %m[%j] : memref<32xf32>", "func.call @other() : () -> ()"
+
+
+@pytest.mark.parametrize(
+    ("body", "options", "factor"),
+    [
+        *((f"{INNER.format('')} {STORE}", {"end": f"%c{end}"}, factor)
+          for end, factor in ((32, 32), (48, 16), (24, 8), (36, 4), (30, 1), (0, 1))),
+        (f"{INNER.format('')} {STORE}", {"end": "%n"}, 1),
+        (f"{INNER.format('')} {STORE} %z = arith.negf %one : f32", {}, 32),
+        (f"%y = arith.mulf %one, %one : f32 {STORE}", {}, 1),
+        (INNER.format(""), {}, 1),
+        (INNER.format(STORE), {}, 1),
+        (f"{INNER.format(STORE)} {STORE}", {}, 1),
+        (f"{INNER.format(CALL)} {STORE}", {}, 1),
+        (f"{INNER.format('')} {STORE} {CALL}", {}, 1),
+        (f"{INNER.format('')} {STORE}", {"before": "%v = memref.view %bytes[%c0][] : memref<128xi8> to memref<32xf32>"}, 1),
+        (f"{INNER.format('')} {STORE}", {"before": "%p = llvm.mlir.zero : !llvm.ptr"}, 1),
+    ],
+)  # fmt: skip
+def test_which_loops_are_jammed(body, options, factor):
+    """Those of a known count that store at each iteration, and in which nothing else has an effect."""
+    ends = "".join(f"%c{n} = arith.constant {n} : index\n" for n in (0, 1, 24, 30, 32, 36, 48))
+    text = f"""
+    func.func private @other()
+    func.func @f(%n: index, %bytes: memref<128xi8>) {{
+      {ends}
+      {options.get("before", "")}
+      %m = memref.alloc() : memref<32xf32>
+      %one = arith.constant 1.0 : f32
+      scf.for %j = %c0 to {options.get("end", "%c32")} step %c1 {{
+        {body}
+      }}
+      return
+    }}
+    """
+    assert str(jam_loops(xegpu_py.parse(text).ir)).count("arith.mulf") == factor
+
+
 @pytest.mark.parametrize("carried", [0, 1, 2])
 def test_loops_that_carry_values_are_not_jammed(carried):
     """Iterations done together would each begin with the same values."""
