@@ -516,6 +516,7 @@ INNER = """%new = scf.for %k = %c0 to %c32 step %c1 iter_args(%sum = %one) -> f3
   {0}
   scf.yield %next : f32
 }}"""
+VIEW = "%v = memref.view %bytes[%c0][] : memref<128xi8> to memref<32xf32>"
 STORE, CALL = "memref.store %one, %m[%j] : memref<32xf32>", "func.call @other() : () -> ()"
 
 
@@ -532,7 +533,7 @@ STORE, CALL = "memref.store %one, %m[%j] : memref<32xf32>", "func.call @other() 
         (f"{INNER.format(STORE)} {STORE}", {}, 1),
         (f"{INNER.format(CALL)} {STORE}", {}, 1),
         (f"{INNER.format('')} {STORE} {CALL}", {}, 1),
-        (f"{INNER.format('')} {STORE}", {"before": "%v = memref.view %bytes[%c0][] : memref<128xi8> to memref<32xf32>"}, 1),
+        (f"{INNER.format('')} {STORE}", {"before": VIEW}, 1),
         (f"{INNER.format('')} {STORE}", {"before": "%p = llvm.mlir.zero : !llvm.ptr"}, 1),
     ],
 )  # fmt: skip
