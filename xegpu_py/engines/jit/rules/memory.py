@@ -154,6 +154,8 @@ def _sender(
         body(_Message(code, shape, element_offsets, hosts, bits, dict(zip(operand_names, pointers)), first_pointer))
         code.ret(code.const(1, "i1"))
 
+    # Ragged edges of large tiles are many messages without a lane that acts.
+    code.return_unless(code.icmp("ne", bits, 0), code.const(1, "i1"))
     if lanes > 1 and shape.vector == 1 and aligned == 1:
         # CPUs load and store a vector faster than its elements, and many have no instruction for the latter. It is also
         # one place to look for, unless the allocation ends behind the last lane that acts.
@@ -174,7 +176,6 @@ def _sender(
         do(code.add(code.splat(host, lanes), steps), _pointer(code, host))
         code.begin(lane_label)
     if lanes == 1 and memory != "slm" and category != "atomic":
-        code.return_unless(code.icmp("ne", bits, 0), code.const(1, "i1"))
         if aligned > 1:
             odd = code.mask(code.extract(addresses, 0), aligned - 1)
             code.return_unless(code.icmp("eq", odd, 0), code.const(0, "i1"))
@@ -294,14 +295,13 @@ def _load_one(message: _Message) -> None:
     code, shape, to = message.code, message.shape, message.operands["dst"]
     size, (element_offsets,) = shape.memory_bytes, message.element_offsets
 
-    with code.when(code.icmp("ne", message.bits, 0)):
-        pointer = _pointer(code, code.extract(message.hosts, 0))
-        if shape.vector > 1 and element_offsets == [i * size for i in range(shape.vector)]:
-            code.store(code.load(pointer, vector(shape.vector, f"i{8 * size}")), to)
-            return
-        for e, register_offset in enumerate(element_offsets):
-            element = code.load(code.at(pointer, e * size), f"i{8 * size}")
-            code.store(code.resize(element, 8 * shape.register_bytes, False), code.at(to, register_offset))
+    pointer = _pointer(code, code.extract(message.hosts, 0))
+    if shape.vector > 1 and element_offsets == [i * size for i in range(shape.vector)]:
+        code.store(code.load(pointer, vector(shape.vector, f"i{8 * size}")), to)
+        return
+    for e, register_offset in enumerate(element_offsets):
+        element = code.load(code.at(pointer, e * size), f"i{8 * size}")
+        code.store(code.resize(element, 8 * shape.register_bytes, False), code.at(to, register_offset))
 
 
 @RULES.of("lsc_store")
