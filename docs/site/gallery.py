@@ -44,7 +44,7 @@ def page() -> str:
         "# Gallery",
         "Kernels of the [tile language](../tile-language.md), from `examples/gallery`. Each program compares the kernel's result with numpy. A "
         "picture shows the 64-byte lines of each array in the order of their addresses: the colour is that of the last workgroup that wrote the line, or of the "
-        "first that read it, and the number says how often it was accessed.",
+        "first that read it, and the number says how often it was accessed. `examples/gallery/triton` has nine of them in [Triton](../triton.md).",
     ]
     for name in _ORDER:
         path = FOLDER / f"{name}.py"

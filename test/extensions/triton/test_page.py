@@ -1,7 +1,8 @@
-"""The code of the pages about Triton has the shown output."""
+"""The code of the pages about Triton has the shown output, and the examples agree with numpy."""
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 
@@ -28,3 +29,10 @@ def test_bugs_of_programs_of_others_are_found(name, tmp_path):
     environment = {**os.environ, "TRITON_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, path], capture_output=True, text=True, env=environment)
     assert (done.returncode, done.stdout) == (1, shown), done.stderr
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples/gallery/triton").glob("*.py")), ids=lambda p: p.name)
+def test_the_gallery_in_triton_agrees_with_numpy(path, capsys):
+    runpy.run_path(str(path))
+    text, _, found = capsys.readouterr().out.strip().rpartition(": ")
+    assert found == "True" if text.startswith("equal") else float(found) < 1e-3
