@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import recordings
 from effort import SHARE
+from msgspec import structs
 
 from xegpu_py import external_tools, opencl
-from xegpu_py.extensions.opencl import abi
+from xegpu_py.extensions.opencl import abi, comparison
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.runtime.executable import Options
 from xegpu_py.runtime.kernel import Kernel
@@ -111,3 +112,25 @@ def test_each_thread_of_a_grid_has_private_memory_of_its_own(groups, block):
     counts = np.zeros(threads * math.prod(groups) + 8, np.int32)
     Kernel(counting, target="bmg")(0, counts, grid=groups, block=math.prod(block))
     assert counts.tolist() == [1] * (counts.size - 8) + [0] * 8
+
+
+def test_programs_are_compared_without_ocloc():
+    """A recorded program and itself, or itself with another instruction, which the comparison finds by its line."""
+    whole = RECORDED.programs["saxpy.cl"]
+    a = np.arange(64, dtype=np.float32)
+    call = comparison.Call("saxpy", (a, np.ones(64, np.float32), np.float32(2)), 64)
+    options = Options(target=whole.target)
+    for old, new, arrays, failures in (
+        ("mad", "mad", [], [False, False]),
+        ("mad (M1, 32) V0072(0,0)<1> V0036(0,0)<0;1,0>", "mad (M1, 32) V0072(0,0)<1> (-)V0036(0,0)<0;1,0>", ["y"],
+         [False, False]),
+        ("shl (M1, 32)", "shl.nothing (M1, 32)", [], [False, True]),
+    ):  # fmt: skip
+        assert all(old in text for text in whole.texts if '"saxpy"' in text)
+        other = structs.replace(whole, texts=tuple(text.replace(old, new) for text in whole.texts))
+        found = comparison._compared(call, [whole, other], ("one", "other"), options)
+        assert [*found.arrays] == arrays and [f is not None for f in found.failures or (None, None)] == failures
+        assert [s and s.line for s in found.stores] == ([3, 3] if arrays else [None, None])
+    assert (a == np.arange(64)).all(), "copies of arrays are compared"
+    with pytest.raises(ValueError, match="there is no kernel 'no'; there are saxpy"):
+        comparison._compared(structs.replace(call, kernel="no"), [whole, whole], ("one", "other"), options)

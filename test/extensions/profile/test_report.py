@@ -343,3 +343,27 @@ def test_every_view_in_a_browser(report: Path, browser: Any, request: pytest.Fix
     page.screenshot(path=folder / "profile-code-narrow.png")
     page.close()
     assert wrong == []
+
+
+@pytest.mark.parametrize(("groups", "group_size", "cells", "pitch"), [(8, 4, 16, 8), (100, 2, 3, 5), (70, 1, 40, 40)])
+def test_accesses_of_a_map(groups: int, group_size: int, cells: int, pitch: int) -> None:
+    """Each access counts in the slice of its turn, the part of its workgroup, and the cell of its line."""
+    rng = np.random.default_rng(groups)
+    first, count, accesses = 1000, 37, 300
+    lines, threads = rng.integers(990, 1050, accesses), rng.integers(0, groups * group_size, accesses)
+    trace = SimpleNamespace(lines=lines, threads=threads.astype(np.int32))
+    done = SimpleNamespace(counts=SimpleNamespace(trace=trace), grid=(groups, 1, 1), group_size=group_size)
+    found = report_module._Map.of(done, first, count, pitch, cells)
+    high = -(-count // pitch)
+    parts, rows, columns = min(groups, report_module.PARTS), min(cells, high), min(cells, pitch)
+    assert (found.parts, found.rows, found.columns) == (parts, rows, columns)
+    assert found.each == groups / parts and found.steps == (pitch / columns, pitch * high / rows)
+    expected: dict[int, int] = {}
+    for turn, (line, thread) in enumerate(zip(lines.tolist(), threads.tolist())):
+        if first <= line < first + count:
+            part = thread // group_size * parts // groups
+            row, column = (line - first) // pitch * rows // high, (line - first) % pitch * columns // pitch
+            key = ((turn * report_module.SLICES // accesses * parts + part) * rows + row) * columns + column
+            expected[key] = expected.get(key, 0) + 1
+    assert dict(zip(found.keys.tolist(), found.times.tolist())) == expected
+    assert report_module._Map.of(done, 2000, count, pitch, cells) is None

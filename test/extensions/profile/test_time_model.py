@@ -332,6 +332,8 @@ COPIES = """\
 .decl C v_type=G type=ud num_elts=16 align=GRF
 .decl D v_type=G type=f num_elts=16 align=GRF
 .decl E v_type=G type=d num_elts=16 align=GRF
+.decl F v_type=G type=f num_elts=16 align=GRF
+.decl G v_type=G type=ud num_elts=16 align=GRF
 .kernel_attr Target="cm"
 .kernel_attr SimdSize=16
     mov (M1, 16) A(0,0)<1> 0x1:d
@@ -340,15 +342,17 @@ COPIES = """\
     mov (M1, 16) D(0,0)<1> B(0,0)<1;1,0>
     mov (M1, 16) E(0,0)<1> A(0,0)<1;1,0>
     mov (M1, 16) E(0,0)<1> C(0,0)<1;1,0>
+    mov (M1, 16) F(0,0)<1> D(0,0)<1;1,0>
+    mov (M1, 16) G(0,0)<1> D(0,0)<1;1,0>
     ret (M1, 1)
 """
 
 
 def test_copies_are_taken_out() -> None:
-    """Only the second `mov` copies a variable that is written once to another one, without a conversion."""
+    """The second and the sixth `mov` copy a variable that is written once to another one, without a conversion."""
     program = Kernel.from_assembly(COPIES).program
     copies = [at for at, inst in enumerate(program.instructions) if inst.name == "mov"]
-    assert taken_out(program, target("bmg")) == {copies[1]}
+    assert taken_out(program, target("bmg")) == {copies[1], copies[5]}
 
 
 WIDE = """\

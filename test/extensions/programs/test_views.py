@@ -46,6 +46,10 @@ def test_packed_elements_fill_bytes():
     memory = np.arange(64, dtype=np.uint8)
     at = memory.ctypes.data
     assert HostMemRef(at, at, 2, (3, 4), (8, 1)).array("i4").tolist() == [[1, 2], [5, 6], [9, 10]]
+    whole = HostMemRef(at, at, 4, (2, 3, 8), (48, 12, 1)).array("i4")
+    assert (whole == 2 + np.arange(2)[:, None, None] * 24 + np.arange(3)[:, None] * 6 + np.arange(4)).all()
+    assert HostMemRef(at, at, 6, (4,), (1,)).array("i4").tolist() == [3, 4]
+    assert HostMemRef(at, at, 8, (8,), (1,)).array("i2").tolist() == [2, 3]
     lines = [(1, (4,), (1,)), (0, (3,), (1,)), (0, (4,), (3,)), (0, (4,), (2,))]
     for offset, sizes, strides in (*lines, (0, (2, 4), (5, 1))):
         message = f"elements of {sizes} with strides {strides} do not fill bytes"

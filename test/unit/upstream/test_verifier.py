@@ -10,7 +10,7 @@ from xegpu_py import external_tools
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
 from xegpu_py.ir.module import Context
 from xegpu_py.upstream import import_upstream
-from xegpu_py.upstream.import_common import read_upstream
+from xegpu_py.upstream.importer import read_upstream
 
 T = "!xegpu.tensor_desc"
 SCATTER, BLOCK, LAYOUT = "#xegpu.scatter_tdesc_attr", "#xegpu.block_tdesc_attr", "#xegpu.layout"
@@ -292,6 +292,8 @@ VALID = [
     gathered("ui64", "16xf32", "chunk_size = 4 : i64"),
     gathered("ui64", "16xf32", "contiguity = 4 : i64"),
     typed(f"4x8xf32, {LAYOUT}<lane_layout = [2, 8], lane_data = [4, 1]>"),
+    prefetched("memref<64xf32>"),
+    prefetched("ui64", "offset_align_byte = 4 : i64"),
 ]
 
 
