@@ -585,7 +585,6 @@ def narrow(
         zero, one_value = code.const(0, values.type), code.const(ONE[values.element], values.type)
         values = code.select(code.fcmp("ogt", values, zero), values, zero)
         values = code.select(code.fcmp("ogt", values, one_value), one_value, values)
-    nan = code.fcmp("uno", values, values)
     if fmt.name == "bf":
         bits = code.cast("bitcast", values, "i32")
         odd = code.mask(code.lshr(bits, 16), 1)
@@ -600,7 +599,7 @@ def narrow(
         pattern = code.cast("bitcast", code.cast(cast_name, values, wide_type), f"i{fmt.bits}")
     if saturate or (any_nan and fmt.name in ("f", "df")):
         return pattern
-    return code.select(nan, code.const(fmt.nan, pattern.type), pattern)
+    return code.select(code.fcmp("uno", values, values), code.const(fmt.nan, pattern.type), pattern)
 
 
 def flushed(code: FunctionBody, pattern: LLVMValue, fmt: Format) -> LLVMValue:
