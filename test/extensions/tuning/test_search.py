@@ -47,6 +47,52 @@ def test_ranges_of_integers(declared, values):
     assert [c["a"] for c in Space({"a": declared})] == values
 
 
+VALUES = [(5.0, 1.0), (3.0, 4.0), (4.0, 4.0), (6.0, 0.5), (3.0, 4.0), (2.0, 9.0)]
+"""Of each trial; the third one is surpassed by the second."""
+
+
+def tuning_of(values, objectives=("instructions", "messages"), hosts=""):
+    trials = [search.Trial(n, {"a": n}, "done", v, host=hosts[n : n + 1]) for n, v in enumerate(values)]
+    trials.insert(1, search.Trial(99, {"a": 99}, "failed", message="it does not compile\nhere"))
+    return search.Tuning(tuple(trials), objectives, Space({"a": list(range(100))}), None)
+
+
+def test_the_best_trials():
+    assert [t.number for t in tuning_of(VALUES).front] == [5, 1, 4, 0, 3]
+    assert tuning_of(VALUES).best.number == 5
+    assert tuning_of(VALUES, ("messages",)).best.number == 5, "the first value is of the first objective"
+    # Times of another machine are not compared.
+    times = [(n,) for n, _ in VALUES]
+    assert tuning_of(times, ("jit",), "aabaab").best.number == 1
+    with pytest.raises(ValueError, match="none of 1 configurations succeeded: it does not compile$"):
+        assert tuning_of([]).best
+
+
+def test_the_table_and_the_plot_of_a_search(tmp_path, monkeypatch):
+    pytest.importorskip("pandas", reason="the extra 'tune' is not installed")
+    figures = pytest.importorskip("matplotlib.figure", reason="the extra 'tune' is not installed")
+    table = tuning_of(VALUES).table()
+    assert table["number"].tolist() == [0, 99, 1, 2, 3, 4, 5] and table["state"].tolist()[:2] == ["done", "failed"]
+    assert table["objective:messages"].tolist()[2:] == [4.0, 4.0, 0.5, 4.0, 9.0] and table["a"].tolist()[1] == 99
+    drawn = []
+    monkeypatch.setattr(figures.Figure, "savefig", lambda figure, path: drawn.append(figure))
+    for found in (tuning_of(VALUES), tuning_of([v[:1] for v in VALUES], ("instructions",)), tuning_of([])):
+        found.plot(tmp_path / "t.svg")
+    both, one, none = (
+        [[line.get_xydata().tolist() for line in axes.get_lines()] for axes in figure.axes] for figure in drawn
+    )
+    values = [[n, v[0]] for n, v in enumerate(VALUES, 1)]
+    assert both[0] == one[0] == [values, [[n, v] for n, v in enumerate((5, 3, 3, 3, 3, 2), 1)]]
+    assert both[1] == [[[*v] for v in VALUES], [[2, 9], [3, 4], [3, 4], [5, 1], [6, 0.5]]]
+    assert len(one) == 1 and none == [[[], []], [[], []]]
+    axes = drawn[0].axes
+    assert [a.get_xlabel() for a in axes] == ["trial", "instructions"]
+    assert [a.get_ylabel() for a in axes] == ["instructions", "messages"]
+    assert axes[0].get_yscale() == "log" and drawn[2].axes[0].get_yscale() == "linear"
+    shown = [[text.get_text() for text in a.get_legend().get_texts()] for a in axes]
+    assert shown == [["trial", "best so far"], ["trial", "front"]]
+
+
 def test_values_in_a_journal():
     """A journal holds JSON's values; each is the value of its own type again."""
     choices = (1, True, 1.0, "1", None, (1, 2), "(1, 2, 3)", 0, False)

@@ -610,10 +610,9 @@ class Tuning(Struct, frozen=True):
         axes[0].set(xlabel="trial", ylabel=self.objectives[0], yscale="log" if values and min(values) > 0 else "linear")
         axes[0].legend()
         if several:
-            x, y = zip(*(t.values[:2] for t in self.done)) if self.done else ((), ())
-            axes[1].plot(x, y, ".", color="#9aa7b8", label="trial")
-            front = sorted(t.values[:2] for t in self.front)
-            axes[1].step(*zip(*front), where="post", color="#c0392b", marker="o", label="front")
+            tried, front = (np.array([t.values[:2] for t in ts]).reshape(-1, 2) for ts in (self.done, self.front))
+            axes[1].plot(*tried.T, ".", color="#9aa7b8", label="trial")
+            axes[1].step(*front.T, where="post", color="#c0392b", marker="o", label="front")
             axes[1].set(xlabel=self.objectives[0], ylabel=self.objectives[1])
             axes[1].legend()
         figure.savefig(path)
