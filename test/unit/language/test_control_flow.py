@@ -698,3 +698,25 @@ def test_loops_read_by_pointers_that_a_branch_has_chosen(engine, n):
     x, z = np.arange(16, dtype=np.float32), np.zeros(16, np.float32)
     xegpu_py.jit(chosen, engine=engine)[1](x, x * 10, z, n)
     assert (z[:n] == (x * 10 if n > 2 else x)[1 : n + 1]).all() and not z[n:].any()
+
+
+@xegpu_py.jit(engine="interpreter")
+def numbers_for_values(X, Y, n):
+    at = xl.arange(0, 16)
+    x = xl.load(X + at)
+    if n > 2:
+        first, second = x, 3
+    else:
+        first, second = 7, x * 2
+    third = x if n > 2 else 0.5
+    fourth = 5 if n > 2 else x
+    for row, value in ((0, first), (16, second), (32, third), (48, fourth)):
+        xl.store(Y + row + at, value)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_a_number_in_one_branch_is_every_element_of_the_value_in_the_other(n):
+    x, y = np.arange(16, dtype=np.float32), np.zeros((4, 16), np.float32)
+    numbers_for_values(x, y, n)
+    expected = (x, 3, x, 5) if n > 2 else (7, x * 2, 0.5, x)
+    np.testing.assert_array_equal(y, np.stack(np.broadcast_arrays(*expected, x)[:4]))
