@@ -357,3 +357,35 @@ tt.func @f(%x: tensor<2x4xf32>) {
   %0 = tt.trans %x {order = array<i32: 1, 0>} : tensor<2x4xf32> -> tensor<2x4xf32>
   tt.return
 }
+
+// -----
+
+tt.func @f(%x: tensor<4xi64>) {
+  // expected-error @below {{'tt.int_to_ptr' op requires operands and results of one shape, but got tensor<4xi64> and tensor<8x!tt.ptr<f32, "global">>}}
+  %0 = tt.int_to_ptr %x : tensor<4xi64> -> tensor<8x!tt.ptr<f32>>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4x!tt.ptr<f32>>) {
+  // expected-error @below {{'tt.ptr_to_int' op requires operands and results of one shape, but got tensor<4x!tt.ptr<f32, "global">> and i64}}
+  %0 = tt.ptr_to_int %x : tensor<4x!tt.ptr<f32>> -> i64
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4xf32>) {
+  // expected-error @below {{'tt.bitcast' op requires operands and results of one shape, but got tensor<4xf32> and tensor<2x2xi32>}}
+  %0 = tt.bitcast %x : tensor<4xf32> -> tensor<2x2xi32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4xf32>) {
+  // expected-error @below {{'tt.fp_to_fp' op requires operands and results of one shape, but got tensor<4xf32> and tensor<8xf16>}}
+  %0 = tt.fp_to_fp %x, rounding = rtne : tensor<4xf32> -> tensor<8xf16>
+  tt.return
+}

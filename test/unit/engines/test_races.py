@@ -635,6 +635,16 @@ def test_shadow_memory_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "note: that is 16 bytes for each 2 of the 8448 bytes of its arrays; the machine has 76031 bytes" in said
 
 
+def test_more_threads_than_shadow_memory_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    statements = [everyone("load", "ugm", -1, -1, -1, -1)]
+    monkeypatch.setattr(native_races, "_MOST_THREADS", 0)
+    refused = run(statements, "jit")
+    assert "error: the check 'races' of kernel 'races' is for fewer than 2^31 threads, not 8" in refused
+    for most, said in ((9, refused), (10, "")):
+        monkeypatch.setattr(native_races, "_MOST_THREADS", most)
+        assert run(statements, "jit") == said
+
+
 def test_engines() -> None:
     """Native code looks for races unless registers never written are looked for too; both engines may."""
     for engine, chosen in ((None, "jit"), ("jit", "jit"), ("both", "both"), ("interpreter", "interpreter")):
