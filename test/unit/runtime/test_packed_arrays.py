@@ -1,0 +1,70 @@
+"""Arrays of elements of less than a byte, packed for a launch: each element lies where numpy's order says."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from xegpu_py.runtime.host_arrays import PackedArrays, packed_shape
+
+SHAPES = [(), (1,), (4,), (7,), (3, 8), (2, 3, 4), (0,), (3, 0)]
+VIEWS = {
+    "whole": lambda shape: np.zeros(shape, np.uint8),
+    "columns": lambda shape: np.zeros((*shape[:-1], shape[-1] + 8), np.uint8)[..., 4 : 4 + shape[-1]],
+    "rows": lambda shape: np.zeros((2 * shape[0], *shape[1:-1], -(-shape[-1] // 4) * 4), np.uint8)[
+        ::2, ..., : shape[-1]
+    ],
+}
+
+
+@pytest.mark.parametrize(("element", "dtype", "bits"), [("i4", "int4", 4), ("ui4", "uint4", 4), ("i2", "int2", 2)])
+@pytest.mark.parametrize(("view", "shape"), [("whole", s) for s in SHAPES] + [("columns", (3, 8)), ("rows", (2, 3, 5))])
+def test_elements(element, dtype, bits, view, shape):
+    rng = np.random.default_rng(len(shape))
+    each, dtype = 8 // bits, getattr(ml_dtypes, dtype)
+    array = VIEWS[view](shape).view(dtype)
+    numbers = rng.integers(0, 2**bits, shape)
+    array[...] = numbers.astype(dtype)
+    arrays = PackedArrays()
+    packed = arrays.pack(array, element, "x")
+    assert packed.dtype == np.uint8 and packed.shape == packed_shape(shape, element)
+    assert arrays.pack(array, element, "x").ctypes.data == packed.ctypes.data
+
+    def elements(packed):
+        found = (packed[..., None] >> bits * np.arange(each)) & 2**bits - 1
+        return found.reshape(*packed.shape[:-1], -1)[..., : shape[-1]] if shape else found[0]
+
+    np.testing.assert_array_equal(elements(packed), numbers)
+    if view == "whole" and packed.size:
+        packed.reshape(-1)[-1] ^= 1
+        expected = elements(packed)
+        arrays.write_back()
+        np.testing.assert_array_equal(array.view(np.uint8) & 2**bits - 1, expected)
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.zeros((4, 8), np.uint8)[:, ::2], "x has elements that do not lie side by side"),
+        (np.zeros((4, 8), np.uint8)[:, ::-1], "x has elements that do not lie side by side"),
+        (
+            np.zeros((4, 8), np.uint8)[::-1],
+            "x has rows that begin within a byte when packed; let them be multiples of 2",
+        ),
+        (np.zeros((4, 7), np.uint8), "x has rows that begin within a byte when packed; let them be multiples of 2"),
+    ],
+)
+def test_arrays_that_cannot_be_packed(array, message):
+    with pytest.raises(ValueError, match=message):
+        PackedArrays().pack(array.view(ml_dtypes.int4), "i4", "x")
+
+
+def test_arrays_that_overlap():
+    memory = np.zeros(16, np.uint8).view(ml_dtypes.int4)
+    for first, second, is_refused in (((0, 8), (8, 16), False), ((0, 8), (7, 15), True), ((4, 12), (0, 5), True)):
+        arrays = PackedArrays()
+        arrays.pack(memory[slice(*first)], "i4", "x")
+        if is_refused:
+            with pytest.raises(ValueError, match="y overlaps another array of elements of 4 bits; give a copy"):
+                arrays.pack(memory[slice(*second)], "i4", "y")
+        else:
+            arrays.pack(memory[slice(*second)], "i4", "y")
