@@ -60,7 +60,8 @@ def test_arrays_that_cannot_be_packed(array, message):
 
 def test_arrays_that_overlap():
     memory = np.zeros(16, np.uint8).view(ml_dtypes.int4)
-    for first, second, is_refused in (((0, 8), (8, 16), False), ((0, 8), (7, 15), True), ((4, 12), (0, 5), True)):
+    apart = ((0, 8), (8, 16), False), ((8, 16), (0, 8), False), ((12, 16), (0, 8), False)
+    for first, second, is_refused in (*apart, ((0, 8), (7, 15), True), ((4, 12), (0, 5), True)):
         arrays = PackedArrays()
         arrays.pack(memory[slice(*first)], "i4", "x")
         if is_refused:
@@ -68,3 +69,28 @@ def test_arrays_that_overlap():
                 arrays.pack(memory[slice(*second)], "i4", "y")
         else:
             arrays.pack(memory[slice(*second)], "i4", "y")
+
+
+def test_other_arguments_are_themselves():
+    arrays = PackedArrays()
+    for argument in (3, 2.5, [1], np.zeros(4, np.float32), np.zeros(4, np.uint8), np.zeros(4, ml_dtypes.int2)):
+        assert arrays.pack(argument, "i4", "x") is argument
+    assert arrays.pack(np.zeros(4, ml_dtypes.int4), "i4", "x").shape == (2,)
+    floats = np.zeros(4, np.float32)
+    assert arrays.pack(floats, "f32", "x") is floats
+
+
+def test_strides_of_single_rows_do_not_matter():
+    line = np.arange(15, dtype=np.uint8).view(ml_dtypes.int4)[None, :8]
+    assert np.lib.stride_tricks.as_strided(line, strides=(3, 1)).strides == (3, 1)
+    packed = PackedArrays().pack(np.lib.stride_tricks.as_strided(line, strides=(3, 1)), "i4", "x")
+    assert packed.tolist() == [[0x10, 0x32, 0x54, 0x76]]
+
+
+@pytest.mark.parametrize(
+    ("shape", "element", "expected"),
+    [((3, 8), "f32", (3, 8)), ((3, 8), "i4", (3, 4)), ((None, 7), "i4", (None, 4)), ((3, None), "i4", (3, None)),
+     ((), "i4", ()), ((9,), "i2", (3,)), ((8,), "i8", (8,))],
+)  # fmt: skip
+def test_shapes(shape, element, expected):
+    assert packed_shape(shape, element) == expected
