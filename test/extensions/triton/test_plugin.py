@@ -592,3 +592,23 @@ def test_the_key_of_the_cache_follows_the_files_of_triton(tmp_path, monkeypatch)
         (tmp_path / name).write_text(f"another {name}")
         assert key() != before
         before = key()
+
+
+def test_read_only_arrays_are_read_and_never_changed(tmp_path):
+    def doubled(x, out):
+        kernels.add[(1,)](xe.wrap(x), xe.wrap(x), xe.wrap(out), 64, BLOCK=64)
+
+    numbers, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    numbers.tofile(tmp_path / "numbers")
+    mapped = np.memmap(tmp_path / "numbers", np.float32, "r")
+    doubled(mapped, out)
+    np.testing.assert_array_equal(out, 2 * numbers)
+    out.flags.writeable = False
+    for target in (mapped, out):
+        with pytest.raises(ValueError, match="argument 'Z' of kernel 'add' is read-only"):
+            doubled(numbers + 1, target)
+    np.testing.assert_array_equal(mapped, numbers)
+    # The same memory, which may be written again.
+    out.flags.writeable = True
+    doubled(numbers + 1, out)
+    np.testing.assert_array_equal(out, 2 * numbers + 2)

@@ -93,8 +93,8 @@ def _check(name: str, dtype: str) -> None:
         raise TypeError(f"argument '{name}' must have a type of {', '.join(DTYPES)}, but got {dtype}")
 
 
-def memory_of(argument: Any, name: str) -> tuple[int, int, int]:
-    """The address of a tensor's first element, and of the first byte and the end of the memory in which it lies.
+def memory_of(argument: Any, name: str) -> tuple[int, int, int, bool]:
+    """The address of a tensor's first element, of the first byte and the end of its memory, and if that is writeable.
 
     Raises:
         TypeError: if it is not in the host's memory, or its memory is not known.
@@ -108,7 +108,7 @@ def memory_of(argument: Any, name: str) -> tuple[int, int, int]:
     if hasattr(argument, "untyped_storage"):
         storage = argument.untyped_storage()
         start = storage.data_ptr()
-        return argument.data_ptr(), start, start + storage.nbytes()
+        return argument.data_ptr(), start, start + storage.nbytes(), True
     span = getattr(argument, "xegpu_span", None)
     if span is None:
         raise TypeError(f"argument '{name}' must be a tensor or wrap(array), but got {type(argument).__name__}")
@@ -151,8 +151,10 @@ def passed(parameter: Parameter, argument: Any, points: bool = False) -> list[An
 def _array(argument: Any, dtype: np.dtype[Any], name: str) -> Window:
     if argument is None:
         return Window.of(np.zeros(1, dtype))
-    first, start, end = memory_of(argument, name)
-    return Window.at(first, start, end, dtype)
+    first, start, end, writeable = memory_of(argument, name)
+    window = Window.at(first, start, end, dtype)
+    window.flags.writeable = writeable
+    return window
 
 
 def _table_of(array: Window) -> Window | PointerTable:
@@ -175,7 +177,7 @@ def _spans_of_tensors() -> list[tuple[int, int]]:
         if hasattr(type(tensor), "data_ptr") and hasattr(type(tensor), "stride"):
             # Tensors of other devices, or without memory.
             with suppress(TypeError, RuntimeError):
-                _, start, end = memory_of(tensor, "")
+                _, start, end, _ = memory_of(tensor, "")
                 spans.add((start, end))
     return sorted(span for span in spans if span[0] < span[1])
 

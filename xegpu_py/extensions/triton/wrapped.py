@@ -26,7 +26,7 @@ class WrappedArray:
         array: the array.
         dtype: Triton's type of its elements.
         xegpu_span: the addresses of its first element, and of the first byte and the end of the memory in which it
-            lies.
+            lies, and whether that may be written.
     """
 
     def __init__(self, array: np.ndarray[Any, Any], dtype: Any) -> None:
@@ -35,7 +35,7 @@ class WrappedArray:
             root = root.base
         start, end = np.lib.array_utils.byte_bounds(root)
         self.array, self.dtype = array, dtype
-        self.xegpu_span = (int(array.ctypes.data), int(start), int(end))
+        self.xegpu_span = (int(array.ctypes.data), int(start), int(end), root.flags.writeable)
 
     def data_ptr(self) -> int:
         """The address of its first element."""
@@ -82,7 +82,8 @@ def wrap(array: np.ndarray[Any, Any]) -> WrappedArray:
 
         add[(4,)](xegpu_py.triton.wrap(x), xegpu_py.triton.wrap(y), 1000, BLOCK=256)
 
-    Kernels may access all of the memory in which the array lies, as on a GPU.
+    Kernels may access all of the memory in which the array lies, as on a GPU. A kernel that changes read-only memory,
+    such as a file that is mapped for reading, ends with an error.
 
     Raises:
         TypeError: if it is no array, or one of a type that Triton does not have.
