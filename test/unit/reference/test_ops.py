@@ -607,3 +607,41 @@ def test_the_operands_of_a_switchs_successors(flag, expected):
     a = np.zeros(2, np.int32)
     reference.run(xegpu_py.parse(text), None, [a])
     assert a.tolist() == expected
+
+
+LANES = """gpu.module @m {{
+  gpu.func @k(%x: memref<32xf32>, %y: memref<32xf32>) kernel attributes {{xegpu.subgroup_size = 16 : i32}} {{
+    %i = gpu.thread_id x
+    %v = memref.load %x[%i] : memref<32xf32>
+    {}
+    memref.store %r, %y[%i] : memref<32xf32>
+    gpu.return
+  }}
+}}"""
+
+OF_LANES = {
+    "first lane": ("%r = gpu.subgroup_broadcast %v, first_active_lane : f32", lambda x: np.repeat(x[:, :1], 16, 1)),
+    "a lane": (
+        "%n = arith.constant 5 : i32 %r = gpu.subgroup_broadcast %v, specific_lane %n : f32",
+        lambda x: np.repeat(x[:, 5:6], 16, 1),
+    ),
+    "rotation": ("%r, %t = gpu.rotate %v, 3, 16 : f32", lambda x: np.roll(x, -3, 1)),
+    "rotation of parts": (
+        "%w, %t = gpu.rotate %v, 3, 8 : f32 %r = arith.select %t, %w, %v : f32",
+        lambda x: np.concatenate([np.roll(x[:, :8], -3, 1), x[:, 8:]], 1),
+    ),
+    "sum": ("%r = gpu.subgroup_reduce add %v : (f32) -> (f32)", lambda x: np.repeat(x.sum(1, keepdims=True), 16, 1)),
+}
+
+
+@pytest.mark.parametrize("name", OF_LANES)
+@pytest.mark.parametrize("engine", ["reference", "interpreter"])
+def test_lanes(name, engine):
+    body, expected = OF_LANES[name]
+    x, y = np.random.default_rng(3).integers(-99, 99, (2, 16)).astype(np.float32), np.zeros((2, 16), np.float32)
+    module = xegpu_py.parse(LANES.format(body))
+    if engine == "reference":
+        reference.run(module, "k", [x.ravel(), y.reshape(-1)], block=32)
+    else:
+        xegpu_py.compile(module, engine=engine)(x.ravel(), y.reshape(-1), block=32)
+    np.testing.assert_array_equal(y, expected(x))
