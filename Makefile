@@ -53,7 +53,7 @@ repository: $(VENV)/.installed
 oracles:
 	.ci/oracles
 
-# All tests with all their cases: `make test` draws a tenth of the random ones, and of many combinations a few.
+# All tests with all their cases: `make test` draws a twentieth of the random ones, and of many combinations a few.
 sweep: $(VENV)/.installed
 	SWEEP=1 $(BIN)/pytest -q -n auto --dist worksteal
 

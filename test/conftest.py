@@ -168,16 +168,17 @@ def _on_interpreter(kernel):
 
 @pytest.fixture(autouse=True)
 def _engines(request, monkeypatch):
-    """Reduce the native code that three in four tests compile, but none marked `native`, and none in `make sweep`.
+    """Reduce the native code that most tests compile, but none marked `native`, and none in `make sweep`.
 
-    Tests of the engines run quick code where kernels have few threads. It is compiled in half the time, and compiling
-    took more than half of theirs. The other tests always run quick code; three in four run `engine="both"` on the
-    interpreter alone, and those of lowerings any engine, unless it is their parameter.
+    Three in four tests of the engines run quick code where kernels have few threads. It is compiled in half the time,
+    and compiling took more than half of theirs. The other tests always run quick code; seven in eight run
+    `engine="both"` on the interpreter alone, and those of lowerings any engine, unless it is their parameter.
     """
     is_native = bool(request.node.get_closest_marker("native"))
-    is_full = is_native or SHARE == 1 or zlib.crc32(request.node.nodeid.encode()) % 4 == 0
     parts = {*request.path.parts}
     is_of_engines = "engines" in parts
+    turn = zlib.crc32(request.node.nodeid.encode()) % (4 if is_of_engines else 8)
+    is_full = is_native or SHARE == 1 or turn == 0
     if is_native or (is_full and is_of_engines):
         monkeypatch.setattr(engine, "QUICK_THREADS", 0)
         return

@@ -34,13 +34,14 @@ PROGRAMS = {
     "upstream": 80,
     "triton": 60,
 }
-"""Programs of each level in `make sweep`; `make test` runs a tenth."""
+"""Programs of each level in `make sweep`; `make test` runs a twentieth."""
 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_all_evaluators_agree(level: str) -> None:
     @settings(
-        max_examples=examples(PROGRAMS[level]),
+        # The first one is the simplest one.
+        max_examples=1 + examples(PROGRAMS[level]),
         derandomize=True,
         database=None,
         suppress_health_check=list(HealthCheck),
@@ -55,7 +56,7 @@ def test_all_evaluators_agree(level: str) -> None:
 @pytest.mark.parametrize("level", ["xetile", "xegpu_vc", "xegpu_simt", "host", "core"])
 def test_assembly_reads_back(level: str) -> None:
     """The assembly of lowered programs has their instructions, variables and inputs, and is printed as it was."""
-    for seed in range(1, 4):
+    for seed in range(1, 3):
         program = generator(level)(random.Random(seed))
         module = xegpu_py.parse(program.text)
         pipeline = f"{'xetile' if level == 'xetile' else 'xegpu'}-to-visa-pipeline{{target={program.target}}}"

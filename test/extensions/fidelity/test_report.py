@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import SHARE
 from ml_dtypes import bfloat16, float8_e5m2, int4
 
 import xegpu_py
@@ -129,8 +130,8 @@ def test_gallery(name: str, launches: list[Kernel]) -> None:
     assert "math-special" in rules(report) and not rules(report)["math-special"].tried
     for choice, one in tried(report):
         assert one.reaches == ("not compared" if choice == "reduction-order=sequential" else "-")
-    # Each alternative is what the option of the same name gives.
-    for choice in ("division=inverse", "reduction-order=sequential"):
+    # Each alternative is what the option of the same name gives; attention takes the longest to compile.
+    for choice in ("division=inverse", "reduction-order=sequential")[: 0 if name == "attention" and SHARE < 1 else 2]:
         alternative = found[name].with_options(choices=choice)
         other = output.copy()
         alternative[4](*(other if a is output else a for a in arguments))

@@ -477,6 +477,7 @@ PRODUCTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(("m", "n", "k"), [(8, 16, 32), (32, 8, 16)])
 @pytest.mark.parametrize(("dtype", "to"), PRODUCTS, ids=name_of)
 def test_products(dtype, to, m, n, k):
@@ -507,6 +508,7 @@ E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -
 """The numbers of the format, by their bits (OCP Microscaling Formats 1.0, section 5.3.3)."""
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("batch", [0, 2])
 @pytest.mark.parametrize("group", [16, 32])
 @pytest.mark.parametrize("scale", [np.uint8, ml_dtypes.float8_e4m3fn], ids=name_of)

@@ -24,6 +24,7 @@ def run(kernel, *arguments, grid=(1,), **constants):
     return kernel[grid](*(wrap(a) if isinstance(a, np.ndarray) else a for a in arguments), **constants)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
 @pytest.mark.parametrize(("transposed_a", "transposed_b"), [(0, 0), (0, 1), (1, 0), (1, 1)])
 def test_products_of_any_layout(dtype, transposed_a, transposed_b):

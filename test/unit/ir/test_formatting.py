@@ -22,7 +22,7 @@ def meaning(text):
     return parse_source(Source(text, "test.mlir"), context=context, verify=False).text()
 
 
-@pytest.mark.parametrize("path", some(VALID, 1 / 4), ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("path", some(VALID, 1 / 8), ids=lambda p: str(p.relative_to(ROOT)))
 def test_formatting_keeps_what_a_file_means(path):
     text = path.read_text()
     after = made(text)

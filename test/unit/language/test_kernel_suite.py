@@ -15,16 +15,20 @@ from .kernels import attention, elementwise, irregular, products, rows  # noqa: 
 from .kernels.suite import RUNS
 
 REPEATED = """
-    adamw_step attention_128 attention_128_causal attention_64 batched_matmul cholesky_factors
-    convolution_of_channels_in_time cross_entropy_and_its_gradient direct_convolution embedding_lookup
-    epilogue_of_a_residual game_of_life gelu_by_erf gradient_of_keys gradient_of_keys_causal gradient_of_layer_norm
-    gradient_of_queries gradient_of_rms_norm gradient_of_softmax histogram_by_atomics layer_norm_forward
-    leaky_relu_backward linear_recurrence matmul_with_grouped_ordering matrix_times_vector mixture_of_experts
-    morton_codes persistent_matmul pooling product_of_complex_matrices product_of_three rotary_embedding
-    sort_by_rank sparse_matrix_times_vector streaming_the_inner_dimension sums_of_columns transposed_matrix
-    triangular_systems variance_in_one_pass vectors
+    adamw_step argmax_of_rows attention_128 attention_128_causal attention_64 batched_matmul cholesky_factors
+    convolution_as_a_product convolution_of_channels_in_time cross_entropy_and_its_gradient
+    decoding_with_grouped_heads direct_convolution dropout_with_philox embedding_lookup epilogue_of_a_residual
+    experts_of_tokens fp8_with_scales game_of_life gelu_by_erf gradient_of_keys gradient_of_keys_causal
+    gradient_of_layer_norm gradient_of_queries gradient_of_queries_causal gradient_of_rms_norm gradient_of_softmax
+    grid_stride histogram_by_atomics int8_with_requantization layer_norm_forward leaky_relu_backward
+    linear_recurrence mandelbrot_set matmul_with_grouped_ordering matrix_times_vector means_of_groups
+    mixture_of_experts morton_codes persistent_matmul pooling product_of_complex_matrices product_of_complex_numbers
+    product_of_three product_of_transposes quantization_of_rows rank_update_of_the_lower_triangle rms_norm_forward
+    rotary_embedding softmax_of_rows softmax_online sort_by_rank sparse_matrix_times_vector stencil_of_five_points
+    streaming_the_inner_dimension sum_of_squares sums_of_columns transposed_matrix triangular_systems
+    variance_in_one_pass vectors
 """
-"""Kernels that execute no function of the package which the others do not: `make sweep` runs them."""
+"""Kernels that execute no function of the package which other tests do not: `make sweep` runs them."""
 
 
 def left(run, engine):

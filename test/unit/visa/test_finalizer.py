@@ -24,7 +24,7 @@ from xegpu_py.visa.verify import instruction_problem, verify
 from .programs import STRAIGHT, program_of, random_instruction, random_program
 
 GPUS = [TARGETS[name] for name in finalizer.GPUS]
-FORMS_EACH = 8
+FORMS_EACH = examples(8, 1 / 2)
 
 
 CRASHING = {"svm_gather4scaled", "gather", "scatter", "gather_scaled", "scatter_scaled"}
