@@ -291,7 +291,8 @@ def test_blocks_of_four_bits_that_bytes_do_not_hold(old, new, message):
     ("layout", "expected"),
     [
         (Layout((2, 2), (8, 16), order=(1, 0)), Layout((2, 2), (8, 8), order=(1, 0))),
-        (Layout((1, 2, 2), (1, 8, 16)), Layout((1, 2, 2), (1, 8, 8))),
+        (Layout((1, 2, 2), (1, 3, 16)), Layout((1, 2, 2), (1, 3, 8))),
+        (Layout((1, 2, 2), (1, 8, 3)), Layout((1, 2, 2))),
         (Layout((2,), (2,)), Layout((2,), (1,))),
         (Layout((2, 2), (8, 3)), Layout((2, 2))),
         (Layout((2, 2)), Layout((2, 2))),
