@@ -340,6 +340,11 @@ class AttrDict(Struct, frozen=True):
             name, value = op.flags[key]
             parsed.attributes[name] = value
             return
+        if op.quoted and key in SEGMENTS.values():
+            # The sizes of groups in text that is the generic form, too: the types tell them.
+            cursor.expect("=")
+            r.scope.read_attribute(cursor)
+            return
         lower = key.lower()
         name = key if key in op.spec.attributes else op.dialect_class.attribute_spellings.get(lower, lower)
         attribute = op.spec.attributes.get(name)

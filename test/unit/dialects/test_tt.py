@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from xegpu_py.dialects.tt import Tt
-from xegpu_py.ir.module import parse
+from xegpu_py.ir.module import parse, print_op
 
 DUMPED = sorted((Path(__file__).parents[2] / "dialects/tt/dumped").glob("*.ttir"))
 
@@ -51,6 +51,8 @@ def test_dumped_ttir_is_printed_as_it_was(path: Path):
     assert _anonymous(printed) == _anonymous(text)
     assert parse(printed).text(debuginfo=True) == printed
     module.check_roundtrip()
+    generic = print_op(module.operation, generic=True)
+    assert _anonymous(parse(generic).text()) == _anonymous(module.text())
 
 
 def _anonymous(text: str) -> list[str]:
