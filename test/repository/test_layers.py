@@ -118,7 +118,7 @@ BY_NAME = {
     "xegpu_py": 2,
     "xegpu_py.dialects": 1,
     "xegpu_py.extensions": 1,
-    "xegpu_py.ir": 3,
+    "xegpu_py.ir": 4,
     "xegpu_py.language": 1,
     "xegpu_py.upstream": 1,
 }
