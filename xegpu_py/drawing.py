@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from xegpu_py.deferred import deferred
 
 if TYPE_CHECKING:
-    import html
+    import html as _html
 else:
     # Its table of entities takes 2 ms, and each kernel imports this module.
-    html = deferred("html")
+    _html = deferred("html")
 
 
 def _escaped(text: str) -> str:
-    return html.escape(text, quote=False)
+    return _html.escape(text, quote=False)
 
 
 # Drawing in SVG: the common code of all pictures of this project.
@@ -80,7 +80,7 @@ class Canvas:
 
 
 def _attributes(attributes: dict[str, object]) -> str:
-    return "".join(f' {name.replace("_", "-")}="{html.escape(number(value))}"' for name, value in attributes.items())
+    return "".join(f' {name.replace("_", "-")}="{_html.escape(number(value))}"' for name, value in attributes.items())
 
 
 def document(canvas: Canvas, width: float, height: float, title: str, description: str) -> str:

@@ -41,15 +41,18 @@ PYRIGHT = {
 @pytest.fixture(scope="module")
 def code(tmp_path_factory):
     """A folder with the code of pages, of the gallery and of the project."""
-    folder = tmp_path_factory.mktemp("code")
+    folder, texts = tmp_path_factory.mktemp("code"), {}
     for page in PAGES:
         for block in blocks((ROOT / page).read_text()):
-            # Decorators of Triton are Triton's own.
-            if block.language == "python" and "import triton" not in block.text:
+            if block.language == "python":
                 name = f"{page}_{block.start}".replace("/", "_").replace(".", "_").replace("-", "_")
-                (folder / f"{name}.py").write_text(block.text)
+                texts[name] = block.text
     for example in (ROOT / "examples").rglob("*.py"):
-        (folder / f"{example.parent.name}_{example.name}").write_text(example.read_text())
+        texts[f"{example.parent.name}_{example.stem}"] = example.read_text()
+    for name, text in texts.items():
+        # Decorators of Triton are Triton's own.
+        if "import triton" not in text:
+            (folder / f"{name}.py").write_text(text)
     shutil.copytree(PROJECT, folder / "typed_project")
     (folder / "typed_project" / "__init__.py").touch()
     assert len(list(folder.rglob("*.py"))) > 30
