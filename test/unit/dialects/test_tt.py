@@ -4,8 +4,10 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import xegpu_py
 from xegpu_py.dialects.tt import Tt
 from xegpu_py.ir.module import parse, print_op
 
@@ -81,3 +83,25 @@ def test_every_op_is_among_the_dumped_ones():
     # Triton's passes fold these, or no function of its language makes them.
     rare = {"split", "cat", "unsplat", "approx_divf"}
     assert (Tt.operations.keys() | Tt.carried.keys()) - met <= rare
+
+
+NAN = """module { tt.func public @nan(%x: !tt.ptr<f32>, %o: !tt.ptr<i64>) {
+  %r = tt.make_range {end = 16 : i32, start = 0 : i32} : tensor<16xi32>
+  %p = tt.splat %x : !tt.ptr<f32> -> tensor<16x!tt.ptr<f32>>
+  %q = tt.addptr %p, %r : tensor<16x!tt.ptr<f32>>, tensor<16xi32>
+  %v = tt.load %q : tensor<16x!tt.ptr<f32>>
+  %a = tt.extern_elementwise %v {libname = "", libpath = "", pure = true, symbol = "__nv_isnanf"}
+    : (tensor<16xf32>) -> tensor<16xi32>
+  %b = arith.extsi %a : tensor<16xi32> to tensor<16xi64>
+  %s = tt.splat %o : !tt.ptr<i64> -> tensor<16x!tt.ptr<i64>>
+  %t = tt.addptr %s, %r : tensor<16x!tt.ptr<i64>>, tensor<16xi32>
+  tt.store %t, %b : tensor<16x!tt.ptr<i64>>
+  tt.return } }"""
+
+
+def test_results_of_a_library_have_the_type_of_the_op():
+    """Those of isnan are numbers in CUDA's library, and truth values in ours."""
+    x, found = np.arange(16, dtype=np.float32), np.full(16, 7, np.int64)
+    x[::3] = np.nan
+    xegpu_py.compile(NAN)(x, found)
+    np.testing.assert_array_equal(found, np.isnan(x))

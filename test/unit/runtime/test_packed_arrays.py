@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import xegpu_py
 from xegpu_py.runtime.host_arrays import PackedArrays, packed_shape
 
 SHAPES = [(), (1,), (4,), (7,), (3, 8), (2, 3, 4), (0,), (3, 0)]
@@ -94,3 +95,18 @@ def test_strides_of_single_rows_do_not_matter():
 )  # fmt: skip
 def test_shapes(shape, element, expected):
     assert packed_shape(shape, element) == expected
+
+
+COPY = """gpu.module @m { gpu.func @copy(%x: memref<8x16xi4>, %y: memref<8x16xi4>) kernel {
+  %a = xegpu.create_nd_tdesc %x[0, 0] {mode = vc} : memref<8x16xi4> -> !xegpu.tensor_desc<8x16xi4>
+  %b = xegpu.create_nd_tdesc %y[0, 0] {mode = vc} : memref<8x16xi4> -> !xegpu.tensor_desc<8x16xi4>
+  %v = xegpu.load_nd %a {mode = vc} : !xegpu.tensor_desc<8x16xi4> -> vector<8x16xi4>
+  xegpu.store_nd %v, %b {mode = vc} : vector<8x16xi4>, !xegpu.tensor_desc<8x16xi4>
+  gpu.return } }"""
+
+
+def test_a_call_changes_the_array_and_not_its_copy_alone():
+    x = np.random.default_rng(0).integers(-8, 8, (8, 16)).astype(ml_dtypes.int4)
+    y = np.zeros_like(x)
+    xegpu_py.compile(COPY, engine="interpreter")(x, y)
+    np.testing.assert_array_equal(y, x)
