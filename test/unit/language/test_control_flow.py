@@ -664,7 +664,24 @@ def test_recursion_that_ends_only_at_run_time():
 
     with pytest.raises(xegpu_py.DiagnosticError, match="a recursion must end at compile time") as e:
         xegpu_py.jit(kernel).compile(np.zeros(16, np.float32), 5)
-    assert str(e.value).count("called from here") < 10
+    assert 2 < str(e.value).count("called from here") < 10
+
+
+def wrong(x):
+    return x.foo
+
+
+def test_mistakes_in_functions_say_where_they_were_called():
+    def kernel(X):
+        X[0] = wrong(X[0])
+
+    with pytest.raises(xegpu_py.DiagnosticError, match="has no attribute 'foo'") as e:
+        xegpu_py.jit(kernel).compile(np.zeros(16, np.float32))
+    (error,) = e.value.diagnostics
+    assert [note.message for note in error.notes] == ["called from here"]
+    assert [p.line for p in (error.position, error.notes[0].position)] == [
+        function.__code__.co_firstlineno + 1 for function in (wrong, kernel)
+    ]
 
 
 def test_sums_of_lists():
