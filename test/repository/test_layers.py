@@ -117,7 +117,6 @@ IN_FUNCTIONS = {"xegpu_py.dialects": 3, "xegpu_py.extensions": 1, "xegpu_py.tool
 BY_NAME = {
     "xegpu_py": 2,
     "xegpu_py.dialects": 1,
-    "xegpu_py.extensions": 1,
     "xegpu_py.ir": 4,
     "xegpu_py.language": 1,
     "xegpu_py.upstream": 1,

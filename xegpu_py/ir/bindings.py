@@ -34,14 +34,15 @@ def tracebacks_leave_out(path: str) -> None:
     _cext.globals.register_traceback_file_exclusion(path)
 
 
-def upstream_operations(dialect: str) -> list[str]:
-    """The names of the ops of one of upstream's dialects, without its own; none where the bindings have no classes."""
+@functools.lru_cache
+def upstream_operations(dialect: str) -> dict[str, type[ir.OpView]]:
+    """The classes of the ops of one of upstream's dialects by the ops' names; empty where the bindings have none."""
     try:
         module = importlib.import_module(f"mlir.dialects._{dialect}_ops_gen")
-    except ModuleNotFoundError:
-        return []
-    names = [v.OPERATION_NAME for v in vars(module).values() if hasattr(v, "OPERATION_NAME")]
-    return [name.partition(".")[2] for name in names]
+    except ImportError:
+        return {}
+    classes = (value for value in vars(module).values() if isinstance(value, type) and issubclass(value, ir.OpView))
+    return {name: cls for cls in classes if (name := getattr(cls, "OPERATION_NAME", None))}
 
 
 def is_kernel(func: ir.Operation) -> bool:

@@ -402,7 +402,8 @@ def _similar_op(message: str) -> str:
     if not unknown:
         return ""
     dialect, name = unknown.groups()
-    return did_you_mean(name, upstream_operations(dialect), f"{dialect}.")
+    names = [full.partition(".")[2] for full in upstream_operations(dialect)]
+    return did_you_mean(name, names, f"{dialect}.")
 
 
 __all__ = ["Module", "Position", "from_mlir", "parse", "parse_source", "print_op"]

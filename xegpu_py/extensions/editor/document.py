@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import pickle
 import re
@@ -25,6 +24,7 @@ from pygments.token import Comment, Keyword, Name, Number, String, _TokenType
 from xegpu_py.dialects import visa
 from xegpu_py.extensions.editor.names import Definition, Names, mlir_names, visa_names, without_locations
 from xegpu_py.highlighting import MlirLexer, VisaLexer
+from xegpu_py.ir.bindings import upstream_operations
 from xegpu_py.ir.definition import Attr, Dialect, EnumCodec, Type
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, position_of
 from xegpu_py.ir.module import Context, Module, dialects, dialects_of, parse_source, walk
@@ -525,18 +525,8 @@ def _meaning(text: str) -> list[str]:
 @lru_cache
 def _upstream(name: str) -> str | None:
     dialect, _, _ = name.partition(".")
-    cls = _upstream_ops(dialect).get(name)
+    cls = upstream_operations(dialect).get(name)
     return (cls.__doc__ or "").strip() or None if cls else None
-
-
-@lru_cache
-def _upstream_ops(dialect: str) -> dict[str, type[ir.OpView]]:
-    try:
-        module = importlib.import_module(f"mlir.dialects._{dialect}_ops_gen")
-    except ImportError:
-        return {}
-    classes = (value for value in vars(module).values() if isinstance(value, type) and issubclass(value, ir.OpView))
-    return {name: cls for cls in classes if (name := getattr(cls, "OPERATION_NAME", None))}
 
 
 _COMMON = ("arith", "math", "vector", "memref", "scf", "cf", "gpu", "index", "func", "affine")
@@ -559,7 +549,7 @@ def _of_words(prefix: str, named: Named) -> list[Completion]:
                     Completion(text, kind, (doc or "").strip().partition("\n")[0], "" if sigil else entry(cls))
                 )
     if not sigil:
-        names = (name for dialect in _COMMON for name in _upstream_ops(dialect))
+        names = (name for dialect in _COMMON for name in upstream_operations(dialect))
         completions += [Completion(name, "op", "upstream") for name in names if name.startswith(prefix)]
     return completions
 
