@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from mlir import ir
 
 from xegpu_py.deferred import deferred
@@ -17,7 +16,8 @@ from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.numerics.expansions import EXPANSIONS, Number
-from xegpu_py.numerics.formats import BYTE_FLOATS, E8M0, FLOATS, Format
+from xegpu_py.numerics.formats import BYTE_FLOATS, E8M0, FLOATS, F, Format
+from xegpu_py.numerics.narrow_floats import round_to
 from xegpu_py.passes.analysis.ir_queries import (
     FLOAT_ARITHMETIC,
     FLOAT_FUNCTIONS,
@@ -411,7 +411,7 @@ def saturating(low: Expansion, op: ir.Operation) -> ir.Value:
         clamped = build.binary("minimumf", value, build.constant(value.type, most))
         clamped = build.binary("maximumf", clamped, build.constant(value.type, -most))
         return build.make("arith.truncf", kind, clamped)
-    codes = _codes(converted(value, "f32"), fmt, most)
+    codes = _codes(converted(value, "f32"), fmt)
     if fmt.bits == 8:
         return build.make("arith.bitcast", kind, codes)
     *outer, columns = shape_of(codes)
@@ -421,30 +421,22 @@ def saturating(low: Expansion, op: ir.Operation) -> ir.Value:
     return build.make("vector.bitcast", kind, pairs)
 
 
-def _codes(value: ir.Value, fmt: Format, most: float) -> ir.Value:
+def _codes(value: ir.Value, fmt: Format) -> ir.Value:
     """The bit patterns, in i8, of f32 numbers rounded to nearest even in a narrow format, and saturated."""
-    single, kind = value.type, build.with_element(value.type, build.integer_type(32))
-
-    def pattern(x: float) -> int:
-        return int(np.float32(x).view(np.int32))
-
-    bias, dropped = (1 << fmt.exponent - 1) - 1, 23 - fmt.mantissa
-    bits = build.make("arith.bitcast", kind, value)
-    size = build.binary("andi", bits, 0x7FFFFFFF)
-    clamped = build.binary("minui", size, pattern(most))
-    # Change the exponent's bias, and round the mantissa; a carry increments the exponent.
-    odd = build.binary("andi", build.binary("shrui", clamped, dropped), 1)
-    raised = build.binary("addi", build.binary("addi", clamped, (1 << dropped - 1) - 1), odd)
-    normal = build.binary("subi", build.binary("shrui", raised, dropped), (127 - bias) << fmt.mantissa)
-    # Adding this number rounds subnormal numbers to multiples of its last bit.
-    unit = 2.0 ** (24 - bias - fmt.mantissa)
-    small = build.binary("addf", build.make("arith.bitcast", single, clamped), build.constant(single, unit))
-    subnormal = build.binary("subi", build.make("arith.bitcast", kind, small), pattern(unit))
-    code = build.select(build.compare("ult", clamped, (128 - bias) << 23), subnormal, normal)
-    sign = build.binary("andi", build.binary("shrui", bits, 32 - fmt.bits), 1 << fmt.bits - 1)
-    # In a format without NaN, NaN converts to the greatest number.
-    nan = build.constant(kind, fmt.nan or (1 << fmt.bits - 1) - 1)
-    codes = build.select(build.compare("ugt", size, 0x7F800000), nan, build.binary("ori", code, sign))
+    kind = build.with_element(value.type, build.integer_type(32))
+    names = ("andi", "ori", "shrui", "addi", "subi", "minui")
+    ops: dict[str, Callable[..., ir.Value]] = {
+        **{f"arith.{name}": partial(build.binary, name) for name in names},
+        "arith.addf": lambda a, b: build.binary("addf", a, build.constant(a.type, b)),
+        "arith.select": lambda truth, a, b: build.select(
+            truth, a, build.constant(kind, b) if isinstance(b, int) else b
+        ),
+        "number": partial(build.make, "arith.bitcast", value.type),
+        "bits": partial(build.make, "arith.bitcast", kind),
+        "ord": lambda _: build.compare("ord", value, value),
+        "ult": partial(build.compare, "ult"),
+    }
+    codes = round_to(build.make("arith.bitcast", kind, value), F, fmt, ops, saturate=True)
     return build.make("arith.trunci", build.with_element(kind, build.integer_type(8)), codes)
 
 

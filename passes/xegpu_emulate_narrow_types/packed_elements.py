@@ -20,8 +20,8 @@ from xegpu_py.ir.builtin import CombiningKind, dense_elements, element_type
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.element_movement import MOVES, view_of
 from xegpu_py.ir.module import walk
-from xegpu_py.numerics.expansions import half_of
 from xegpu_py.numerics.formats import E2M1, FLOATS, Array
+from xegpu_py.numerics.narrow_floats import half_of
 from xegpu_py.passes.analysis.divisibility import divisor
 from xegpu_py.passes.analysis.ir_queries import (
     attributes_of,
@@ -483,7 +483,7 @@ def extend(e: Emulation, op: ir.Operation) -> ir.Value | None:
     word, half = (build.with_element(result.type, element_type(name)) for name in ("i16", "f16"))
     ops: dict[str, Callable[..., ir.Value]] = {
         **{f"arith.{name}": partial(build.binary, name) for name in ("andi", "ori", "shli")},
-        "arith.bitcast": partial(build.make, "arith.bitcast", half),
+        "number": partial(build.make, "arith.bitcast", half),
         "arith.mulf": lambda a, factor: build.binary("mulf", a, number(half, factor)),
     }
     code = build.make("arith.extui", word, e.unpacked(source, False))

@@ -16,8 +16,9 @@ from xegpu_py.dialects.xegpu.op_interfaces import MatrixProduct
 from xegpu_py.dialects.xegpu.types import XeGPU
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.numerics.block_scaled import DEPTH, SCALE_GROUP
-from xegpu_py.numerics.expansions import ALGORITHMS, Number, half_of
-from xegpu_py.numerics.formats import BF8, FLOATS, HF, HF8, TF32, TYPES
+from xegpu_py.numerics.expansions import ALGORITHMS, Number
+from xegpu_py.numerics.formats import BF8, FLOATS, HF, TYPES
+from xegpu_py.numerics.narrow_floats import half_of, round_to, tf32_of
 from xegpu_py.passes.analysis.ir_queries import INDEX, register_type, shape_and_element, unsigned
 from xegpu_py.passes.analysis.target_messages import precision_of
 from xegpu_py.passes.xegpu_to_visa.arith import SIGNS, apply_to_bits
@@ -139,20 +140,43 @@ def f8_to_hf(emit: Emitter, element: str, numbers: Reg) -> Reg:
     if fmt is BF8 and "fcvt" not in emit.target.absent:
         return emit.apply("fcvt", "hf", count, numbers, most=16)
 
-    def of_words(instruction: str) -> Callable[[Reg, Reg | int], Reg]:
-        return lambda a, b: emit.apply(instruction, "uw", count, a, const(b, "uw") if isinstance(b, int) else b)
-
-    ops: dict[str, Callable[..., Any]] = {
-        "arith.andi": of_words("and"),
-        "arith.ori": of_words("or"),
-        "arith.shli": of_words("shl"),
-        "arith.bitcast": lambda bits: emit.as_type(bits, "hf"),
-        "arith.mulf": lambda a, factor: emit.apply("mul", "hf", count, a, const(factor, "hf")),
-        "arith.select": lambda truth, a, nan: emit.select(truth, "hf", count, a, Const(nan, "hf", count)),
-        "ule": lambda a, b: emit.compare("le", count, a, const(b, "uw")),
-        "ne": lambda a, b: emit.compare("ne", count, a, const(b, "uw")),
-    }
+    ops = _ops_on_patterns(emit, count, "uw", "hf")
     return half_of(emit.in_registers(numbers, "uw"), fmt, ops)
+
+
+def _ops_on_patterns(emit: Emitter, count: int, word: str, number: str) -> dict[str, Callable[..., Any]]:
+    """The ops of `half_of` and `round_to` on patterns in registers of an unsigned type, and numbers of a type."""
+
+    def of_words(instruction: str) -> Callable[[Reg, Reg | int], Reg]:
+        return lambda a, b: emit.apply(instruction, word, count, a, const(b, word) if isinstance(b, int) else b)
+
+    def of_numbers(instruction: str) -> Callable[[Reg, float], Reg]:
+        return lambda a, b: emit.apply(instruction, number, count, a, const(b, number))
+
+    def select(truth: Mask, a: Reg, b: Reg | int) -> Reg:
+        return emit.select(truth, a.type, count, a, Const(b, a.type, count) if isinstance(b, int) else b)
+
+    def compare(condition: str) -> Callable[[Reg, int], Mask]:
+        return lambda a, b: emit.compare(condition, count, a, const(b, word))
+
+    def is_number(bits: Reg) -> Mask:
+        values = emit.as_type(bits, number)
+        return emit.compare("eq", count, values, values)
+
+    instructions = {"andi": "and", "ori": "or", "shli": "shl", "shrui": "shr", "addi": "add", "minui": "min"}
+    return {
+        **{f"arith.{name}": of_words(instruction) for name, instruction in instructions.items()},
+        "arith.subi": lambda a, b: emit.apply("add", word, count, a, const(-b, word)),
+        "arith.addf": of_numbers("add"),
+        "arith.mulf": of_numbers("mul"),
+        "number": lambda bits: emit.as_type(bits, number),
+        "bits": lambda values: emit.as_type(values, word),
+        "arith.select": select,
+        "ule": compare("le"),
+        "ult": compare("lt"),
+        "ne": compare("ne"),
+        "ord": is_number,
+    }
 
 
 def hf_to_f8(emit: Emitter, element: str, numbers: Reg) -> Reg:
@@ -161,30 +185,8 @@ def hf_to_f8(emit: Emitter, element: str, numbers: Reg) -> Reg:
     if fmt is BF8 and "fcvt" not in emit.target.absent:
         return emit.apply("fcvt", "ub", count, numbers, most=16)
 
-    word = partial(const, type_name="uw")
-    bits, dropped = emit.as_type(numbers, "uw"), HF.mantissa - fmt.mantissa
-    magnitude = emit.apply("and", "uw", count, bits, word(0x7FFF))
-    sign = emit.apply("and", "uw", count, emit.apply("shr", "uw", count, bits, word(8)), word(0x80))
-    # Half a unit less the lowest bit, so that ties go to even; a carry out of the mantissa raises the exponent.
-    odd = emit.apply("and", "uw", count, emit.apply("shr", "uw", count, magnitude, word(dropped)), word(1))
-    half = word((1 << dropped - 1) - 1)
-    raised = emit.apply("add", "uw", count, emit.apply("add", "uw", count, magnitude, odd), half)
-    rounded = emit.apply("shr", "uw", count, raised, word(dropped))
-    if fmt is BF8:
-        signed = emit.apply("or", "uw", count, rounded, sign)
-        number = emit.compare("le", count, magnitude, word(HF.infinity))
-        return emit.in_registers(emit.select(number, "uw", count, signed, word(BF8.nan)), "ub")
-    rounded = emit.apply("add", "w", count, rounded, const(-64, "w"))
-    # Numbers from 2 to 4 have the same last bit as subnormal results.
-    size = emit.as_type(magnitude, "hf")
-    shifted = emit.as_type(emit.apply("add", "hf", count, size, const(2, "hf")), "w")
-    small = emit.apply("add", "w", count, shifted, const(-0x4000, "w"))
-    normal = emit.compare("ge", count, magnitude, word(0x2400))
-    magnitude_bits = emit.select(normal, "w", count, emit.as_type(rounded, "w"), small)
-    limited = emit.apply("min", "w", count, magnitude_bits, const(HF8.nan, "w"))
-    signed = emit.apply("or", "uw", count, emit.as_type(limited, "uw"), sign)
-    number = emit.compare("ne", count, limited, const(HF8.nan, "w"))
-    return emit.in_registers(emit.select(number, "uw", count, signed, word(HF8.nan)), "ub")
+    ops = _ops_on_patterns(emit, count, "uw", "hf")
+    return emit.in_registers(round_to(emit.as_type(numbers, "uw"), HF, fmt, ops), "ub")
 
 
 def _to_tf32(low: Lowering, numbers: Reg) -> Reg:
@@ -193,18 +195,8 @@ def _to_tf32(low: Lowering, numbers: Reg) -> Reg:
     if low.target.tf32_conversion:
         return emit.as_type(emit.apply("fcvt", "ud", count, numbers, most=16), "f")
 
-    word = partial(const, type_name="ud")
-    bits = emit.as_type(numbers, "ud")
-    odd = emit.apply("and", "ud", count, emit.apply("shr", "ud", count, bits, word(13)), word(1))
-    # Half a unit less the lowest bit, so that ties go to even; a carry out of the mantissa raises the exponent.
-    raised = emit.apply("add", "ud", count, emit.apply("add", "ud", count, bits, odd), word(0xFFF))
-    rounded = emit.apply("and", "ud", count, raised, word(0xFFFFE000))
-    exponent = emit.apply("and", "ud", count, bits, word(0x7F800000))
-    normal = emit.compare("ne", count, exponent, word(0))
-    sign = emit.apply("and", "ud", count, bits, word(0x80000000))
-    magnitude_bits = emit.select(normal, "ud", count, rounded, sign)
-    number = emit.compare("eq", count, numbers, numbers)
-    return emit.as_type(emit.select(number, "ud", count, magnitude_bits, word(TF32.nan)), "f")
+    patterns = tf32_of(emit.as_type(numbers, "ud"), _ops_on_patterns(emit, count, "ud", "f"))
+    return emit.as_type(patterns, "f")
 
 
 def _to_truth(low: Lowering, op: ir.Operation) -> Value:

@@ -8,7 +8,7 @@ docs/numerics.md states the formulas and their measured errors.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from xegpu_py.numerics import elementary
 from xegpu_py.numerics.elementary import div, round_even, round_zero, sqrt
-from xegpu_py.numerics.formats import HF, Array, F, Format, canonical
+from xegpu_py.numerics.formats import Array, F, canonical
 from xegpu_py.numerics.rounding import fma
 
 Apply = Callable[..., Any]
@@ -379,33 +379,6 @@ _OPS: dict[str, Callable[..., Array]] = {
     "arith.ori": np.logical_or,
     "not": np.logical_not,
 }
-
-
-def half_of(bits: Any, fmt: Format, ops: Mapping[str, Callable[..., Any]], canonical: bool = True) -> Any:
-    """Convert floats of at most 8 bits, zero-extended to words, to f16, exactly.
-
-    Their bits are placed as those of f16. Its exponent is then too small by the difference of the biases, also that of
-    subnormal numbers.
-
-    Args:
-        ops: builds ops of MLIR's names on words and f16; "ule" and "ne" are predicates of arith.cmpi. The second
-            operand may be a number, the last one of "arith.select" is the bits of a constant.
-        canonical: whether a NaN that would stay one becomes the canonical one too.
-    """
-    sign, distance = 1 << (fmt.bits - 1), HF.mantissa - fmt.mantissa
-    truth = None
-    if fmt.exponent == HF.exponent:
-        if canonical:
-            truth = ops["ule"](ops["arith.andi"](bits, sign - 1), fmt.infinity)
-        number = ops["arith.bitcast"](ops["arith.shli"](bits, distance))
-    else:
-        magnitude = ops["arith.andi"](bits, sign - 1)
-        signs = ops["arith.shli"](ops["arith.andi"](bits, sign), HF.bits - fmt.bits)
-        placed = ops["arith.ori"](ops["arith.shli"](magnitude, distance), signs)
-        number = ops["arith.mulf"](ops["arith.bitcast"](placed), 2.0 ** (HF.bias - fmt.bias))
-        if fmt.nan:
-            truth = ops["ne"](magnitude, fmt.nan)
-    return number if truth is None else ops["arith.select"](truth, number, HF.nan)
 
 
 def _on_arrays(name: str, *operands: Any) -> Array:

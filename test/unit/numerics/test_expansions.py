@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xegpu_py.numerics.expansions import ALGORITHMS, EXPANSIONS, evaluate, half_of
-from xegpu_py.numerics.formats import BF8, E2M1, HF, HF8, Format
+from xegpu_py.numerics.expansions import ALGORITHMS, EXPANSIONS, evaluate
 
 EXACT = {
     "exp": np.exp,
@@ -120,35 +119,3 @@ def test_special_values_of_atan2():
     np.testing.assert_allclose(found, wanted, rtol=3e-7)
     held = ~np.isnan(wanted)
     np.testing.assert_array_equal(np.signbit(found[held]), np.signbit(wanted[held]))
-
-
-NARROW = [
-    BF8,
-    HF8,
-    E2M1,
-    Format("e2m3", 6, "f", "float6_e2m3fn", 0, 2, 3),
-    Format("e3m2", 6, "f", "float6_e3m2fn", 0, 3, 2),
-]
-"""Formats of the project, and others of OCP's microscaling formats."""
-
-
-@pytest.mark.parametrize("fmt", NARROW, ids=lambda fmt: fmt.name)
-def test_narrow_floats_are_placed_in_halves(fmt: Format) -> None:
-    patterns = np.arange(1 << fmt.bits, dtype=np.uint16)
-    ops = {
-        "arith.andi": np.bitwise_and,
-        "arith.ori": np.bitwise_or,
-        "arith.shli": lambda bits, by: bits << np.uint16(by),
-        "arith.bitcast": lambda bits: bits.view(np.float16),
-        "arith.mulf": lambda number, factor: number * np.float16(factor),
-        "arith.select": lambda truth, number, nan: np.where(truth, number, np.uint16(nan).view(np.float16)),
-        "ule": np.less_equal,
-        "ne": np.not_equal,
-    }
-    halves = half_of(patterns, fmt, ops)
-    exact = patterns.astype(np.uint8).view(fmt.dtype).astype(np.float16)
-    exact[np.isnan(exact)] = np.uint16(HF.nan).view(np.float16)
-    assert (halves.view(np.uint16) == exact.view(np.uint16)).all()
-    if fmt is BF8:
-        kept = half_of(patterns, fmt, ops, canonical=False)
-        assert (kept.view(np.uint16) == patterns << 8).all()

@@ -22,8 +22,8 @@ from xegpu_py.engines.jit.ir_text import (
     widen,
 )
 from xegpu_py.engines.jit.packed_operand_cache import Prefetches
-from xegpu_py.numerics.expansions import half_of
 from xegpu_py.numerics.formats import HF, PRECISIONS, TYPES, F, Format
+from xegpu_py.numerics.narrow_floats import half_of
 
 # The functions that implement DPAS: they widen matrices, and multiply them with accumulators in vector registers.
 
@@ -121,7 +121,7 @@ def as_float(code: FunctionBody, pattern: LLVMValue, fmt: Format) -> LLVMValue:
         "arith.andi": code.mask,
         "arith.ori": code.or_,
         "arith.shli": code.shl,
-        "arith.bitcast": lambda half: widen(code, half, HF),
+        "number": lambda half: widen(code, half, HF),
         "arith.mulf": lambda a, by: code.bin("fmul", a, code.const(int(np.float32(by).view(np.uint32)), a.type)),
         "arith.select": lambda truth, a, _: code.select(truth, a, code.const(F.nan, a.type)),
         "ne": partial(code.icmp, "ne"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from msgspec import field
 
@@ -27,7 +28,8 @@ from xegpu_py.engines.jit.operands import BY_SEMANTICS, Emitter
 from xegpu_py.engines.operands import AluOp, span
 from xegpu_py.engines.semantics import Table
 from xegpu_py.numerics.alternatives import negative_nan
-from xegpu_py.numerics.formats import BF8, HF, TF32, TYPES, F
+from xegpu_py.numerics.formats import BF8, HF, TYPES, F, Format
+from xegpu_py.numerics.narrow_floats import round_to, tf32_of
 from xegpu_py.visa.fp_modes import READ_WHOLE
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Flag, Immediate, Indirect, Region
@@ -411,11 +413,24 @@ def fcvt(emitter: Emitter, inst: Instruction, at: int) -> None:
     emitter.write(inst["dst"], change(emitter.code, source), emitter.mask(inst))
 
 
+def _rounding(code: FunctionBody, fmt: Format) -> dict[str, Callable[..., LLVMValue]]:
+    """The ops of `round_to` on patterns of a format."""
+
+    def select(truth: LLVMValue, a: LLVMValue, b: LLVMValue | int) -> LLVMValue:
+        return code.select(truth, a, code.const(b, a.type) if isinstance(b, int) else b)
+
+    return {
+        "arith.andi": code.mask,
+        "arith.shrui": code.lshr,
+        "arith.addi": code.add,
+        "arith.select": select,
+        "ne": partial(code.icmp, "ne"),
+        "ord": lambda bits: code.icmp("ule", code.mask(bits, (1 << fmt.bits - 1) - 1), fmt.infinity),
+    }
+
+
 def _to_bf8(code: FunctionBody, source: LLVMValue) -> LLVMValue:
-    odd = code.mask(code.lshr(source, 8), 1)
-    rounded = code.lshr(code.add(code.add(source, odd), 0x7F), 8)
-    nan = code.icmp("ugt", code.mask(source, 0x7FFF), HF.infinity)
-    return code.resize(code.select(nan, code.const(BF8.nan, source.type), rounded), 8, False)
+    return code.resize(round_to(source, HF, BF8, _rounding(code, HF)), 8, False)
 
 
 def _from_bf8(code: FunctionBody, source: LLVMValue) -> LLVMValue:
@@ -425,13 +440,7 @@ def _from_bf8(code: FunctionBody, source: LLVMValue) -> LLVMValue:
 
 
 def _to_tf32(code: FunctionBody, source: LLVMValue) -> LLVMValue:
-    exponent = code.mask(source, F.infinity)
-    odd = code.mask(code.lshr(source, 13), 1)
-    biased = code.add(code.add(source, odd), 0xFFF)
-    rounded = code.mask(code.select(code.icmp("eq", exponent, F.infinity), source, biased), 0xFFFFE000)
-    flushed = code.select(code.icmp("eq", exponent, 0), code.mask(source, 1 << 31), rounded)
-    nan = code.icmp("ugt", code.mask(source, 0x7FFFFFFF), F.infinity)
-    return code.select(nan, code.const(TF32.nan, source.type), flushed)
+    return tf32_of(source, _rounding(code, F))
 
 
 # Native code of arithmetic instructions: read and widen the sources, apply the rule, narrow the result.
