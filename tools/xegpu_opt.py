@@ -350,6 +350,8 @@ class _Session:
             pipeline = parse_pipeline(found[1])
         if self._changes_kernels(pipeline):
             module = recognized(module)
+        if self.args.remarks:
+            arose += module.remarks
         listeners = [self.printer, self.timer, *([self.reproducer] if self.reproducer else [])]
         self.printer.bodies = module.bodies
         if self.reproducer:

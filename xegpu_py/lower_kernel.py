@@ -291,7 +291,7 @@ class KernelLowering:
 
     def __init__(self, module: Module, name: str, options: Options) -> None:
         self._module, self._name, self._options = module, name, options
-        self._remarks: list[Diagnostic] = []
+        self._remarks = [*module.remarks]
         self._kernel = visa.kernel_named(module.outline, name)
         self._ops = walk(self._kernel)
         self._of_xegpu = is_of_xegpu(module, self._kernel, self._ops)

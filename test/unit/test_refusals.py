@@ -38,7 +38,12 @@ PTX = (
 )
 BETWEEN = "%x = tt.load %p : !tt.ptr<f32> %y = {} tt.store %p, %y : !tt.ptr<f32>"
 
+LAYOUT = ", ".join(f"{name}_tile = [1]" for name in ("subgroup", "batch", "outer", "thread", "element"))
 READ = [
+    (
+        f"#a = #iree_vector_ext.nested_layout<{LAYOUT}, subgroup_strides = [0], thread_strides = [1], more = [1]>",
+        "expected no further parameter in #iree_vector_ext.nested_layout",
+    ),
     (
         kernel(f"%v = xegpu.load_nd %d {{3 = 4}} : {DESC} -> vector<8x16xf32>", f"%d: {DESC}"),
         "an attribute name or '}'",
@@ -54,6 +59,12 @@ READ = [
 ]
 """Text that cannot be read."""
 
+D = "!tt.tensordesc<16x16xf32>"
+DESCRIPTORS = f"""%n = arith.constant 16 : i32 %s = arith.constant 16 : i64
+%o = arith.constant 1 : i64 %z = arith.constant 0 : i32
+%a = tt.make_tensor_descriptor %p, [%n, %n], [%s, %o] : !tt.ptr<f32>, {D}
+%b = tt.make_tensor_descriptor %q, [%n, %n], [%s, %o] : !tt.ptr<f32>, {D}
+"""
 COMPILED = [
     (triton(BETWEEN.format(EXTERN)), r"calls '__nv_no', which is not known", "those of xegpu_py.language.libdevice"),
     (triton(BETWEEN.format(PTX)), "instruction 'lop5.b32 .*' of PTX, which is not known", "use functions of Triton"),
@@ -61,6 +72,19 @@ COMPILED = [
      "calls 'f', which calls itself", "a GPU has no stack"),
     (triton("%x = memref.alloca() : memref<4xf32>"), "'memref.alloca' op has no meaning on this target", ""),
     (triton("", "%x: tensor<16xf32>"), "takes a tensor, which no launch gives", ""),
+    *(
+        (triton(DESCRIPTORS + text, "%p: !tt.ptr<f32>, %q: !tt.ptr<f32>, %w: i1"),
+         "cannot be lowered: it carries a descriptor of another tensor", "")
+        for text in (
+            f"%r:2 = scf.for %i = %z to %n step %n iter_args(%x = %a, %y = %b) -> ({D}, {D}) : i32 "
+            f"{{ scf.yield %y, %x : {D}, {D} }}",
+            f"%r = scf.if %w -> ({D}) {{ scf.yield %a : {D} }} else {{ scf.yield %b : {D} }}",
+            f"%r = scf.while (%x = %a) : ({D}) -> ({D}) {{ scf.condition(%w) %x : {D} }} do "
+            f"{{ ^bb0(%y: {D}): scf.yield %b : {D} }}",
+            f"%r = scf.while (%x = %n) : (i32) -> ({D}) {{ scf.condition(%w) %a : {D} }} do "
+            f"{{ ^bb0(%y: {D}): scf.yield %n : i32 }}",
+        )
+    ),
 ]  # fmt: skip
 """Kernels that cannot be lowered; the message, and its note."""
 
@@ -70,6 +94,8 @@ GATHER = (
 )
 TILE = "!xetile.tile<32x32xf32, #xetile.tile_attr<wg_map = <sg_layout = [2, 2], sg_data = [16, 16]>>>"
 EVALUATED = [
+    (kernel('%c = arith.constant 1.5 : f32 gpu.printf "%d", %c : f32'), [],
+     "cannot print: '%d' requires an integer, but got f32"),
     (FILL, [LINE], r"the kernel takes 2 arguments \(0: memref<\?xi32>, 1: memref<8xi4>\), but got 1"),
     (FILL, [LINE, LINE], "must be an array of i4 or, packed, of uint8, but got an array of int32"),
     (kernel("%n = arith.constant 3 : index %x = memref.alloca(%n) : memref<?xf32>"), [], "memory of unknown size"),
@@ -94,6 +120,33 @@ def test_lowering(text, message, note):
         xegpu_py.compile(text)
 
 
+UPSTREAM = [
+    (kernel("%0 = xegpu.create_tdesc %s, %o : i64, vector<16xindex> -> !xegpu.tensor_desc<16xf16>",
+            "%s: i64, %o: vector<16xindex>"),
+     "makes scattered descriptors, not !xegpu.tensor_desc<16xf16>"),
+    ("""gpu.module @m { llvm.func spir_kernelcc @k() { %a = llvm.mlir.constant(dense<1> : vector<4xi32>) : vector<4xi32>
+     %v = xevm.bitcast_shuffle %a : (vector<4xi32>) -> vector<4xi64> llvm.return } }""",
+     "cannot be imported: vector<4xi32> and vector<4xi64> have different numbers of bits"),
+]  # fmt: skip
+"""Programs of upstream's that cannot be imported."""
+
+
+@pytest.mark.parametrize("text, message", UPSTREAM)
+def test_import(text, message):
+    with pytest.raises(xegpu_py.DiagnosticError, match=re.escape(message)):
+        xegpu_py.import_upstream(text)
+
+
+@pytest.mark.parametrize(
+    "op", ["extract %c[%i] : f32 from vector<4xf32>", "insert %f, %c[%i] : f32 into vector<4xf32>"]
+)
+def test_positions_that_are_not_constant(op):
+    """As `xegpu-expand-arith` leaves none, and `compile` runs it."""
+    text = kernel(f"%c = arith.constant dense<1.0> : vector<4xf32> %e = vector.{op}", "%i: index, %f: f32")
+    with pytest.raises(xegpu_py.DiagnosticError, match="requires constant positions(.|\n)*xegpu-expand-arith"):
+        xegpu_py.run_pipeline(parse(text), "builtin.module(xegpu-to-visa)")
+
+
 @pytest.mark.parametrize("text, arguments, message", EVALUATED)
 def test_evaluation(text, arguments, message):
     module = parse(text)
@@ -110,6 +163,8 @@ def assembly() -> xegpu_py.Kernel:
 
 
 def test_kernels():
+    with pytest.raises(xegpu_py.DiagnosticError, match="expected the kernel's name, but got end of input"):
+        xegpu_py.Kernel.from_assembly(".version 3.8\n.kernel\n")
     compiled = xegpu_py.compile(FILL)
     with pytest.raises(ValueError, match=r"array of shape \(3,\) of bytes, which hold 2 elements each"):
         compiled(LINE, BYTES[:3])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from itertools import zip_longest
@@ -61,12 +61,16 @@ class Module:
     Attributes:
         sources: the texts that its locations speak of, for diagnostics.
         bodies: functions that passes have lowered below the IR. Their ops are made when the module is read or edited.
+        remarks: on what an import of its kernels has changed or dropped.
     """
 
-    def __init__(self, module: mlir.Module, sources: tuple[Source, ...] = ()) -> None:
+    def __init__(
+        self, module: mlir.Module, sources: tuple[Source, ...] = (), remarks: Iterable[Diagnostic] = ()
+    ) -> None:
         self._module = module
         self.sources = sources
         self.bodies = PendingFunctions()
+        self.remarks = [*remarks]
 
     @property
     def ir(self) -> mlir.Module:
@@ -108,7 +112,7 @@ class Module:
                 op.operation.clone(point)
             for name in self.outline.attributes:
                 clone.operation.attributes[name] = self.outline.attributes[name]
-        return Module(clone, self.sources)
+        return Module(clone, self.sources, self.remarks)
 
     @contextmanager
     def edit(self) -> Iterator[mlir.Operation]:

@@ -23,7 +23,7 @@ from xegpu_py.dialects.xegpu.upstream_ops import CreateMemDescOp
 from xegpu_py.dialects.xegpu.upstream_types import MemDesc, UpstreamTensorDesc
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.builtin import element_type
-from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, error_at, position_of
+from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, collecting, error_at, position_of
 from xegpu_py.ir.module import Context, Module, from_mlir, parse_source, print_op, walk
 from xegpu_py.ir.passes import Pass, pass_named, run_pipeline
 from xegpu_py.passes.analysis.ir_queries import defining_op, is_used, shape_of, symbol_of
@@ -72,7 +72,7 @@ def convert(module: Module, level: Level | None = None, verify: bool = True) -> 
         DiagnosticError: if one of them cannot be rebuilt.
     """
     try:
-        with collector_paused(), module.context, ir.Location.unknown():
+        with collector_paused(), module.context, ir.Location.unknown(), collecting(module.remarks):
             _inline(module.outline)
             for func, is_inside in functions_in(module.outline):
                 Normalization(func).run(is_inside)

@@ -315,7 +315,7 @@ def _accessed(op: ir.Operation, kind: ir.Type) -> ir.Type:
     """
     element = element_of(kind)
     if str(element).startswith("!"):
-        element = integer_type(64)
+        refuse(op, f"it accesses a value of {kind}", "let it access the parts of an aggregate")
     bits = bit_width(str(element))
     if bits == 1 and not shape_of(kind):
         return integer_type(8)

@@ -48,7 +48,7 @@ def _mixes_floats(inst: Instruction) -> bool:
 def _mixes_signs(inst: Instruction) -> bool:
     spec = INSTRUCTIONS[inst.name]
     kinds = {source.format.kind for source in inst.sources if isinstance(source, (Region, Indirect))}
-    return spec.is_arithmetic and spec.ordered and {"s", "u"} <= kinds
+    return spec.is_arithmetic and (spec.ordered or inst.saturate) and {"s", "u"} <= kinds
 
 
 def _to_integer(inst: Instruction) -> bool:

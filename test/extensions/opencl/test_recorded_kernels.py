@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
+import struct
 
 import numpy as np
 import pytest
@@ -83,6 +84,23 @@ def test_a_call_without_sizes_is_an_error():
         made.kernels["saxpy"](np.zeros(64, np.float32), np.zeros(64, np.float32), np.float32(2))
 
 
+def test_local_memory_is_given_by_its_size():
+    made = program("", "workgroups.cl")
+    kernel = made.kernels["scan"]
+    number = next(i for i, p in enumerate(kernel.parameters) if p.address_qualifier == "__local")
+    arguments = [np.zeros(64, np.int32)] * len(kernel.parameters)
+    with pytest.raises(TypeError, match=re.escape(f"{kernel.title(number)} must be local memory, local(bytes), but")):
+        kernel[64, 64](*arguments)
+
+
+def test_a_binary_without_spirv(tmp_path):
+    pytest.importorskip("elftools", reason="the extra 'opencl' is not installed")
+    header = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 1, 62, 1, 0, 0, 0, 0, 64, 0, 0, 64, 0, 0)
+    (tmp_path / "a.bin").write_bytes(header)
+    with pytest.raises(DiagnosticError, match="the binary has no SPIR-V; ocloc's option -exclude_ir from bin leaves"):
+        opencl.compile(tmp_path / "a.bin")
+
+
 COUNTING = """.version 3.8
 .kernel "counting"
 .decl Base v_type=G type=uq num_elts=1 align=qword
@@ -134,3 +152,63 @@ def test_programs_are_compared_without_ocloc():
     assert (a == np.arange(64)).all(), "copies of arrays are compared"
     with pytest.raises(ValueError, match="there is no kernel 'no'; there are saxpy"):
         comparison._compared(structs.replace(call, kernel="no"), [whole, whole], ("one", "other"), options)
+
+
+X, Y = np.zeros(64, np.float32), np.zeros(64, np.int32)
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "size", "arguments", "message"),
+    [
+        ("saxpy.cl", "saxpy", (64, 64), (X, X), r"takes 3 arguments \(.*float\* x, float\* y, .*\), but got 2"),
+        ("saxpy.cl", "saxpy", (64, 64), (X, X, 2), "argument '.*' of kernel 'saxpy' must be a number of numpy's"),
+        ("saxpy.cl", "saxpy", (64, 64), (X, Y, np.float32(2)), r"is float\*, an array of float32, but got an array of"),
+        ("saxpy.cl", "saxpy", (64, 64), (X, X, np.float64(2)), "is float, a number of type float32, but got one of"),
+        ("saxpy.cl", "saxpy", 64, (X, X, opencl.local(4)), "argument '.*' of kernel 'saxpy' must be"),
+        ("workgroups.cl", "scan", (64, 64), (Y, Y, Y), "must be local memory, local.bytes., but got ndarray"),
+        ("workgroups.cl", "scan", (64, 64), (Y, Y, opencl.local(10**6)), "'scan' needs 1000.* bytes of local memory"),
+    ],
+)
+def test_arguments_that_do_not_fit(file, name, size, arguments, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        program("", file).kernels[name][size](*arguments)
+
+
+def test_a_program_has_its_kernels_and_one_target():
+    made = program("", "saxpy.cl")
+    with pytest.raises(AttributeError, match="there is no kernel 'nothing'; there are saxpy"):
+        _ = made.nothing
+    assert made.saxpy is made.kernels["saxpy"] and made.for_target(made.compiled.target) is made
+    with pytest.raises(ValueError, match=f"program 'saxpy.cl' was compiled for {made.compiled.target}, not any"):
+        made.for_target("any")
+    with pytest.raises(ValueError, match="'engine' must not be 'reference', which evaluates MLIR"):
+        opencl.compile("", engine="reference")
+
+
+@pytest.mark.parametrize(
+    ("kind", "space", "message"),
+    [("arg_bypointer", "image", "needs images, which no engine has"),
+     ("arg_bypointer", "sampler", "needs samplers, which no engine has"),
+     ("rt_global_buffer", "", "needs arguments of kind rt_global_buffer, which no engine has")],
+)  # fmt: skip
+def test_what_no_engine_has(kind, space, message):
+    whole = RECORDED.programs["saxpy.cl"]
+    own = structs.replace(whole, info=structs.replace(whole.info, kernels=[structs.replace(k, payload_arguments=[
+        *k.payload_arguments, abi.Argument(arg_type=kind, addrspace=space, offset=256, size=8)
+    ]) for k in whole.info.kernels]))  # fmt: skip
+    with pytest.raises(DiagnosticError, match=f"kernel 'saxpy' {message}"):
+        _ = opencl.Program(own, Options(target=own.target)).kernels["saxpy"].program
+
+
+def test_variables_of_a_program_keep_their_values():
+    """Through launches, of this kernel and of others; each program has its own."""
+    whole = RECORDED.programs["constants.cl"]
+    segment, at = whole.symbols["counter"]
+    made, other = (opencl.Program(whole, Options(target=whole.target, engine="interpreter")) for _ in range(2))
+    for launches in (1, 2):
+        out = np.zeros(1, np.int32)
+        made.globals[64, 32](out)
+        made.table[64, 32](Y, Y)
+        assert np.frombuffer(made._memory[segment], np.int32, 1, at)[0] == 5 + 64 * launches and out[0] == 1
+    other.table[64, 32](Y, Y)
+    assert np.frombuffer(other._memory[segment], np.int32, 1, at)[0] == 5

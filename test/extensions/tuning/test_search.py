@@ -568,5 +568,7 @@ def test_mistakes_of_calls():
     pytest.importorskip("optuna", reason="the extra 'tune' is not installed")
     with pytest.raises(ValueError, match="'objective' must be one of"):
         xegpu_py.tune(scaled, {"ROWS": [8]}, (), "speed")
+    with pytest.raises(ValueError, match="cannot be enumerated: parameter 'ROWS' is a continuous range"):
+        xegpu_py.tune(scaled, {"ROWS": {"low": 8.5, "high": 9.5}}, (), sampler="grid", workers=1)
     with pytest.raises(ValueError, match="'sampler' must be one of"):
         xegpu_py.tune(scaled, {"ROWS": [8]}, (), sampler="best")

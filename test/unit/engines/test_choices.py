@@ -10,11 +10,13 @@ from msgspec.structs import replace
 from visa.programs import general, random_instruction
 
 from xegpu_py.engines.interpreter import Interpreter
+from xegpu_py.ir.diagnostics import Source
 from xegpu_py.numerics.choices import CHOICES
 from xegpu_py.numerics.formats import PRECISIONS
 from xegpu_py.runtime.device_memory import DeviceMemory
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import TARGETS
+from xegpu_py.visa import assembly
 from xegpu_py.visa.choices import governed, with_choices
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.verify import instruction_problem
@@ -93,6 +95,70 @@ def test_products_are_governed_by_their_precisions() -> None:
     flushable = {"bf", "tf32", "bf8", "hf8", "e2m1"}
     narrow = {at for at in floats if {instructions[at]["W"], instructions[at]["A"]} & flushable}
     assert narrow <= {*found["dpas-denormals"]} <= floats
+
+
+FLOAT, MATH = "nan-bits alu-denormals", "math-special nan-bits alu-denormals"
+GOVERNED = [
+    ("add F0 F1 F2", FLOAT), ("add.sat F0 F1 F2", f"{FLOAT} saturation"), ("add F0 F1 HF2", f"{FLOAT} execution-type"),
+    ("add HF0 F1 F2", f"{FLOAT} execution-type"), ("add BF0 BF1 F2", f"{FLOAT} execution-type"),
+    ("add DF0 DF1 DF2", FLOAT), ("mad F0 F1 F2 F2", FLOAT), ("rnde F0 F1", FLOAT), ("frc F0 F1", FLOAT),
+    ("add D0 D1 D2", ""), ("add.sat D0 D1 D2", ""), ("add D0 D1 UD2", ""), ("add.sat D0 D1 UD2", "integer-types"),
+    ("mov F0 F1", ""), ("mov.sat F0 F1", f"{FLOAT} saturation"), ("mov HF0 F1", FLOAT),
+    ("mov D0 F1", "float-to-integer"),
+    ("mov.sat UB0 F1", "float-to-integer"), ("mov Q0 DF1", "float-to-integer"), ("sel F0 F1 F2", ""),
+    ("min F0 F1 F2", f"{FLOAT} minimum"), ("max F0 F1 F2", f"{FLOAT} minimum"), ("max D0 D1 D2", ""),
+    ("max D0 D1 UD2", "integer-types"), ("min UD0 UD1 UD2", ""), ("cmp.lt P1 F1 F2", "alu-denormals"),
+    ("cmp.lt P1 D1 UD2", "integer-types"), ("cmp.lt P1 D1 D2", ""), ("cmp.lt D0 F1 F2", "alu-denormals"),
+    ("div F0 F1 F2", f"division {MATH}"), ("div D0 D1 D2", ""), ("inv F0 F1", f"inv-accuracy {MATH}"),
+    ("sqrt F0 F1", f"sqrt-accuracy {MATH}"), ("exp HF0 HF1", f"exp-accuracy {MATH}"),
+    ("sin F0 F1", f"sin-accuracy {MATH}"),
+    ("srnd HF0 F1 HF2", "srnd-subnormal execution-type"), ("and D0 D1 D2", ""),
+]  # fmt: skip
+"""Instructions, and the choices that govern them."""
+
+
+def test_what_governs_an_instruction() -> None:
+    types = ("f", "hf", "bf", "df", "d", "ud", "q", "ub")
+    head = [".version 4.2", '.kernel "k"', ".decl P1 v_type=P num_elts=16"]
+    head += [f".decl {t.upper()}{i} v_type=G type={t} num_elts=64 align=GRF" for t in types for i in range(3)]
+    head += [".kernel_attr SimdSize=16", '.function "_main_0"', "_main_0:"]
+    lines = {}
+    for short, names in GOVERNED:
+        name, dst, *sources = short.split()
+        into = dst if dst == "P1" else f"{dst}(0,0)<1>"
+        guard = "(P1) " if name == "sel" else ""
+        lines[" ".join([f"{guard}{name} (M1, 16)", into, *(f"{s}(0,0)<1;1,0>" for s in sources)])] = names.split()
+    [program] = assembly.read(Source("\n".join([*head, *lines, "ret (M1, 1)"]), "k.visaasm"))
+    found = governed(program, ANY)
+    first = next(at for at, inst in enumerate(program.instructions) if inst.name == "add")
+    for at, (line, names) in enumerate(lines.items(), first):
+        assert sorted(name for name, positions in found.items() if at in positions) == sorted(names), line
+
+
+ATOMIC = """.version 4.2
+.kernel "k"
+.decl A v_type=G type=uq num_elts=16 align=GRF
+.decl S v_type=G type=ud num_elts=16 align=GRF
+.decl V v_type=G type=f num_elts=16 align=GRF
+.kernel_attr SimdSize=16
+.function "_main_0"
+_main_0:
+lsc_atomic_{} (M1, 16) %null.0:d32 flat[{} V %null.0
+ret (M1, 1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "names"),
+    [("fmin", "atomic-minimum"), ("fmax", "atomic-minimum"), ("fadd", "atomic-order"), ("fsub", "atomic-order"),
+     ("iadd", ""), ("smin", "")],
+)  # fmt: skip
+def test_what_governs_an_atomic_update(name: str, names: str) -> None:
+    """The order of updates of shared local memory is that of the threads of a workgroup."""
+    for memory, address in (("ugm", "A]:a64"), ("slm", "S]:a32")):
+        [program] = assembly.read(Source(ATOMIC.format(f"{name}.{memory}", address), "k.visaasm"))
+        found = [n for n, positions in governed(program, ANY).items() if positions]
+        assert found == names.split() * (names != "atomic-order" or memory == "ugm")
 
 
 def test_subnormal_numbers_are_kept_by_an_alternative() -> None:

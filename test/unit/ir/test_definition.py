@@ -451,6 +451,18 @@ def test_definitions_that_cannot_be() -> None:
         class WorseOp(Operation, dialect=Toy, name="worse"):
             thing: int
 
+    with pytest.raises(TypeError, match="no attribute codec stands for <class 'complex'>"):
+
+        class OddOp(Operation, dialect=Toy, name="odd"):
+            odd: Attribute[complex]
+
+
+def test_values_of_types_do_not_change() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'size'"):
+        Box(1).size = 2  # type: ignore[misc]
+    with pytest.raises(ValueError, match=re.escape("expected 1 parameters in !toy.box<1, 2>")):
+        Box.decode("!toy.box<1, 2>")
+
 
 @pytest.mark.needs("mlir-opt")
 def test_irdl_loads_in_stock_mlir_opt(context: Context, tmp_path: Path) -> None:

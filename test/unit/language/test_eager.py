@@ -249,6 +249,15 @@ def test_unsigned_values_are_shown_as_such(capsys):
     assert capsys.readouterr().out == "uint8(255) uint8(200)\n"
 
 
+def test_many_numbers_have_no_truth_value():
+    def kernel(X):
+        if X.tile((1, 4), at=(0, 0)).load() > 0:
+            X[0, 0] = 1
+
+    with pytest.raises(TypeError, match=r"the truth value of .* is ambiguous; use \.any\(\) or \.all\(\)"):
+        xegpu_py.jit(kernel, engine="eager")(np.ones((1, 4), F32))
+
+
 def test_a_compiled_kernel_knows_no_numbers():
     def kernel(X):
         X[0] = X[0].numpy()[0]

@@ -4,9 +4,10 @@ import re
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 import xegpu_py
-from xegpu_py.runtime.executable import SMALL, Multiple, Product, Sum, Surface, beyond, evaluated
+from xegpu_py.runtime.executable import SMALL, Multiple, Parameter, Product, Sum, Surface, beyond, evaluated
 
 TEXT = """
 gpu.module @m {
@@ -142,3 +143,88 @@ def test_surfaces_that_block_messages_take():
     assert not Surface(0, 2, None, ROWS, N).misfits(ARGUMENTS, Limits())
     assert not Surface(0, 2, N, FLOAT, None).misfits(ARGUMENTS, Limits())
     assert asked == [(160, 6, 168, 24), (None, 6, 48, None), (48, None, None, None)]
+
+
+def memref(shape, strides, offset=0, contiguous=False):
+    return Parameter("memref", "f32", "memref", shape, strides, offset, contiguous, "A")
+
+
+def test_arrays_whose_layout_a_kernel_does_not_know():
+    """2D blocks of arrays are checked at a call if a type has an unknown extent of a matrix, or an unknown stride."""
+
+    class Limits:
+        def array_problem(self, array):
+            return "no"
+
+    matrix, cube, line = np.zeros((4, 6), np.float32), np.zeros((2, 4, 6), np.float32), np.zeros(6, np.float32)
+    for parameter, argument, misfits in (
+        (memref((4, 6), (6, 1)), matrix, False),
+        (memref((None, 6), (6, 1)), matrix, True),
+        (memref((4, None), (None, 1)), matrix, True),
+        (memref((4, 6), (None, 1)), matrix, True),
+        (memref((4, 6), (6, None)), matrix, True),
+        (memref((None, 4, 6), (24, 6, 1)), cube, False),
+        (memref((2, None, 6), (24, 6, 1)), cube, True),
+        (memref((2, 4, None), (24, 6, 1)), cube, True),
+        (memref((2, 4, 6), (None, 6, 1)), cube, True),
+        (memref((None,), (None,)), line, False),
+        (memref((None, 6), (6, 1)), 5, False),
+        (Parameter("f32", "f32", shape=(None, 6)), matrix, False),
+    ):
+        assert parameter.misfits(argument, Limits()) == misfits, (parameter, misfits)
+        assert not parameter.misfits(argument, None)
+    for parameter, argument, strided in (
+        (memref((4, 6), (6, None)), matrix, False),
+        (memref((4, 6), (6, None)), matrix[:, ::2], True),
+        (memref((4, 6), (6, None)), matrix[:, ::-1], True),
+        (memref((4, 6), (None, 1)), matrix[:, ::2], False),
+        (memref((), ()), matrix[:, ::2], False),
+        (memref((4, 6), (6, None)), 5, False),
+        (Parameter("f32", "f32", strides=(None,)), matrix[:, ::2], False),
+    ):
+        assert parameter.is_strided(argument) == strided, (parameter, strided)
+
+
+def test_the_bytes_that_an_array_reaches():
+    a = np.zeros((3, 5, 7), np.float32)
+    for array, reach in (
+        (a, 4 * 105), (a[:, :, ::2], 4 * (70 + 28 + 6 + 1)), (a[::-1], 4 * 105), (a[:1, :1, :1], 4 * 35),
+        (a[:0], 4 * 35), (np.zeros((0, 9), np.float32), 36), (np.zeros((9, 0), np.float32), 36),
+        (np.zeros(1, np.int8), 1), (np.broadcast_to(np.zeros(1, np.int16), (50,)), 100),
+        (np.broadcast_to(np.zeros(1, np.int16), (2, 50)), 100),
+    ):  # fmt: skip
+        assert memref((None,) * array.ndim, (None,) * array.ndim).reach(array) == reach, array.shape
+    assert memref((3,), (1,)).reach(5) == Parameter("f32", "f32").reach(a) == 0
+    index = Parameter("index", "index")
+    for value, greatest in ((5, 5), (-7, 7), (np.array([3, -9, 4]), 9), (1 << 70, 1 << 70), (2.5, 0),
+                            (np.zeros(0, np.int64), 0)):  # fmt: skip
+        assert index.greatest_index(value) == greatest
+    assert Parameter("i64", "i64").greatest_index(5) == structs.replace(index, kind="memref").greatest_index(5) == 0
+
+
+@pytest.mark.parametrize("offset", [0, None, 3])
+def test_layouts_of_arrays_and_of_types(offset):
+    """The strides of a type are an array's where both know them, but for one element, or for none at all."""
+    a = np.zeros((4, 6), np.float32)
+    for strides, array, fits in (
+        ((6, 1), a, True), ((None, 1), a, True), ((None, None), a[:, ::2], True), ((6, 2), a[:, ::2], True),
+        ((6, 1), a[:, ::2], False), ((5, 1), a, False), ((5, 1), a[:1], True), ((6, 9), a[:, :1], True),
+        ((5, 9), a[:0], True), ((None, 1), a[::-1], True), ((-6, 1), a[::-1], True), ((6, 1), a[::-1], False),
+    ):  # fmt: skip
+        parameter = memref((None, None), strides, offset)
+        if not fits or offset == 3:
+            with pytest.raises(ValueError, match="cannot be an array of strides" if not fits else "begins 3 elements"):
+                parameter.inputs(2, array, "X")
+            continue
+        found = parameter.inputs(2, array, "X")
+        assert found.pop("in2") is array
+        steps = [n // 4 for n in array.strides]
+        assert found == {"in2_size0": len(array), "in2_size1": array.shape[1], "in2_stride0": steps[0],
+                         "in2_stride1": steps[1], "in2_offset": 0}  # fmt: skip
+    contiguous = memref((None, 6), (6, 1), 0, True)
+    assert {n: v for n, v in contiguous.inputs(0, a, "X").items() if n != "in0"} == {"in0_size0": 4, "in0_size1": 6}
+    with pytest.raises(ValueError, match="X must lie in memory in row-major order; numpy.ascontiguousarray"):
+        contiguous.inputs(0, a.T.copy().T, "X")
+    odd = np.ndarray((3,), np.float32, bytes(32), strides=(6,))
+    with pytest.raises(ValueError, match=r"strides \(6,\) bytes, which are not multiples of 4"):
+        memref((None,), (None,)).inputs(0, odd, "X")

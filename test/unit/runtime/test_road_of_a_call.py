@@ -81,3 +81,32 @@ def test_versions_are_kept_by_what_a_call_needs_of_them(monkeypatch):
     assert isinstance(version, Kernel) and version.version_for([plain], 8) is version, "a version has no versions"
     version(strided, grid=8)
     assert strided.tolist() == list(range(8))
+
+
+KEYED = """
+gpu.module @m {
+  gpu.func @k(%a: memref<?x?xf32>, %b: memref<8xi4>, %x: f32) kernel {
+    gpu.return
+  }
+}
+"""
+
+
+def test_keys_of_prepared_calls():
+    """Calls have one key if arrays have the same memory and layout, and numbers the same bits and kind."""
+    kernel = xegpu_py.compile(KEYED, cache="off")
+    memory, packed = np.zeros(96, np.float32), np.zeros(4, np.uint8)
+    a = memory[:24].reshape(4, 6)
+    numbers = [True, 1, 1.0, 0.0, -0.0, float("inf"), 2]
+    arrays = [a, memory[1:25].reshape(4, 6), memory[:24].reshape(6, 4), memory[:48].reshape(4, 12)[:, ::2],
+              a.view(np.int32), a.T]  # fmt: skip
+    own = xegpu_py.compile(KEYED.replace("%b: memref<8xi4>, ", ""), cache="off")
+    calls = [(array, x, grid, block) for array in arrays for x in numbers for grid in (1, 2) for block in (1, 3)]
+    keys = [own._key((array, x), (grid, 1, 1), (block, 1, 1)) for array, x, grid, block in calls]
+    assert len(set(keys)) == len(calls)
+    assert own._key((memory[:24].reshape(4, 6), float("nan")), 1, 1) == own._key((a, float("nan")), 1, 1)
+    # Packed arrays are copied, and numbers of numpy may change.
+    assert kernel._key((a, packed, 1.0), 1, 1) is None
+    for unknown in (np.float32(1), [1.0], None, np.zeros(1)):
+        assert own._key((a, unknown), 1, 1) is None
+    assert own._key((a.tolist(), 1.0), 1, 1) is None

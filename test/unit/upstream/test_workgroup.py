@@ -377,7 +377,10 @@ gpu.module @kernels {{
     # Numbers that tf32 rounds to integers; it would keep 2**-20 itself.
     a = np.where(a == 0, 1, a) + np.float32(2**-20)
     o = np.zeros_like(a)
-    xegpu_py.compile(text, engine="both", cache="off")(a, b, o)
+    kernel = xegpu_py.compile(text, engine="both", cache="off")
+    said = [f"'xegpu.dpas' op multiplies f32 as tf32: '{side}' is rounded" for side in ("lhs", "rhs")]
+    assert [remark.message for remark in kernel.remarks] == said
+    kernel(a, b, o)
     np.testing.assert_array_equal(o, np.rint(a) @ b)
 
 

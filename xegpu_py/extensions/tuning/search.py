@@ -482,8 +482,6 @@ class _Search(Struct, dict=True):
     def _all(self) -> Iterator[Configuration]:
         """All configurations: in order, or for a sampler that finds no further ones in a random order."""
         if self.kind == "grid":
-            if not self.space.is_finite:
-                raise ValueError("the sampler 'grid' needs a space without continuous ranges")
             return iter(self.space)
         drawn = list(self.space) if self.space.is_finite else []
         random.Random(self.seed).shuffle(drawn)

@@ -135,9 +135,7 @@ class Lowering:
         if not results:
             return
         items = made if isinstance(made, (list, tuple)) else [made]
-        if len(items) != len(results):
-            raise AssertionError(f"{op.name} has {len(results)} results, but its rule gives {len(items)}")
-        for value, item in zip(results, items):
+        for value, item in zip(results, items, strict=True):
             self.values[value] = value_of(item) if isinstance(item, Product) else item
 
     @contextmanager

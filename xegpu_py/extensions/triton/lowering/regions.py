@@ -50,11 +50,14 @@ class Slot(Struct, frozen=True):
         return [dtype.vector(matrix_shape(self.kind.shape))]
 
     def parts(self, item: Item) -> list[Value] | None:
-        """The values of an item; None if it is a pointer to other memory than is carried."""
-        if isinstance(self.like, Descriptor):
-            assert isinstance(item, Descriptor)
-            if item.base.memory is not self.like.base.memory:
-                return None
+        """The values of an item; None if it is a pointer to other memory than is carried.
+
+        Raises:
+            ValueError: if it is a descriptor of other memory.
+        """
+        if isinstance(item, Descriptor):
+            if not isinstance(self.like, Descriptor) or item.base.memory is not self.like.base.memory:
+                raise ValueError("it carries a descriptor of another tensor")
             return [item.base.offsets, *item.shape, *item.strides]
         if isinstance(item, Pointer):
             if self.like is None:
@@ -121,15 +124,13 @@ def _items(slots: Sequence[Slot], values: Sequence[mlir.Value]) -> list[Item]:
     return items
 
 
-def _until_memory_agrees(op: mlir.Operation, build: Callable[[set[int]], list[Item]]) -> list[Item]:
+def _until_memory_agrees(build: Callable[[set[int]], list[Item]]) -> list[Item]:
     """Build a loop, again with addresses where it carries pointers to several arrays."""
     addresses: set[int] = set()
     while True:
         try:
             return build(addresses)
         except _OtherMemory as e:
-            if e.place in addresses:
-                emit_error(op, "carries descriptors of several tensors")
             addresses.add(e.place)
 
 
@@ -157,7 +158,7 @@ def _for(low: Lowering, op: mlir.Operation) -> list[Item]:
             raise
         return _items(slots, loop.results)
 
-    return _until_memory_agrees(op, build)
+    return _until_memory_agrees(build)
 
 
 def _bound(low: Lowering, value: mlir.Value, is_unsigned: bool) -> Value:
@@ -174,7 +175,7 @@ def _while(low: Lowering, op: mlir.Operation) -> list[Item]:
 
     def build(addresses: set[int]) -> list[Item]:
         slots = [_slot(low, v, item, i in addresses) for i, (v, item) in enumerate(zip(before.arguments, initial))]
-        passed = [_slot(low, v, initial[0], True) for v in after.arguments]
+        passed = [Slot(kind_of(v), low.is_position(v)) for v in after.arguments]
         values = _flat(slots, initial)
         # Pointers that the condition passes on are to the memory of an argument, whose place is known.
         indices = [list(before.arguments).index(v) if v in list(before.arguments) else None for v in passed_on]
@@ -202,7 +203,7 @@ def _while(low: Lowering, op: mlir.Operation) -> list[Item]:
             raise
         return _items(passed, loop.results)
 
-    return _until_memory_agrees(op, build)
+    return _until_memory_agrees(build)
 
 
 # Branches.
