@@ -278,6 +278,18 @@ REFUSED = {
     ),
     "bitonic extent": (lambda v: xl.bitonic_merge(v[:, :12]), "needs an extent that is a power of two, but got 12"),
     "bins": (lambda v: xl.histogram(v.ravel(), 0), "histogram needs at least one bin, not 0"),
+    "power of integers": (lambda v: v**v, "'**' needs floating-point values, or a constant exponent of 1 to 64"),
+    "exponent 0": (lambda v: v**0, "'**' needs floating-point values, or a constant exponent of 1 to 64"),
+    "exponent 65": (lambda v: v**65, "'**' needs floating-point values, or a constant exponent of 1 to 64"),
+    "random floats": (
+        lambda v: v.to(F32).to(F16, rounding="stochastic", random=v.to(F32)),
+        "the random bits of stochastic rounding are integers",
+    ),
+    "visa of numbers": (lambda v: xl.inline_visa("", 3), "inline_visa needs an operand that is a value"),
+    "memory of a value": (
+        lambda v: xl.make_tensor_descriptor(v, (1, 4), (4, 1), (1, 4)),
+        "tiles are of an array, or of what follows a pointer to one of",
+    ),
     "pack": (lambda v: xl.map_elementwise(lambda x: x, v, pack=2), "for all elements at once: pack must be 1"),
     "fenced memory": (lambda v: xl.fence("local"), "fence orders accesses of global, shared, both, not 'local'"),
     "scope of a fence": (lambda v: xl.fence(scope="cta"), "the scope of a fence is workgroup or gpu, not 'cta'"),
