@@ -19,13 +19,16 @@ from ml_dtypes import bfloat16, float8_e5m2, int4
 import xegpu_py
 from xegpu_py import language as xl
 from xegpu_py import numerics
+from xegpu_py.engines.jit.thread_function import block_starts
 from xegpu_py.extensions.fidelity.report import Fidelity, Rule, Tried, _effects, _last_first
-from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.extensions.fidelity.traces import SumTrace
+from xegpu_py.ir.diagnostics import DiagnosticError, Source
 from xegpu_py.numerics.choices import CHOICES
 from xegpu_py.numerics.differences import unlike
 from xegpu_py.numerics.systolic import VARIANTS
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Statistics
+from xegpu_py.visa import assembly
 
 ROOT = Path(__file__).parents[3]
 GALLERY, PAGE = ROOT / "examples" / "gallery", ROOT / "docs" / "fidelity.md"
@@ -532,3 +535,58 @@ def test_effects_on_outputs() -> None:
 
 def bytes_of(case: Any, run: int) -> np.ndarray:
     return np.asarray(case[run], case[0].dtype).view(np.uint8)
+
+
+BRANCHING = """.version 4.2
+.kernel "k"
+.decl P v_type=P num_elts=16
+.decl A v_type=G type=d num_elts=16 align=GRF
+.kernel_attr SimdSize=16
+.function "_main_0"
+_main_0:
+cmp.lt (M1, 16) P A(0,0)<1;1,0> 3:d
+(P) goto (M1, 16) first
+add (M1, 16) A(0,0)<1> A(0,0)<1;1,0> 1:d
+(P) add (M1, 16) A(0,0)<1> A(0,0)<1;1,0> 2:d
+first:
+mul (M1, 16) A(0,0)<1> A(0,0)<1;1,0> 5:d
+(P) jmp (M1, 1) last
+shl (M1, 16) A(0,0)<1> A(0,0)<1;1,0> 1:d
+last:
+ret (M1, 1)
+"""
+
+
+def test_branches_that_lead_other_threads():
+    """A jump does if one of its ends has other threads, more of them, or other lanes, whatever a guard there does."""
+    [program] = assembly.read(Source(BRANCHING, "k.visaasm"))
+    names = [inst.name for inst in program.instructions]
+    goto, jump, block = names.index("goto"), names.index("jmp"), program.labels["first"]
+    add, guarded, shift, end = names.index("add"), names.index("add") + 1, names.index("shl"), len(names)
+    start = {at: max(s for s in block_starts(program) if s <= at) for at in range(end)}
+
+    def of(lanes=None, executed=None, blocks=None, path=0):
+        trace = SumTrace(program)
+        trace.stats = SimpleNamespace(executed=np.full(end, 4))
+        trace.log.lanes = np.full(end, 64)
+        if lanes is not None:
+            trace.log.lanes[lanes] = 3
+        if executed is not None:
+            trace.stats.executed[executed] = 3
+        if blocks is not None:
+            trace._blocks[start[blocks]] = 1 << 64 | 5
+        trace._path = path
+        return trace
+
+    usual = of()
+    for other, jumps in (
+        ({}, []), ({"lanes": add}, [goto]), ({"lanes": guarded}, []), ({"lanes": block}, [goto]),
+        ({"lanes": shift}, [jump]), ({"lanes": goto}, []), ({"executed": add}, [goto]), ({"executed": block}, [goto]),
+        ({"executed": shift}, [jump]), ({"blocks": add}, [goto]), ({"blocks": block}, [goto]),
+        ({"blocks": shift}, [jump]), ({"path": 7}, [goto, jump]), ({"path": 1 << 64}, []),
+        ({"path": 7, "lanes": shift}, [jump]), ({"executed": goto, "path": 7}, [goto, jump]),
+    ):  # fmt: skip
+        assert usual.branches(of(**other)) == jumps, other
+    unused = of(path=7)
+    unused.stats.executed[goto] = 0
+    assert unused.branches(usual) == [jump], "a jump that no thread executed leads nowhere"

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from xegpu_py.extensions.programs.host_libraries import HostMemRef
+from xegpu_py.extensions.programs.host_libraries import HostMemRef, multiply
 
 LINES = [(0, (24,), (1,)), (23, (24,), (-1,)), (1, (8,), (3,))]
 MATRICES = [(0, (4, 6), (6, 1)), (23, (4, 6), (-6, -1)), (5, (4, 6), (6, -1))]
@@ -55,3 +55,16 @@ def test_packed_elements_fill_bytes():
         message = f"elements of {sizes} with strides {strides} do not fill bytes"
         with pytest.raises(ValueError, match=re.escape(message)):
             HostMemRef(at, at, offset, sizes, strides).array("i4")
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 0), (0, 3, 2), (2, 0, 3), (1, 1, 65537), (3, 2, 40000), (70, 3, 1000)])
+def test_products_of_any_extent(shape):
+    """In parts of rows, whose products and sums are rounded in the order of k."""
+    m, k, n = shape
+    rng = np.random.default_rng(5)
+    a, b, c = (rng.standard_normal(size).astype(np.float32) for size in ((m, k), (k, n), (m, n)))
+    expected = c.copy()
+    for i in range(k):
+        expected += a[:, i : i + 1] * b[i]
+    multiply(a, b, c)
+    np.testing.assert_array_equal(c, expected)

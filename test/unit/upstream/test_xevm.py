@@ -1,5 +1,7 @@
 """Kernels in `xevm` and `llvm`: each op against a model of what OpenCL's functions do, made of numpy alone."""
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -775,3 +777,23 @@ def test_scaled_products(element, is_uniform):
     wide_a = np.repeat(scale_a.view(e8m0).astype(np.float64), 32, axis=1)[:, :depth] * left.astype(np.float64)
     wide_b = np.repeat(scale_b.view(e8m0).astype(np.float64), 32, axis=0)[:depth] * right.astype(np.float64)
     np.testing.assert_array_equal(out.T, wide_a @ wide_b + 1)
+
+
+@pytest.mark.parametrize("what", ["load", "store"])
+def test_the_size_of_accesses(what):
+    """Elements, or parts of them if the alignment is smaller; vectors of smaller ones by words that are aligned."""
+    for kind, alignment, bits in (
+        ("i8", 0, 8), ("i16", 0, 16), ("i32", 0, 32), ("f64", 0, 64), ("i16", 1, 8), ("i32", 1, 8), ("i32", 2, 16),
+        ("i64", 4, 32), ("i64", 8, 64), ("i32", 16, 32), ("i1", 0, 8),
+        ("vector<4xi8>", 0, 32), ("vector<4xi8>", 1, 8), ("vector<4xi8>", 2, 8), ("vector<4xi8>", 4, 32),
+        ("vector<8xi8>", 8, 32), ("vector<2xi8>", 0, 8), ("vector<3xi8>", 4, 8), ("vector<6xi8>", 4, 8),
+        ("vector<2xf16>", 0, 32), ("vector<2xf16>", 1, 8), ("vector<2xf16>", 2, 16), ("vector<2xf16>", 4, 32),
+        ("vector<3xf16>", 0, 16), ("vector<1xf16>", 8, 16), ("vector<2xi32>", 8, 32), ("vector<2xi32>", 2, 16),
+        ("vector<2xi64>", 0, 64), ("vector<2xi64>", 4, 32),
+    ):  # fmt: skip
+        stated = f" {{alignment = {alignment} : i64}}" if alignment else ""
+        load, store = (stated if what == name else " {alignment = 1 : i64}" for name in ("load", "store"))
+        body = f"%v = llvm.load %p{load} : !llvm.ptr<1> -> {kind} llvm.store %v, %p{store} : {kind}, !llvm.ptr<1>"
+        text = f"gpu.module @m {{ llvm.func spir_kernelcc @k(%p: !llvm.ptr<1>) {{ {body} llvm.return }} }}"
+        ops = [line for line in str(import_upstream(text)).splitlines() if f".{what}" in line]
+        assert [re.search(r"memref<\?xi?f?(\d+)", line)[1] for line in ops] == [str(bits)], (kind, alignment, ops)

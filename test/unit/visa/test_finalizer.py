@@ -344,3 +344,19 @@ def test_every_instruction_is_tried() -> None:
     assert set(INSTRUCTIONS) - set(STRAIGHT) == {
         *("label", "jmp", "goto", "ret", "call", "fcall", "ifcall", "fret", "addr_add", "faddr", "switchjmp"),
     }
+
+
+@pytest.mark.parametrize(
+    ("status", "output", "reason"),
+    [
+        (-11, "", "crashed (signal 11), for example because variables exceed the registers"),
+        (-6, "bad operand", "crashed (signal 6), for example because variables exceed the registers"),
+        (139, "", "crashed (signal 11), for example because variables exceed the registers"),
+        (0, "", "does not accept it: it ended with status 0"),
+        (1, "\n  \n", "does not accept it: it ended with status 1"),
+        (138, "", "does not accept it: it ended with status 138"),
+        (0, "\t/* bad operand */\nother\n bad operand\n", "does not accept it: bad operand; other"),
+    ],
+)
+def test_why_a_finalizer_failed(status: int, output: str, reason: str) -> None:
+    assert finalizer._reason("GenX_IR", output, status) == f"GenX_IR {reason}"

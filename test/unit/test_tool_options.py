@@ -1,0 +1,114 @@
+"""Options of tools that exclude or need each other: each pair that is refused, and others that are not."""
+
+import pytest
+
+from xegpu_py.tools import xegpu_bisect, xegpu_opt, xegpu_run, xegpu_viz
+
+NOTHING = "cannot open input file"
+"""The error of a command whose options go together, as its file is missing."""
+
+PROFILE = "--profile counts what a lowered kernel does, without --check and --trace"
+FIDELITY = "--fidelity compares runs of a lowered kernel, without --check, --trace and --profile"
+JSON = "--json is the form of --stats, --fidelity and --targets, none of which is given"
+SCHEDULES = "--schedules runs other orders of threads for --check=races, which is not given"
+STATS, CHECK = (f"--{name} needs a lowered kernel; --engine=reference lowers none" for name in ("stats", "check"))
+TARGETS = "is for one target; --targets judges a kernel on several"
+MLIR, OPENCL = "is for MLIR and vISA assembly", "is for OpenCL kernels: files .cl, .spv and .bin"
+
+LINES = [
+    ("--trace", NOTHING), ("--trace --engine=interpreter", NOTHING),
+    ("--trace --engine=jit", "only the interpreter can trace, not --engine=jit"),
+    ("--trace --engine=reference", "only the interpreter can trace, not --engine=reference"),
+    ("--profile p.json", NOTHING), ("--profile p.json --engine=jit", NOTHING),
+    ("--profile p.json --engine=reference", PROFILE), ("--profile p.json --trace", PROFILE),
+    ("--profile p.json --check=memory", PROFILE), ("--engine=reference", NOTHING),
+    ("--stats", NOTHING), ("--stats --engine=jit", NOTHING), ("--stats --engine=reference", STATS),
+    ("--check=memory --engine=reference", NOTHING), ("--check=races --engine=reference", CHECK),
+    ("--check=all --engine=reference", CHECK), ("--check=races --engine=jit", NOTHING),
+    ("--fidelity", NOTHING), ("--fidelity --engine=jit", NOTHING), ("--fidelity --engine=reference", FIDELITY),
+    ("--fidelity --trace", FIDELITY), ("--fidelity --check=memory", FIDELITY),
+    ("--fidelity --profile p.json", FIDELITY),
+    ("--json", JSON), ("--json --stats", NOTHING), ("--json --fidelity", NOTHING), ("--json --targets=pvc", NOTHING),
+    ("--schedules=2", SCHEDULES), ("--schedules=2 --check=memory", SCHEDULES),
+    ("--schedules=2 --check=races", NOTHING),
+    ("--targets=pvc", NOTHING), ("--targets=pvc --engine=jit", NOTHING), ("--targets=pvc --profile p.html", NOTHING),
+    *((f"--targets=pvc {option}", f"{option} {TARGETS}") for option in ("--engine=reference", "--trace", "--fidelity")),
+    ("--targets=pvc --entry main", f"--entry {TARGETS}"), ("--targets=pvc --stats", f"--stats {TARGETS}"),
+    ("--targets=pvc --print 0", f"--print {TARGETS}"), ("--targets=pvc -o 0=x.npy", f"-o {TARGETS}"),
+    ("--targets=pvc --profile p.json", f"--profile FILE.json {TARGETS}"),
+    ("--targets=pvc --ocloc a --ocloc b", f"a second --ocloc or --build-options {TARGETS}"),
+    ("--grid 4 --block 16 --import-upstream", NOTHING), ("--via=upstream", NOTHING), ("--level=lane", NOTHING),
+    ("--global 64", f"--global {OPENCL}"), ("--local 64", f"--local {OPENCL}"), ("--ocloc x", f"--ocloc {OPENCL}"),
+    ("--build-options=-DN", f"--build-options {OPENCL}"),
+]  # fmt: skip
+
+OPENCL_LINES = [
+    ("--global 64 --local 64", NOTHING), ("", "an OpenCL kernel needs --global, the number of its work items"),
+    ("--grid 4", f"--grid {MLIR}; OpenCL kernels have --global and --local"),
+    ("--block 4", f"--block {MLIR}; OpenCL kernels have --global and --local"),
+    ("--entry main", f"--entry {MLIR}"), ("--allow-native", f"--allow-native {MLIR}"),
+    ("--via=upstream", f"--via {MLIR}"),
+    ("--import-upstream", f"--import-upstream {MLIR}"), ("--level=lane", f"--level {MLIR}"),
+]  # fmt: skip
+
+TWO, COMPARED = (
+    "--build-options=-DA --build-options=-DB",
+    "is for one compilation; two --ocloc or --build-options compare",
+)
+STATED = "a comparison without --global runs the kernels that comments RUN of the program state"
+OPENCL_LINES += [
+    (TWO, NOTHING), (f"{TWO} --global 64 --kernel k", NOTHING), ("--ocloc a --ocloc b", NOTHING),
+    (f"{TWO} --global 64", "a comparison with --global needs --kernel, the kernel that runs"),
+    (f"{TWO} --local 64", STATED), (f"{TWO} --kernel k", STATED), (f"i32:1 {TWO}", STATED),
+    *((f"{TWO} {option}", f"{option.split()[0]} {COMPARED}")
+      for option in ("--trace", "--profile p.json", "--stats", "--fidelity", "--print 0", "-o 0=x.npy")),
+]  # fmt: skip
+
+ASSEMBLY_LINES = [
+    ("--via=upstream", "--via=upstream is for MLIR; vISA assembly is already lowered"),
+    ("--via=upstream --level=lane", "--level is for kernels that are imported as they are, not --via=upstream"),
+    ("--engine=reference", "--engine=reference evaluates MLIR; vISA assembly is run by --engine=interpreter"),
+    ("--allow-native", "--allow-native is for host code, which --entry runs"),
+    *((f"--entry main {option}", f"{option.split()[0]} is for kernels; with --entry the host code launches them")
+      for option in ("--kernel k", "--grid 4", "--block 16", "-o 0=x.npy", "--print 0", "--profile p.json",
+                     "--fidelity")),
+    ("--entry main", "vISA assembly has no host code for --entry to run"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "suffix, lines", [(".mlir", LINES), (".cl", OPENCL_LINES), (".visaasm", ASSEMBLY_LINES)], ids=["mlir", "cl", "asm"]
+)
+def test_options_that_exclude_each_other(suffix, lines, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    if suffix == ".visaasm":
+        (tmp_path / "k.visaasm").write_text(".version 3.8\n")
+    for line, message in lines:
+        with pytest.raises(SystemExit) as ended:
+            xegpu_run.run([f"k{suffix}", *line.split()])
+        said = capsys.readouterr().err
+        assert ended.value.code == 2 and message in said, (line, said)
+
+
+OTHERS = [
+    (xegpu_bisect, "--level=lane", "--level is for --upstream, which is not given"),
+    (xegpu_bisect, "--mlir-opt=x", "--mlir-opt is for --upstream, which is not given"),
+    (xegpu_bisect, "--reduce=x.mlir", "--reduce is for --upstream, which is not given"),
+    (xegpu_bisect, "--upstream", "--upstream needs --pass-pipeline, or --level, which chooses the passes"),
+    (
+        xegpu_opt,
+        "--run-reproducer --cse",
+        "--run-reproducer runs the pipeline of its input; no other passes",
+    ),
+    (xegpu_opt, "--emit-bytecode --split-input-file", "--emit-bytecode writes one module; --split-input-file reads"),
+    (xegpu_viz, "-o x.png", "'x.png' is neither .svg nor .html"),
+]
+
+
+@pytest.mark.parametrize("tool, line, message", OTHERS)
+def test_options_of_other_tools(tool, line, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "k.mlir").write_text("module {}")
+    with pytest.raises(SystemExit) as ended:
+        tool.run(["k.mlir", *line.split()])
+    assert ended.value.code == 2 and message in capsys.readouterr().err
