@@ -5,9 +5,11 @@ from collections import Counter
 import ml_dtypes
 import numpy as np
 import pytest
+from mlir import ir as mlir
 
 from xegpu_py import DiagnosticError, language
 from xegpu_py.numerics.rounding import fma_f32
+from xegpu_py.tiles.value_base import BuildState
 from xegpu_py.visa.finalizer import available, finalize
 
 BF16 = ml_dtypes.bfloat16
@@ -289,3 +291,30 @@ def _takes_one(kernel):
 
 
 _takes_one.__name__ = "kernel"
+
+
+def test_the_kernels_that_a_thread_builds():
+    """Each has its context, its target, and its share of local memory, of which values may take one half."""
+    state, outer, inner = BuildState(), mlir.Context(), mlir.Context()
+    assert not state.is_active and state.evaluation is None
+    with pytest.raises(RuntimeError, match="values of kernels exist only in a function that is compiled as a kernel"):
+        state.check()
+    with outer:
+        state.enter(shares=True)
+    state.check()
+    state.check(outer)
+    with inner:
+        state.enter(target="dg2")
+    assert state.is_active and state.target.name == "dg2" and not state.take_shared(1)
+    state.check(inner)
+    with pytest.raises(RuntimeError, match="a value of one kernel is used in another"):
+        state.check(outer)
+    assert state.leave() is False
+    state.check(outer)
+    half = state.target.slm_bytes // 2
+    assert not state.take_shared(half + 1)
+    assert state.take_shared(half - 1) and state.take_shared(1) and not state.take_shared(1)
+    assert state.leave() is True and not state.is_active
+    with outer:
+        state.enter(shares=True)
+    assert state.leave() is False

@@ -12,8 +12,10 @@ import pytest
 import xegpu_py
 import xegpu_py.language as xl
 from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.ir.module import walk
 from xegpu_py.passes import xegpu_lower_unaligned_blocks
 from xegpu_py.passes.analysis import block_surfaces
+from xegpu_py.target import TARGETS
 
 VC = """
 gpu.module @k {{
@@ -242,3 +244,24 @@ def test_all_checks_have_a_name() -> None:
         ValueError, match="unknown check 'surface'; there are memory, uninit, races, bounds, surfaces, all"
     ):
         xegpu_py.compile(VC.format(kind="memref<8x32xi16>"), check="surface")
+
+
+@pytest.mark.parametrize(
+    ("element", "fits", "misfits"), [("i8", 1088, 1056), ("f16", 1056, 1040), ("f32", 1040, 1032), ("f64", 1032, 1028)]
+)
+def test_matrices_of_a_tensor(element: str, fits: int, misfits: int) -> None:
+    """Strides of outer dimensions are multiples of 64 bytes; that of one matrix does not matter."""
+    size = {"i8": 1, "f16": 2, "f32": 4, "f64": 8}[element]
+    for outer, stride, problem in (
+        (2, fits, None), (1, misfits, None),
+        (2, misfits, f"has matrices that begin {misfits * size} bytes behind each other, but 2D block messages need a "
+                     "multiple of 64"),
+    ):  # fmt: skip
+        kind = f"memref<{outer}x16x64x{element}, strided<[{stride}, 64, 1]>>"
+        desc = f"!xegpu.tensor_desc<1x8x4x{element}>"
+        module = xegpu_py.parse(
+            f"gpu.module @m {{ gpu.func @k(%a: {kind}) kernel {{ "
+            f"%d = xegpu.create_nd_tdesc %a[0, 0, 0] {{mode = vc}} : {kind} -> {desc} gpu.return }} }}"
+        )
+        [made] = [op.opview for op in walk(module.operation) if op.name == "xegpu.create_nd_tdesc"]
+        assert block_surfaces.surface_problem(made, TARGETS["pvc"]) == problem

@@ -645,3 +645,24 @@ def test_lanes(name, engine):
     else:
         xegpu_py.compile(module, engine=engine)(x.ravel(), y.reshape(-1), block=32)
     np.testing.assert_array_equal(y, expected(x))
+
+
+CONDITIONS = {"eq": np.equal, "gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal,
+              "ne": np.not_equal}  # fmt: skip
+
+
+@pytest.mark.parametrize("element", ["f32", "bf16", "f64"])
+def test_conditions_of_floats(element):
+    """Of each pair of special numbers: with a NaN the ordered conditions are false, the unordered ones true."""
+    special = np.array([0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan])
+    a, b = (v.ravel().astype(DTYPES[element]) for v in np.meshgrid(special, special))
+    x, y = a.astype(np.float64), b.astype(np.float64)
+    unordered = np.isnan(x) | np.isnan(y)
+    expected = {"false": unordered & False, "true": unordered | True, "ord": ~unordered, "uno": unordered}
+    for name, compare in CONDITIONS.items():
+        expected |= {f"o{name}": compare(x, y) & ~unordered, f"u{name}": compare(x, y) | unordered}
+    assert len(expected) == 16
+    kind, arguments = f"vector<{a.size}x{element}>", [(f"vector<{a.size}x{element}>", v) for v in (a, b)]
+    for name, values in expected.items():
+        found = evaluate(f"%r = arith.cmpf {name}, %a0, %a1 : {kind}", f"vector<{a.size}xi1>", *arguments)
+        assert found.tolist() == values.tolist(), name
