@@ -5,12 +5,11 @@ from __future__ import annotations
 import heapq
 from bisect import bisect
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import accumulate
 from operator import itemgetter
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from xegpu_py.passes.visa_optimize.constant_propagation import VariableAliases, bytes_of, chunks_of, write_sites
 from xegpu_py.passes.visa_optimize.simplify import is_copy
@@ -40,7 +39,7 @@ def _forward_computed(program: Program, target: Target) -> Program:
     for block in flow.blocks:
         instructions += walk.block(program.instructions[block.start : block.stop])
     if walk.places.added:
-        program = replace(program, variables=(*program.variables, *walk.places.added))
+        program = structs.replace(program, variables=(*program.variables, *walk.places.added))
     return program.with_instructions(instructions)
 
 
@@ -91,7 +90,7 @@ def _forward_whole(program: Program, target: Target) -> Program:
     instructions = [inst for inst in walk.kept if inst]
     if len(instructions) == len(walk.kept):
         return program
-    program = replace(program, variables=(*program.variables, *walk.places.added))
+    program = structs.replace(program, variables=(*program.variables, *walk.places.added))
     return program.with_instructions(instructions)
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import replace
 from typing import Any
 
-from msgspec.structs import replace as replace_struct
+from msgspec import structs
 
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.passes.visa_optimize.constant_propagation import (
@@ -73,7 +72,7 @@ def rewrite_values(program: Program, target: Target, steps: Container[str], depe
     for number, block in enumerate(flow.blocks):
         instructions += rewritten.get(number, program.instructions[block.start : block.stop])
     if walk.places.added:
-        program = replace(program, variables=(*program.variables, *walk.places.added))
+        program = structs.replace(program, variables=(*program.variables, *walk.places.added))
     return program.with_instructions(instructions)
 
 
@@ -166,7 +165,7 @@ class Copies:
             bits = tested_bits(inst, guard)
             predicate = self._predicate(guard, bits)
             if predicate and (not guard.control or predicate.count == guard.var.count):
-                inst = self._accept(inst, inst.replaced(guard=replace_struct(guard, var=predicate)))
+                inst = self._accept(inst, inst.replaced(guard=structs.replace(guard, var=predicate)))
         return inst
 
     def _rewrite_slot(self, inst: Instruction, slot: OperandSpec) -> Instruction:
@@ -532,4 +531,4 @@ def without_unused_declarations(program: Program) -> Program:
     predicates = tuple(p for p in program.predicates if p in used)
     if len(variables) == len(program.variables) and len(predicates) == len(program.predicates):
         return program
-    return replace(program, variables=variables, predicates=predicates)
+    return structs.replace(program, variables=variables, predicates=predicates)

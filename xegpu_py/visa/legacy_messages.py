@@ -9,7 +9,6 @@ Intel's finalizers make.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import replace
 from itertools import count, product
 from typing import Any
 
@@ -539,7 +538,7 @@ def expand_legacy(program: Program, target: Target) -> Program:
             instructions.append(replacement)
         if not expand:
             instructions.append(inst)
-    return replace(
+    return structs.replace(
         program,
         variables=(*program.variables, *scratch.variables),
         predicates=(*program.predicates, *scratch.predicates),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from msgspec import structs
@@ -27,7 +26,7 @@ def link(kernel: Program, functions: Sequence[Program]) -> Program:
         return kernel
     programs = [kernel, *(_renamed(by_name[name]) for name in callee_names)]
     entries = list(callee_names)
-    merged = replace(
+    merged = structs.replace(
         kernel,
         variables=tuple(var for program in programs for var in program.variables),
         predicates=tuple(p for program in programs for p in program.predicates),
@@ -86,7 +85,7 @@ def _renamed(function: Program) -> Program:
         variables[predicate] = Predicate(_name(function, predicate.name), predicate.count)
     entry = next((inst["label"] for inst in function.instructions if inst.name == LABEL), "")
     labels = {name: _name(function, name) for name in function.labels} | {entry: function.name}
-    return replace(
+    return structs.replace(
         function,
         variables=tuple(variables[var] for var in function.variables),
         predicates=tuple(variables[p] for p in function.predicates),

@@ -6,12 +6,12 @@ import hashlib
 import operator
 import pickle
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, update_wrapper
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from xegpu_py.deferred import deferred, pattern
 from xegpu_py.ir.diagnostics import Position
@@ -34,8 +34,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True)
-class Input:
+class Input(Struct, frozen=True, eq=False):
     """A variable that has its value from the start: an argument of the kernel, or something of the launch.
 
     Attributes:
@@ -44,14 +43,24 @@ class Input:
         size: its size in bytes.
         kind: "" for an argument; else three dwords for x, y and z: "LOCAL_SIZE", the workgroup's work items;
             "GROUP_COUNT", the grid's workgroups; "LOCAL_ID", where in its workgroup the thread's first work item is.
-        where: where it is declared.
+        where: where it is declared, which is not compared.
     """
 
     var: Variable
     offset: int
     size: int
     kind: str = ""
-    where: Position = field(default=NOWHERE, compare=False)
+    where: Position = NOWHERE
+
+    def compared(self) -> tuple[Any, ...]:
+        """The fields that are compared."""
+        return self.var, self.offset, self.size, self.kind
+
+    def __eq__(self, other: object) -> bool:
+        return self.compared() == other.compared() if isinstance(other, Input) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.compared())
 
 
 PRINT_BUFFER = "printf_buffer"
@@ -187,8 +196,7 @@ VERSION_OF = pattern(r"\d+\.\d+")
 """The text of a version."""
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(Struct, frozen=True, eq=False, dict=True):
     """One kernel.
 
     Attributes:
@@ -199,35 +207,45 @@ class Program:
         attributes: kernel attributes, such as `SimdSize`, `SLMSize` (KiB), `NBarrierCnt`; True for one without a value.
             `SLMBytes` is ours: how much of the shared local memory may be accessed.
         instructions: in order, labels included.
-        where: where the kernel stands.
-        declared: where each variable and predicate is declared, by name, where known.
+        where: where the kernel stands, which is not compared.
+        declared: where each variable and predicate is declared, by name, where known, which is not compared.
         version: the version of the assembly in which it is written. IGC prints 4.2.
         functions: labels that begin functions (`.function`): the kernel itself, then its subroutines.
         callees: functions of other texts that it calls (`.funcdecl`).
         resources: its samplers and surfaces.
         is_function: whether it is a function that others call (`.global_function`), and no kernel.
-        known: cached results of analyses; see `analysis`.
     """
 
     name: str
-    variables: tuple[Variable, ...] = field(default_factory=tuple)
+    variables: tuple[Variable, ...] = ()
     predicates: tuple[Predicate, ...] = ()
     inputs: tuple[Input, ...] = ()
     attributes: Mapping[str, int | str] = field(default_factory=dict)
-    instructions: tuple[Instruction, ...] = field(default_factory=tuple)
-    where: Position = field(default=NOWHERE, compare=False)
-    declared: Mapping[str, Position] = field(default_factory=dict, compare=False)
+    instructions: tuple[Instruction, ...] = ()
+    where: Position = NOWHERE
+    declared: Mapping[str, Position] = field(default_factory=dict)
     version: str = DEFAULT_VERSION
     functions: tuple[str, ...] = ()
     callees: tuple[str, ...] = ()
     resources: tuple[Resource, ...] = ()
     is_function: bool = False
-    known: dict[tuple[Any, ...], Any] = field(default_factory=dict, compare=False, repr=False, init=False)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """The state to pickle: of the cached results those of a `pickled_analysis`."""
+    def compared(self) -> dict[str, Any]:
+        """The fields that are compared: all that engines execute."""
+        return {name: value for name, value in structs.asdict(self).items() if name not in ("where", "declared")}
+
+    def __eq__(self, other: object) -> bool:
+        return self.compared() == other.compared() if isinstance(other, Program) else NotImplemented
+
+    @cached_property
+    def known(self) -> dict[tuple[Any, ...], Any]:
+        """Cached results of analyses; see `analysis`. A changed copy begins with none."""
+        return {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle it with the cached results of each `pickled_analysis`."""
         pickled = {key: value for key, value in self.known.items() if key[0] in _PICKLED}
-        return {f.name: getattr(self, f.name) for f in fields(self)} | {"known": pickled}
+        return _unpickled, (structs.astuple(self), pickled)
 
     def _repr_html_(self) -> str:
         return highlighting.html(assembly.write([self]))
@@ -291,6 +309,12 @@ class Program:
         if len(instructions) == len(self.instructions) and all(map(operator.is_, instructions, self.instructions)):
             return self
         return replace(self, instructions=tuple(instructions))
+
+
+def _unpickled(values: Sequence[Any], known: Mapping[tuple[Any, ...], Any]) -> Program:
+    program = Program(*values)
+    program.known.update(known)
+    return program
 
 
 MODERN = 4
@@ -374,7 +398,7 @@ _PICKLED: set[Any] = set()
 @pickled_analysis
 def digest_of(program: Program) -> str:
     """A digest of all that engines execute, for cache keys: of the fields that are compared."""
-    content = {f.name: getattr(program, f.name) for f in fields(program) if f.compare}
-    content["inputs"] = [(i.var, i.offset, i.size, i.kind) for i in program.inputs]
+    content = program.compared()
+    content["inputs"] = [i.compared() for i in program.inputs]
     content["instructions"] = [inst._compared() for inst in program.instructions]
     return hashlib.sha256(pickle.dumps(content, pickle.HIGHEST_PROTOCOL)).hexdigest()

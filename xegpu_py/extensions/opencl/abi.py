@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from xegpu_py.target import Target
 from xegpu_py.visa.operands import HEADER, STATE, Destination, Flag, Guard, Immediate, Predicate, Region, Variable
@@ -255,7 +254,7 @@ def prologue(program: Program, target: Target, block: Dim, groups: Dim, private:
         body.append(Instruction("goto", {"label": "Own_end"}, lanes, "M1", Guard(idle), where=where))
         end = next(n for n, inst in enumerate(rest) if inst.name == "ret" and (inst.mask, inst.exec_size) == ("M1", 1))
         rest.insert(end, Instruction(LABEL, {"label": "Own_end"}, where=rest[end].where))
-    return replace(
+    return structs.replace(
         program,
         variables=(*program.variables, item, x, y, z, row, lane, first, thread, mask, private_address),
         predicates=(*program.predicates, busy, idle),

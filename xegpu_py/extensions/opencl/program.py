@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
@@ -309,7 +308,7 @@ class Kernel:
             attributes = {"NBarrierCnt": min(barriers, 32) if barriers > 1 else 0, **linked.attributes}
             attributes |= {"SLMSize": -(-slm // 1024), "SLMBytes": -(-slm // 8) * 8}
             instructions = [self._with_symbol(inst, addresses) for inst in linked.instructions]
-            ready = replace(linked, attributes=attributes).with_instructions(instructions)
+            ready = structs.replace(linked, attributes=attributes).with_instructions(instructions)
             executable = Executable.of_assembly(ready, Source(compiled.source, compiled.file))
             self._versions[key] = Version(executable, self.owner.options)
         return self._versions[key]

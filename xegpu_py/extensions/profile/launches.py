@@ -6,7 +6,6 @@ import contextlib
 import io
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -112,7 +111,7 @@ def reduced(program: Program, target: Target, counted: Collection[str] = KINDS) 
             instructions[at] = inst.replaced(name=name, values={**inst.values, "dst": Raw(None)})
         elif spec.is_message or not (divergent or (inst.guard and not spec.selects)):
             instructions[at] = nothing
-    return replace(program, instructions=tuple(instructions))
+    return structs.replace(program, instructions=tuple(instructions))
 
 
 class Logged(Struct):
