@@ -181,6 +181,7 @@ def _engines(request, monkeypatch):
     is_full = is_native or SHARE == 1 or turn == 0
     if is_native or (is_full and is_of_engines):
         monkeypatch.setattr(engine, "QUICK_THREADS", 0)
+        monkeypatch.setattr(engine, "BRIEF", 0)
         return
     # Also code with loops and products.
     monkeypatch.setattr(native_code, "_is_brief", lambda program: True)

@@ -45,20 +45,24 @@ def kernel(body: str, **options: object) -> Kernel:
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_each_thread_runs_once(engine: str, threads: int) -> None:
-    out = np.zeros(303, np.uint32)
+@pytest.mark.parametrize("brief", [0, 60])
+def test_each_thread_runs_once(engine: str, threads: int, brief: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "BRIEF", brief)
+    out, helping = np.zeros(303, np.uint32), []
+    monkeypatch.setattr(engine_module, "take", lambda count: helping.append(count) or host.take(count))
     done = kernel(NUMBERS, engine=engine, threads=threads)(out, grid=101, block=3)
+    assert helping == ([] if brief or engine == "interpreter" or threads == 1 else [threads - 1])
     assert out.tolist() == [7 * i for i in range(303)]
     assert done.threads == 303 and done.executed[-1] == 303
     assert done.traffic == {("ugm", "store"): 4 * 303}
 
 
-def test_helping_threads_wait_for_the_next_launch() -> None:
+def test_helping_threads_wait_for_the_next_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "BRIEF", 0)
     made, out = kernel(NUMBERS, threads=3), np.zeros(303, np.uint32)
     made(out, grid=101, block=3)
     before = {t.ident for t in threading.enumerate()}
     for _ in range(5):
-        made.jit._brief = False
         made(out, grid=101, block=3)
     assert {t.ident for t in threading.enumerate()} == before
 

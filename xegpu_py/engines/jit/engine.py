@@ -75,8 +75,9 @@ _TOGETHER = 64
 _TOGETHER_BYTES = 1 << 20
 """The largest number of threads of several workgroups that run together, and their largest memory."""
 
-_BRIEF = 2e-4
-"""The duration in seconds of a launch below which it uses no other threads: waking them takes half as long."""
+BRIEF = 2e-4
+"""The duration in seconds of a launch below which it uses no other threads. To wake them takes half as long, to start
+the first ones milliseconds. At 0 all launches use them."""
 
 QUICK_THREADS = 1024
 """Launches of at most this number of hardware threads run unoptimized code, if no disk cache keeps the code and the
@@ -257,8 +258,8 @@ class Jit:
         self.tables = np.array([t.ctypes.data for t in self._tables], np.uint64)
         self._spare: list[_Worker] = []
         self._boards: list[_Mailbox] = []
-        # Whether the last launch ended before other threads could start.
-        self._brief = False
+        # Whether the last launch, and so perhaps the next one, ended before other threads could start.
+        self._brief = BRIEF > 0
 
     @cached_property
     def interpreter(self) -> Interpreter:
@@ -407,14 +408,14 @@ class _ThreadTeam(Struct, dict=True):
         own_worker = self.workers[0]
         start_time = time.perf_counter()
         try:
-            if not brief:
+            if not brief and self.size > 1:
                 self._start()
             # This thread returns regularly to check for signals and to show progress.
             for _ in own_worker.steps(brief and self.size > 1):
-                if not self.tasks:
+                if not self.tasks and self.size > 1 and time.perf_counter() - start_time > BRIEF:
                     self._start()
                 self._show(progress)
-            run_alone = not self.tasks or time.perf_counter() - start_time < _BRIEF
+            run_alone = not self.tasks or time.perf_counter() - start_time < BRIEF
             for task in self.tasks:
                 # No work is left: a task that has not begun is not needed.
                 while not (task.cancel() or task.done()):
