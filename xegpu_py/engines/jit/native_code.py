@@ -105,6 +105,8 @@ def objects(functions: Sequence[str], host: Host, level: int = _LEVEL) -> list[b
     texts = modules(functions, processors())
     if len(texts) == 1:
         return [compiled(texts[0], host.machine, _PASSES, level)]
+    # The threads need them, and each of the first ones would compile them.
+    fixed_functions()
     with futures.ThreadPoolExecutor(len(texts)) as pool:
         return list(pool.map(lambda text: compiled(text, host.machine, _PASSES, level), texts))
 
