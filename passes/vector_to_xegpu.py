@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 from mlir import ir
-from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.types import LANES
+from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Contents, Pass, register_pass
 from xegpu_py.passes.analysis.ir_queries import (

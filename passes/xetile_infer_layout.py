@@ -7,11 +7,10 @@ from typing import Any
 
 from mlir import ir
 from mlir.dialects import gpu
-from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.dialects.xetile import AtomicRmwOp, ConvertLayoutOp, InitTileOp, Tile, TileMmaOp, WgMap
 from xegpu_py.dialects.xetile.types import TileAccess
-from xegpu_py.ir.bindings import blocks_in
+from xegpu_py.ir.bindings import AtomicRMWKind, blocks_in
 from xegpu_py.ir.control_flow import STRUCTURED, Use, forwarded
 from xegpu_py.ir.definition import FUNCTIONS
 from xegpu_py.ir.diagnostics import emit_error

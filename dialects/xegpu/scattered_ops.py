@@ -7,7 +7,6 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from mlir import ir
-from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.deferred import deferred
 from xegpu_py.dialects.xegpu.matrix_ops import scattered_value_shape
@@ -32,6 +31,7 @@ from xegpu_py.dialects.xegpu.op_interfaces import (
     descriptor_of,
 )
 from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, MemoryScope, Mode, TensorDesc, UpstreamXeGPU, XeGPU
+from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.builtin import MaskVector, MemRef, OffsetVector, Vector, by, shape_of, signedness, vector_text
 from xegpu_py.ir.definition import Attribute, Operand, Result, default
 from xegpu_py.ir.operation import Operation, ParsedOp

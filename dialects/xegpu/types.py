@@ -7,9 +7,9 @@ from enum import Enum
 from typing import Any, ClassVar
 
 from mlir import ir
-from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.dialects.xegpu.spelling import UPSTREAM_NAME, Spelling, mixture, spelling_of, with_offsets
+from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.builtin import bit_width, by, is_float, is_integer
 from xegpu_py.ir.codecs import Cursor, ParserScope, TypeText, register_int_enum
 from xegpu_py.ir.definition import Attr, Dialect, Type, enum_attr

@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import Annotated, Any
 
 from mlir import ir
-from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.dialects.xegpu.types import CacheHint, FenceScope, LaneShuffleMode, MemoryScope, UpstreamXeGPU, is_slm
+from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.builtin import bit_width, by, is_float, is_integer, shape_and_element
 from xegpu_py.ir.codecs import Cursor, IntArrayCodec, ParserScope, TypeText, register_int_enum
 from xegpu_py.ir.definition import Attr, EnumCodec, Type

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from mlir import ir
-from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.dialects.xegpu.matrix_ops import FACTORS, SCALE, SCALE_BLOCK, accumulators, scaled_accumulators
 from xegpu_py.dialects.xegpu.op_interfaces import Address, Hinted, check_hints, check_memref, check_update, check_value
@@ -24,6 +23,7 @@ from xegpu_py.dialects.xetile.types import (
     check_map,
     check_mask,
 )
+from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.builtin import (
     MaskVector,
     MemRef,

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from mlir import ir
-from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.builtin import CombiningKind
 from xegpu_py.ir.diagnostics import remark
 from xegpu_py.passes.analysis.divisibility import divisor

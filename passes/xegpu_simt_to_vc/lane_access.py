@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from mlir import ir
-from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
@@ -15,7 +14,7 @@ from xegpu_py.dialects.xegpu.fragments import Placement, mapped, placement_of
 from xegpu_py.dialects.xegpu.matrix_ops import SCALE_BLOCK, vnni_factor
 from xegpu_py.dialects.xegpu.op_interfaces import MatrixProduct
 from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, XeGPU, is_slm
-from xegpu_py.ir.bindings import blocks_in
+from xegpu_py.ir.bindings import AtomicRMWKind, blocks_in
 from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.module import walk

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import functools
 import importlib
+import sys
+from types import ModuleType
 
 from mlir import ir
 from mlir._mlir_libs._mlirDialectsIRDL import load_dialects as load_dialects
+from mlir.dialects._arith_enum_gen import AtomicRMWKind as AtomicRMWKind
 from mlir.dialects._ods_common import _cext
 
 
@@ -24,9 +27,27 @@ def register_operation(view: type, cls: type) -> None:
     _cext.register_operation(view, replace=True)(cls)
 
 
+_WITHOUT_VIEWS = ("arith", "builtin", "gpu")
+"""Dialects of upstream's whose ops have views without accessors until somebody needs more. Their modules have hundreds
+of classes, and the bindings import them for the first op that a loop meets."""
+
+
 def search_dialects_below(prefix: str) -> None:
-    """Let the bindings look for the Python side of a dialect in modules below a name."""
-    _cext.globals.append_dialect_search_prefix(prefix)
+    """Let the bindings look for the Python side of a dialect in modules below a name, before their own."""
+    for dialect in _WITHOUT_VIEWS:
+        sys.modules[f"{prefix}.{dialect}"] = ModuleType(f"{prefix}.{dialect}")
+    _cext.globals.dialect_search_modules = [prefix, *_cext.globals.dialect_search_modules]
+
+
+def _module(name: str) -> ModuleType:
+    """A module of the bindings' dialects."""
+    return importlib.import_module(f"mlir.dialects.{name}")
+
+
+def import_views() -> None:
+    """Give the ops of `_WITHOUT_VIEWS` views with accessors, which code that is not this project's expects."""
+    for dialect in _WITHOUT_VIEWS:
+        _module(dialect)
 
 
 def tracebacks_leave_out(path: str) -> None:
@@ -38,7 +59,7 @@ def tracebacks_leave_out(path: str) -> None:
 def upstream_operations(dialect: str) -> dict[str, type[ir.OpView]]:
     """The classes of the ops of one of upstream's dialects by the ops' names; empty where the bindings have none."""
     try:
-        module = importlib.import_module(f"mlir.dialects._{dialect}_ops_gen")
+        module = _module(f"_{dialect}_ops_gen")
     except ImportError:
         return {}
     classes = (value for value in vars(module).values() if isinstance(value, type) and issubclass(value, ir.OpView))

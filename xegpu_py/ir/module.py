@@ -20,7 +20,7 @@ from xegpu_py.argument_types import checked
 from xegpu_py.deferred import deferred
 from xegpu_py.did_you_mean import did_you_mean
 from xegpu_py.ir.assembly_format import unknown_attribute
-from xegpu_py.ir.bindings import blocks_in, is_kernel, load_dialects, upstream_operations
+from xegpu_py.ir.bindings import blocks_in, import_views, is_kernel, load_dialects, upstream_operations
 from xegpu_py.ir.definition import DYNAMIC, FUNCTIONS, Attr, Dialect, EnumCodec, Type
 from xegpu_py.ir.diagnostics import (
     Diagnostic,
@@ -75,6 +75,7 @@ class Module:
     @property
     def ir(self) -> mlir.Module:
         """The module as the MLIR bindings see it."""
+        import_views()
         self.bodies.share()
         return self._module
 

@@ -21,6 +21,7 @@ from msgspec import Struct, field, structs
 from xegpu_py.argument_types import checked
 from xegpu_py.collector import collector_paused
 from xegpu_py.did_you_mean import did_you_mean
+from xegpu_py.ir.bindings import import_views
 from xegpu_py.ir.codecs import Cursor, SyntaxFault
 from xegpu_py.ir.definition import dataclass_transform
 from xegpu_py.ir.diagnostics import (
@@ -168,6 +169,8 @@ def register_pass(name: str, *aliases: str) -> Callable[[P], P]:
 
     def register(cls: P) -> P:
         cls.name = name
+        if not cls.__module__.startswith("xegpu_py."):
+            import_views()
         if "__dataclass_fields__" not in vars(cls):
             # `Registered.__init__` serves all: methods of each class would take most of the time of its import.
             dataclass(init=False, repr=False, eq=False, match_args=False)(cls)

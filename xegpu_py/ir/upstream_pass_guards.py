@@ -10,7 +10,6 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from mlir import ir
-from mlir.dialects import arith
 from msgspec import Struct, field
 
 from xegpu_py.deferred import deferred
@@ -19,8 +18,9 @@ from xegpu_py.ir.element_movement import WHOLE
 from xegpu_py.ir.module import walk
 
 if TYPE_CHECKING:
-    from mlir.dialects import vector
+    from mlir.dialects import arith, vector
 else:
+    arith = deferred("mlir.dialects.arith")
     vector = deferred("mlir.dialects.vector")
 
 # Guards of ops that upstream's passes would fold to other bits than those of docs/numerics.md.

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 from mlir import ir
-from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.dialects.xegpu.types import is_slm
+from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.builtin import CombiningKind, keeps_bits
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.numerics.formats import Array

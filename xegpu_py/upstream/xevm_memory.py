@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlir import ir
-from mlir.dialects.arith import AtomicRMWKind
 
 from xegpu_py.dialects import xegpu as ours
 from xegpu_py.dialects.xegpu.matrix_ops import NARROW_FLOATS, SCALE, SCALE_BLOCK
 from xegpu_py.dialects.xegpu.types import slm_space
+from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.builtin import bit_width, element_type, number_attribute, vector_of
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.passes.analysis.ir_queries import constant_of, element_of, shape_of, symbol_of
