@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 
 from xegpu_py.extensions.triton.lowering import positions
@@ -88,3 +89,14 @@ def test_arguments_and_programs(bits):
     for value, holds in ((greatest - 4, True), (greatest - 3, False), (least, True), (least - 1, False)):
         assert fits.hold([0, 0, 0, value], (5, 1, 1)) == again.hold([0, 0, 0, value], (5, 1, 1)) == holds
     assert Assumptions(fits.nodes).hold([0, 0, 0, greatest + 1], (5, 1, 1))
+
+
+def test_assumptions_at_both_ends_of_a_width():
+    """Each check has its own width; arguments that are no integers fit nothing but their type."""
+    assumed = Assumptions((("argument", 0, 64), ("argument", 1, 64)), ((0, 8), (1, 16)))
+    for numbers, holds in (
+        ((127, 32767), True), ((-128, -32768), True), ((128, 0), False), ((-129, 0), False), ((0, 32768), False),
+        ((0, -32769), False), ((np.int64(127), np.int16(-5)), True), ((2.5, 0), False), ((0, None), False),
+    ):  # fmt: skip
+        assert assumed.hold(numbers, (1, 1, 1)) == holds, numbers
+    assert Assumptions(assumed.nodes).hold((1 << 40, 1 << 40), (1, 1, 1))

@@ -124,8 +124,9 @@ def test_hints_change_nothing():
         return xl.max_constancy(a, 1) + xl.zeros_like(v)
 
     check(function, [SMALL], SMALL)
-    with pytest.raises(TypeError, match="multiple_of needs positive integers"):
-        check(lambda v: xl.multiple_of(v, 0), [SMALL], SMALL)
+    for numbers in (0, -8, True, 2.0, [8, 0], "8", None):
+        with pytest.raises(TypeError, match="multiple_of needs positive integers"):
+            check(lambda v, numbers=numbers: xl.multiple_of(v, numbers), [SMALL], SMALL)
 
 
 def test_ops_of_mlir():
