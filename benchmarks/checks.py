@@ -93,7 +93,7 @@ def memory(field: str) -> int:
 def measured(kernel: xegpu_py.CompiledKernel, work: Work, times: int) -> tuple[float, int]:
     """The median time of a launch in seconds, and the bytes that the first launch allocates."""
     _, _, arguments, launch = work
-    assert kernel.jit
+    assert kernel.executor.jit
     before = memory("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")
     kernel(*arguments, **launch)

@@ -152,7 +152,7 @@ def cold(kernel: GemmKernel, args: argparse.Namespace) -> tuple[Callable[[], obj
     options = {"engine": args.engine, "model": args.model, "threads": args.threads, "registers": 256}
     compiled = step("lower", lambda: xegpu_py.compile(module, target=kernel.target, progress=False, **options))
     if args.engine == "jit":
-        step("compile", lambda: compiled.jit)
+        step("compile", lambda: compiled.executor.jit)
     a, b = matrices(kernel.dtype, kernel.size)
     c = result_of(kernel)
     c[:] = 1

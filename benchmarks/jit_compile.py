@@ -43,7 +43,7 @@ def chain(length: int, divergent: bool = False) -> Kernel:
 
 def seconds(kernel: Kernel) -> tuple[int, float, float]:
     """The number of instructions, the processor time for the module's text, and the total processor time."""
-    own = kernel._interpreter
+    own = kernel.executor.interpreter
     parts = any(i.name == "goto" for i in own.program.instructions)
     start = time.process_time()
     functions_of_program(own.program, own.layout, own.model, native_host(), parts, False)

@@ -105,7 +105,7 @@ def main() -> None:
         return
     rows = {}
     for name, compiled in kernels(lenient=args.json):
-        program, pressure = compiled.program, compiled.allocation.pressure
+        program, pressure = compiled.program, compiled.executor.allocation.pressure
         counts = [len(program.instructions), pressure, in_loops(program, "load"), in_loops(program, "dpas")]
         rows[name] = [*counts, hashlib.sha256(compiled.asm.encode()).hexdigest()[:16]]
     if args.json:

@@ -23,7 +23,7 @@ from hypothesis import settings
 
 from xegpu_py import cache, external_tools
 from xegpu_py.engines.jit import engine, native_code
-from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.runtime.executor import Executor
 from xegpu_py.visa.finalizer import FINALIZERS, finalize
 
 # glibc gives the memory of large arrays back to the system, and each page of the next one costs a fault.
@@ -152,18 +152,18 @@ def own_code(monkeypatch):
     monkeypatch.setattr(cache, "_memory", OrderedDict())
 
 
-def _run_interpreted(kernel, launch, prints=None):
-    """As `Kernel._run_both`, without native code."""
+def _run_interpreted(executor, launch, prints=None):
+    """As `Executor._run_both`, without native code."""
     with prints.reading(launch.memory) if prints else nullcontext():
-        return kernel._run_interpreted(launch)
+        return executor._run_interpreted(launch)
 
 
-_on_engine = Kernel._on_engine
+_on_engine = Executor._on_engine
 
 
-def _on_interpreter(kernel):
-    """As `Kernel._on_engine`, without native code."""
-    return kernel._run_in_place if kernel.engine == "jit" and kernel.log is None else _on_engine(kernel)
+def _on_interpreter(executor):
+    """As `Executor._on_engine`, without native code."""
+    return executor._run_in_place if executor.engine == "jit" and executor.log is None else _on_engine(executor)
 
 
 @pytest.fixture(autouse=True)
@@ -187,6 +187,6 @@ def _engines(request, monkeypatch):
     monkeypatch.setattr(native_code, "_is_brief", lambda program: True)
     if is_full or is_of_engines:
         return
-    monkeypatch.setattr(Kernel, "_run_both", _run_interpreted)
+    monkeypatch.setattr(Executor, "_run_both", _run_interpreted)
     if parts & {"passes", "upstream"} and "engine" not in request.fixturenames:
-        monkeypatch.setattr(Kernel, "_on_engine", _on_interpreter)
+        monkeypatch.setattr(Executor, "_on_engine", _on_interpreter)

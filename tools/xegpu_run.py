@@ -544,7 +544,9 @@ def run(argv: Sequence[str]) -> int:
                 parser.error(f"'{name}' is not an array among the kernel's arguments {listed}")
         if args.trace and kernel:
             _check_thread(parser, kernel.program, args)
-            kernel.observer = Tracer(kernel.program, kernel.layout, args.trace[0], args.trace[1], print)
+            kernel.executor.observer = Tracer(
+                kernel.program, kernel.executor.layout, args.trace[0], args.trace[1], print
+            )
         start = time.perf_counter()
         if args.profile and job.profile:
             _write_profile(parser, args.profile, job.profile(), {})
@@ -560,7 +562,7 @@ def run(argv: Sequence[str]) -> int:
         # The last name of an array is that of the kernel's text, if this has one.
         arrays = [name for name, value in named_arguments.items() if isinstance(value, np.ndarray)]
         hint = "" if args.shown or args.outputs or not arrays else f"; --print {arrays[-1]} prints an array"
-        print(f"{summary(kernel.program, statistics, kernel.engine, seconds)}{hint}", file=sys.stderr)
+        print(f"{summary(kernel.program, statistics, kernel.executor.engine, seconds)}{hint}", file=sys.stderr)
     for name in args.shown:
         print(f"{name} =\n{named_arguments[name]}")
     if args.stats and kernel and statistics:

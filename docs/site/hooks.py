@@ -47,6 +47,7 @@ PUBLIC = (
     "xegpu_py.lower_kernel",
     "xegpu_py.extensions.programs.load",
     "xegpu_py.runtime.kernel",
+    "xegpu_py.runtime.executor",
     "xegpu_py.runtime.executable",
     "xegpu_py.bisection",
     "xegpu_py.extensions.portability.verdicts",

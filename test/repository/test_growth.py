@@ -185,7 +185,7 @@ def doublings(n):
 
 def compiled(text):
     """Compile a kernel, and write its native code."""
-    own = xegpu_py.compile(xegpu_py.parse(text), cache="off")._interpreter
+    own = xegpu_py.compile(xegpu_py.parse(text), cache="off").executor.interpreter
     functions_of_program(own.program, own.layout, own.model, native_host(), False, False)
 
 

@@ -208,7 +208,7 @@ class _Launch:
             return Written(f"written by '{op.name}' at {position_of(op.location)} ({position})", _slice_of(module, op))
         kernel = self._lowered(module)
         observer = _Observer(kernel.memory_name(argument), byte_range)
-        kernel.observer = observer
+        kernel.executor.observer = observer
         kernel(*arguments, grid=self.grid, block=self.block)
         if observer.last is None:
             return Written("no instruction changes the element", "")

@@ -138,7 +138,7 @@ def _built_module(
 
 def _warn_of_pressure(kernel: CompiledKernel) -> None:
     """Warn of a kernel that needs more registers than a thread has; hardware would spill them."""
-    allocation = kernel.allocation
+    allocation = kernel.executor.allocation
     if allocation.beyond:
         where, count = allocation.where, kernel.subgroups or 1
         pressure = f"register pressure {allocation.pressure} of {allocation.registers} GRFs"
@@ -353,7 +353,7 @@ def _launch_nothing(kernel: CompiledKernel | None, *_: Any, grid: Any, block: An
     """The statistics of a launch without workgroups; None if the kernel is not lowered to vISA."""
     if not isinstance(kernel, CompiledKernel):
         return None
-    return Statistics(0, np.zeros(len(kernel.program.instructions), np.int64), Counter(), kernel.allocation)
+    return Statistics(0, np.zeros(len(kernel.program.instructions), np.int64), Counter(), kernel.executor.allocation)
 
 
 def _is_empty(grid: Any) -> bool:

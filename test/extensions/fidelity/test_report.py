@@ -26,6 +26,7 @@ from xegpu_py.ir.diagnostics import DiagnosticError, Source
 from xegpu_py.numerics.choices import CHOICES
 from xegpu_py.numerics.differences import unlike
 from xegpu_py.numerics.systolic import VARIANTS
+from xegpu_py.runtime.executor import Executor
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Statistics
 from xegpu_py.visa import assembly
@@ -35,16 +36,16 @@ GALLERY, PAGE = ROOT / "examples" / "gallery", ROOT / "docs" / "fidelity.md"
 
 
 @pytest.fixture
-def launches(monkeypatch: pytest.MonkeyPatch) -> list[Kernel]:
-    """The kernels that ran, one entry for each launch."""
-    found: list[Kernel] = []
-    run = Kernel.run
+def launches(monkeypatch: pytest.MonkeyPatch) -> list[Executor]:
+    """The executors that ran, one entry for each launch."""
+    found: list[Executor] = []
+    run = Executor.run
 
-    def noted(kernel: Kernel, launch: Any) -> Any:
-        found.append(kernel)
-        return run(kernel, launch)
+    def noted(executor: Executor, launch: Any) -> Any:
+        found.append(executor)
+        return run(executor, launch)
 
-    monkeypatch.setattr(Kernel, "run", noted)
+    monkeypatch.setattr(Executor, "run", noted)
     return found
 
 
@@ -67,7 +68,7 @@ def between(usual: np.ndarray, other: np.ndarray) -> dict[str, tuple[int, int | 
     return {"C": (found.count, found.ulps)} if found else {}
 
 
-def check_runs(report: Fidelity, launches: list[Kernel]) -> None:
+def check_runs(report: Fidelity, launches: list[Executor]) -> None:
     """There is one run for each alternative of an exercised rule, and one more."""
     alternatives = sum(len(CHOICES[rule.choice].alternatives) for rule in report.rules)
     assert report.runs == len(launches) == alternatives + 1
@@ -83,7 +84,7 @@ def gemm(A, B, C):
 
 
 @pytest.mark.parametrize(("dtype", "precision"), [(bfloat16, "bf"), (float8_e5m2, "bf8")])
-def test_gemm(dtype: Any, precision: str, launches: list[Kernel]) -> None:
+def test_gemm(dtype: Any, precision: str, launches: list[Executor]) -> None:
     """The differences are those of `numerics.multiply`, which knows nothing of kernels."""
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((32, 64)).astype(dtype), rng.standard_normal((64, 32)).astype(dtype))
@@ -117,7 +118,7 @@ GALLERY_DEPENDS = {
 
 
 @pytest.mark.parametrize("name", GALLERY_DEPENDS)
-def test_gallery(name: str, launches: list[Kernel]) -> None:
+def test_gallery(name: str, launches: list[Executor]) -> None:
     found = runpy.run_path(str(GALLERY / f"{name}.py"))
     arguments, launch = found["arguments"], found["launch"]
     output = next(a for a in reversed(arguments) if isinstance(a, np.ndarray))

@@ -15,7 +15,7 @@ from effort import SHARE
 
 from xegpu_py import opencl
 from xegpu_py.runtime.device_memory import zeros_aligned
-from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.runtime.executor import Executor
 from xegpu_py.runtime.launch import Prepared, Statistics
 from xegpu_py.target import target as target_of
 from xegpu_py.tools import xegpu_run
@@ -46,8 +46,8 @@ class Circle:
     def __init__(self, run: Any) -> None:
         self._run, self.launches = run, 0
 
-    def __call__(self, kernel: Kernel, prepared: Prepared) -> Statistics:
-        program, target = kernel.program, kernel.options.target
+    def __call__(self, executor: Executor, prepared: Prepared) -> Statistics:
+        program, target = executor.program, executor.options.target
         memory = prepared.memory
         copies = []
         for buffer in memory.buffers:
@@ -63,17 +63,17 @@ class Circle:
             else:
                 arguments += list(np.frombuffer(data, item.var.format.dtype))
         text, _ = finalizer.opencl(assembly.write([program]), target_of(target).grf_bytes)
-        [own] = opencl.compile(text, target=target, model=kernel.options.model).kernels.values()
+        [own] = opencl.compile(text, target=target, model=executor.options.model).kernels.values()
         lanes = program.simd_size if program.attributes.get("Target") == "cm" else 1
         block = (prepared.size.block[0] * lanes, *prepared.size.block[1:])
         items = tuple(g * b for g, b in zip(prepared.size.grid, block))
-        done: Statistics = self._run(kernel, prepared)
+        done: Statistics = self._run(executor, prepared)
         # A launch of the kernel that came back is a launch too.
         launch = own[items, block]
         ready = launch.ready(arguments)
-        self._run(ready.version, ready.prepared)
+        self._run(ready.version.executor, ready.prepared)
         for buffer, copy in zip(memory.buffers, copies):
-            np.testing.assert_array_equal(copy, memory.bytes_of(buffer), f"{buffer.name} of {kernel.name}")
+            np.testing.assert_array_equal(copy, memory.bytes_of(buffer), f"{buffer.name} of {executor.name}")
         self.launches += math.prod(prepared.size.grid) > 0
         return done
 
@@ -82,7 +82,7 @@ class Circle:
 @pytest.mark.parametrize("words", list(commands()))
 def test_kernels_of_test_run(words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    circle = Circle(Kernel.run)
-    monkeypatch.setattr(Kernel, "run", lambda kernel, prepared: circle(kernel, prepared))
+    circle = Circle(Executor.run)
+    monkeypatch.setattr(Executor, "run", lambda executor, prepared: circle(executor, prepared))
     assert xegpu_run.run(words) == 0
     assert circle.launches

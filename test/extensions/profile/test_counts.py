@@ -342,7 +342,7 @@ class Interpreted:
     """Counts what the interpreter executes, as its semantic functions read registers: not the time of barriers."""
 
     def __init__(self, kernel: Kernel, prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.program, self.layout = kernel.program, kernel.layout
+        self.program, self.layout = kernel.program, kernel.executor.layout
         memory, target = prepared.memory.copy(), kernel.target
         self.counts = Counts(self.program, target, memory, prepared.size, [0])
         self.lanes = np.zeros(len(self.program.instructions), np.int64)
@@ -363,7 +363,11 @@ class Interpreted:
             return (before, None) if step else (None, deciding)
 
         monkeypatch.setattr(Interpreter, "_prepare", watched)
-        executed = kernel.with_engine("interpreter").run(structs.replace(prepared, memory=memory, staged=None)).executed
+        executed = (
+            kernel.with_engine("interpreter")
+            .executor.run(structs.replace(prepared, memory=memory, staged=None))
+            .executed
+        )
         monkeypatch.undo()
         self.counts.end(executed, self.lanes)
 

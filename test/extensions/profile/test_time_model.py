@@ -288,7 +288,10 @@ def test_what_the_l2_holds_does_not_wait_for_the_memory(name: str) -> None:
         assert found.bounds["memory"] == found.bytes["memory"] / (on.memory_rate * on.memory_share)
         groups = -(-128 // on.cores)
         assert found.bounds["dispatch"] == pytest.approx(groups * FITTED.dispatch / on.clock)
-        assert found.groups == 1024 // kernel.allocation.registers * on.engines and found.threads == groups / on.engines
+        assert (
+            found.groups == 1024 // kernel.executor.allocation.registers * on.engines
+            and found.threads == groups / on.engines
+        )
 
 
 def test_a_launch_is_prepared_while_another_one_runs() -> None:

@@ -47,7 +47,7 @@ def test_ragged_products_are_blocks_as_whole_ones_are(rows):
     np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
     kernel = made.function.last
     assert kernel.asm.count("lsc_load_block2d") == 3 and "lsc_load." not in kernel.asm
-    assert not kernel.allocation.beyond
+    assert not kernel.executor.allocation.beyond
 
 
 @pytest.mark.parametrize("precision", ["ieee", "tf32", "tf32x3", "bf16x3", "bf16x6"])

@@ -209,7 +209,7 @@ def result(text: str, count: int, seed: int, separate: bool, **options: object) 
     out = np.zeros(THREADS * count * SLOT, np.uint8)
     with pytest.MonkeyPatch.context() as patch:
         if separate:
-            patch.setattr("xegpu_py.runtime.kernel.engine_allocation", apart)
+            patch.setattr("xegpu_py.runtime.executor.engine_allocation", apart)
         kernel = Kernel.from_assembly(text, **options)
         kernel(out, np.uint32(seed), block=THREADS)
     return out
@@ -316,9 +316,9 @@ def test_pressure_is_no_less_than_what_lives(seed: int) -> None:
     text = generator.text()
     kernel = Kernel.from_assembly(text, engine="interpreter")
     recorder = Recorder()
-    kernel.observer = recorder
+    kernel.executor.observer = recorder
     kernel(np.zeros(THREADS * len(generator.types) * SLOT, np.uint8), np.uint32(1), block=THREADS)
-    allocation, program = kernel.allocation, kernel.program
+    allocation, program = kernel.executor.allocation, kernel.program
     each = [accessed(i) for i in program.instructions]
     for ran in recorder.ran_by:
         living: set[tuple[Variable, int]] = set()
@@ -386,5 +386,5 @@ def test_variables_that_do_not_live_together_share_registers() -> None:
         lines.append(f"    lsc_store.ugm (M1_NM, 1) flat[Out]:a64 Var{n}.0:d32x64t")
     lines += ["    cmp.gt (M1_NM, 1) P %r0(0,2)<0;1,0> 0:ud", "    (P) jmp (M1, 1) Again"]
     text = "\n".join([*lines, "    ret (M1, 1)", ""])
-    allocation = Kernel.from_assembly(text, strict_grf=True).allocation
+    allocation = Kernel.from_assembly(text, strict_grf=True).executor.allocation
     assert allocation.pressure <= 34

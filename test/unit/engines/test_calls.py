@@ -71,7 +71,7 @@ def run(program: Program, numbers: list[int]) -> list[int]:
     memory.bytes_of(buffer)[:] = np.array(numbers, np.int32).view(np.uint8)
     argument = {"V0032": buffer.address.to_bytes(8, "little")}
     launch = Prepared(Grid((1, 1, 1), (1, 1, 1)), argument, memory)
-    Kernel(program, Options(engine="both", cache=None)).run(launch)
+    Kernel(program, Options(engine="both", cache=None)).executor.run(launch)
     return [int(n) for n in memory.bytes_of(buffer).view(np.int32)]
 
 
@@ -174,7 +174,7 @@ def test_recursion_without_end(engine: str) -> None:
     argument = {"V0032": memory.allocate("numbers", 64).address.to_bytes(8, "little")}
     endless_kernel = Kernel(program, Options(engine=engine, cache=None))  # type: ignore[arg-type]
     with pytest.raises(DiagnosticError, match="calls more than 256 functions in each other"):
-        endless_kernel.run(Prepared(Grid((1, 1, 1), (1, 1, 1)), argument, memory))
+        endless_kernel.executor.run(Prepared(Grid((1, 1, 1), (1, 1, 1)), argument, memory))
 
 
 BY_ADDRESS = """

@@ -200,7 +200,7 @@ def test_the_text_changes_with_program_target_and_options() -> None:
 
     def text(assembly: str, keep: bool = False, host: str = "haswell", **options: object) -> str:
         launcher = Kernel.from_assembly(assembly, **options)
-        own = launcher._interpreter
+        own = launcher.executor.interpreter
         return "".join(functions_of_program(own.program, own.layout, own.model, host_by_name(host), False, keep))
 
     unsigned = product.replace("bf.bf", "u8.u8").replace("type=f num", "type=d num")

@@ -88,7 +88,7 @@ from engines.test_jit_launch import NUMBERS, host, kernel
 made = kernel(NUMBERS, threads=2)
 def right():
     out = np.zeros(303, np.uint32)
-    made.jit._brief = False
+    made.executor.jit._brief = False
     made(out, grid=101, block=3)
     return out.tolist() == [7 * i for i in range(303)]
 assert right()
@@ -171,12 +171,12 @@ def test_code_is_optimized_after_some_threads(monkeypatch: pytest.MonkeyPatch) -
         out[:] = n
         done = made(out, grid=3, block=3)
         assert out.tolist() == [11 * i for i in range(9)] and done.executed[-1] == 9
-        quick.append(made.jit.optimize is not None)
+        quick.append(made.executor.jit.optimize is not None)
     assert quick == [True, True, False, False]
     # Another launcher of an equal program uses the optimized code, which the process keeps.
     again = kernel(body, threads=1)
     again(out, grid=3, block=3)
-    assert again.jit.optimize is None and again.jit.thread is made.jit.thread
+    assert again.executor.jit.optimize is None and again.executor.jit.thread is made.executor.jit.thread
 
 
 @pytest.mark.parametrize(("groups", "quick"), [(8, [True, False]), (16, [False, False])])
@@ -190,7 +190,7 @@ def test_a_first_launch_of_more_threads_runs_quick_code(
     for _ in range(2):
         made(out, grid=groups, block=3)
         assert out[1] == 17 + 2 * groups
-        found.append(made.jit.optimize is not None)
+        found.append(made.executor.jit.optimize is not None)
     assert found == quick
 
 
@@ -198,17 +198,17 @@ def test_code_that_llvm_fails_to_optimize_is_kept(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(engine_module, "QUICK_THREADS", 20)
     made, out = kernel(NUMBERS.replace("7:ud", "13:ud"), threads=2), np.zeros(9, np.uint32)
     made(out, grid=3, block=3)
-    assert made.jit.optimize is not None
+    assert made.executor.jit.optimize is not None
 
     def fail() -> None:
         raise LLVMError("LLVM failed")
 
-    quick, made.jit.optimize = made.jit.thread, fail
+    quick, made.executor.jit.optimize = made.executor.jit.thread, fail
     for n in range(4):
         out[:] = n
         made(out, grid=3, block=3)
         assert out.tolist() == [13 * i for i in range(9)]
-    assert made.jit.thread is quick and made.jit.optimize is None
+    assert made.executor.jit.thread is quick and made.executor.jit.optimize is None
 
 
 LOOP = NUMBERS.replace("    ret", "Again:\n    (P) jmp (M1, 1) Again\n    ret")
@@ -224,17 +224,17 @@ def test_only_programs_without_loops_are_compiled_quickly(
         made, out = kernel("    setp (M1_NM, 32) P 0:ud\n" + body, cache=cache), np.zeros(9, np.uint32)
         made(out, grid=3, block=3)
         assert out.tolist() == [7 * i for i in range(9)]
-        assert (made.jit.optimize is not None) == (quick and cache == "off")
+        assert (made.executor.jit.optimize is not None) == (quick and cache == "off")
 
 
 @pytest.mark.parametrize("barriers", [0, 2])
 def test_short_rounds_return_to_python_less_often(barriers: int) -> None:
     """Native code counts rounds until it returns, also within a workgroup. A later launch begins with more."""
     made, out, returns = kernel("    barrier\n" * barriers + NUMBERS, threads=1), np.zeros(3000, np.uint32), []
-    launch = made.jit.driver.launch
-    made.jit.driver = SimpleNamespace(
+    launch = made.executor.jit.driver.launch
+    made.executor.jit.driver = SimpleNamespace(
         launch=lambda context: returns.append(int(context.patience)) or launch(context),
-        resume=made.jit.driver.resume,
+        resume=made.executor.jit.driver.resume,
     )
     for _ in range(2):
         returns.append(0)
@@ -323,7 +323,7 @@ def test_each_launch_begins_anew(engine: str) -> None:
 def test_registers_that_a_program_writes_first_are_not_cleared() -> None:
     first, later = "    add (M1_NM, 1) S(0,0)<1> T(0,0)<0;1,0> 1:ud\n", "    mov (M1_NM, 1) T(0,0)<1> 2:ud\n"
     for body, some in ((later + first, True), (first + later, False)):
-        jit = kernel(body + thread_number(1) + ADDRESS + STORE, engine="jit").jit
+        jit = kernel(body + thread_number(1) + ADDRESS + STORE, engine="jit").executor.jit
         assert (jit.input_bytes < jit.frame.registers) == some
 
 
@@ -362,12 +362,12 @@ def test_both_engines_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_options() -> None:
     with pytest.raises(ValueError, match="'engine' must be one of jit, interpreter, both, but got 'fast'"):
         kernel(NUMBERS, engine="fast")
-    assert kernel(NUMBERS, engine="jit", check=("uninit", "races")).engine == "jit"
-    assert kernel(NUMBERS, engine="jit", check="uninit").engine == "jit"
+    assert kernel(NUMBERS, engine="jit", check=("uninit", "races")).executor.engine == "jit"
+    assert kernel(NUMBERS, engine="jit", check="uninit").executor.engine == "jit"
     with pytest.raises(ValueError, match="'threads' must be 1 to [0-9]+, but got 0"):
         kernel(NUMBERS, threads=0)
-    assert kernel(NUMBERS).engine == "jit"
-    assert kernel(NUMBERS, check="uninit").engine == "interpreter"
+    assert kernel(NUMBERS).executor.engine == "jit"
+    assert kernel(NUMBERS, check="uninit").executor.engine == "interpreter"
 
 
 @pytest.mark.parametrize(
@@ -428,7 +428,7 @@ def test_strides_of_blocks_are_kept_from_workgroup_to_workgroup() -> None:
     given[...] = np.arange(given.size).reshape(given.shape)
     rows(given, out, grid=5, block=2)
     assert np.array_equal(out[:80, :16], given[:80, :16]) and not out[80:].any() and not out[:, 16:].any()
-    jit = rows.jit
+    jit = rows.executor.jit
     (worker,) = jit._spare
     blocks = worker.own.blocks.reshape(2, -1)[:, jit.frame.strides :].view(np.int64)
     blocks = blocks.reshape(2, -1, STRIDE_BYTES // 8)[:, :, :2]
@@ -470,7 +470,7 @@ def test_messages_look_first_in_the_allocation_of_the_one_before(lanes: int) -> 
     given, out = np.arange(64, dtype=np.uint32), np.zeros(64, np.uint32)
     lines(given, out, grid=4)
     assert (out == given).all()
-    jit = lines.jit
+    jit = lines.executor.jit
     (worker,) = jit._spare
     kept = worker.own.blocks[jit.frame.strides : jit.frame.bytes].view(np.int64).reshape(-1, STRIDE_BYTES // 8)
     assert kept[:2, ALLOCATION // 8].tolist() == [0, 1]

@@ -60,7 +60,7 @@ def run(body: str, wanted: set[str]) -> None:
     kernel = Kernel.from_assembly(HEAD + body + out_of + "    ret (M1, 1)\n", target="any", engine="both")
     rng = np.random.default_rng(0)
     kernel(rng.integers(0, 256, (ROWS, BYTES), np.uint8), np.zeros((8, 16), np.float32))
-    own = kernel._interpreter
+    own = kernel.executor.interpreter
     text = "".join(functions_of_program(own.program, own.layout, own.model, chosen_host(), False, False))
     assert {name for name, mark in (("A", "_as_a_"), ("B", "_as_b16_")) if mark in text} == wanted, body
 

@@ -66,7 +66,7 @@ def compiled(body: str, engine: str = "both") -> Kernel:
 
 
 def text_of(kernel: Kernel) -> str:
-    own = kernel._interpreter
+    own = kernel.executor.interpreter
     return "".join(functions_of_program(own.program, own.layout, own.model, native_host(), False, False))
 
 
@@ -140,7 +140,7 @@ def test_other_allocations_do_not_matter(hashes: str, monkeypatch: pytest.Monkey
             monkeypatch.setitem(packed_operand_cache.WORDS, factor, 1)
     kernel = compiled(LOADS + PRODUCT, engine="jit")
     kernel(*arrays(), block=8)
-    (worker,) = kernel.jit._spare
+    (worker,) = kernel.executor.jit._spare
     assert worker._panels is not None
     assert worker._panels.total_bytes == sum(map(packed_operand_cache.panel_stride, (8 * 16 * 4, 16 * 16 * 4)))
 
@@ -244,7 +244,7 @@ def test_bytes_wait_as_words(kinds: str, monkeypatch: pytest.MonkeyPatch) -> Non
     given, out = arrays()
     kernel(given, out, block=3)
     assert out.any()
-    own = kernel._interpreter
+    own = kernel.executor.interpreter
     written = "".join(functions_of_program(own.program, own.layout, own.model, chosen_host(), False, False))
     assert "@flush_" in written and "i32x2" not in written
 

@@ -63,7 +63,7 @@ def test_which_are(name: str) -> None:
     body, wanted = CASES[name]
     kernel = Kernel.from_assembly(HEAD + body + END, target="any", engine="both")
     program = kernel.program
-    found = temporaries(program, kernel._interpreter.layout.target, block_starts(program))
+    found = temporaries(program, kernel.executor.interpreter.layout.target, block_starts(program))
     assert {var.name for var in found} == ({"T"} if wanted else set())
     kernel(np.zeros(16, np.uint32), 7)
 
@@ -74,7 +74,7 @@ def test_parts_of_wide_variables_are_not_joined(last: str, promoted: bool) -> No
     moves = "".join(f"    add (M1, 16) W({row},0)<1> In(0,0)<0;1,0> {row}:ud\n" for row in range(4))
     use = f"    add (M1, 16) Sum(0,0)<1> W(0,0)<1;1,0> {last}<1;1,0>\n"
     kernel = Kernel.from_assembly(head + moves + use + END, target="pvc", engine="both")
-    found = temporaries(kernel.program, kernel._interpreter.layout.target, block_starts(kernel.program))
+    found = temporaries(kernel.program, kernel.executor.interpreter.layout.target, block_starts(kernel.program))
     assert ("W" in {var.name for var in found}) == promoted
     kernel(np.zeros(16, np.uint32), 7)
 
@@ -89,7 +89,7 @@ def test_moves_that_interleave_are_one_write() -> None:
     kernel(out, 0x70003)
     # Element i of T is 0x70004: of its halves those of the first eight are in the lower half of U.
     assert out.tolist() == [8, 14] * 8
-    interpreter = kernel._interpreter
+    interpreter = kernel.executor.interpreter
     text = "\n".join(
         functions_of_program(kernel.program, interpreter.layout, "fma", native_host(), divergent=False, keep=False)
     )
@@ -108,7 +108,7 @@ def test_loads_of_few_elements_are_no_larger() -> None:
     out = np.arange(3, 19, dtype=np.uint32)
     kernel(out, 0)
     assert out.tolist() == [7] * 4 + [1] * 12
-    interpreter = kernel._interpreter
+    interpreter = kernel.executor.interpreter
     text = "\n".join(
         functions_of_program(kernel.program, interpreter.layout, "fma", native_host(), divergent=False, keep=False)
     )
@@ -306,7 +306,7 @@ def test_which_predicates_are(name: str) -> None:
     body, wanted = PREDICATES[name]
     kernel = Kernel.from_assembly(FLOATS + body + END, target="any", engine="both")
     program = kernel.program
-    found = temporary_predicates(program, kernel._interpreter.layout.target, block_starts(program))
+    found = temporary_predicates(program, kernel.executor.interpreter.layout.target, block_starts(program))
     assert {predicate.name for predicate in found} == wanted
     kernel(awkward())
 

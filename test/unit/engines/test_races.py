@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import xegpu_py
 from xegpu_py.engines.jit import checks as native_races
 from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.runtime.executor import Executor
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.visa.dataflow import polls
 
@@ -163,13 +164,13 @@ def random_statements(rng: random.Random, kinds: tuple[str, ...]) -> list[Access
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kernels that the interpreter has run."""
     names: list[str] = []
-    own = Kernel._run_interpreted
+    own = Executor._run_interpreted
 
-    def spy(kernel: Kernel, *arguments: object) -> object:
-        names.append(kernel.program.name)
-        return own(kernel, *arguments)
+    def spy(executor: Executor, *arguments: object) -> object:
+        names.append(executor.program.name)
+        return own(executor, *arguments)
 
-    monkeypatch.setattr(Kernel, "_run_interpreted", spy)
+    monkeypatch.setattr(Executor, "_run_interpreted", spy)
     return names
 
 
@@ -649,9 +650,9 @@ def test_engines() -> None:
     """Native code looks for races unless registers never written are looked for too; both engines may."""
     for engine, chosen in ((None, "jit"), ("jit", "jit"), ("both", "both"), ("interpreter", "interpreter")):
         kernel = Kernel.from_assembly(text_of([]), check="races", engine=engine)
-        assert kernel.engine == chosen
+        assert kernel.executor.engine == chosen
         kernel(np.zeros(8, np.int32), np.zeros(8, np.int32), block=4)
-    assert Kernel.from_assembly(text_of([]), check=("races", "uninit")).engine == "interpreter"
+    assert Kernel.from_assembly(text_of([]), check=("races", "uninit")).executor.engine == "interpreter"
 
 
 NEXT_PLACES = """gpu.module @m {

@@ -65,7 +65,7 @@ def test_kernel(name):
 def test_attention_fits_the_registers(sizes):
     run = RUNS["attention_64_causal"](np.random.default_rng(0))
     kernel = xegpu_py.jit(run.kernel, strict_grf=True)
-    assert kernel.compile(*run.arguments, **{**run.constants, **sizes}).allocation.pressure < 240
+    assert kernel.compile(*run.arguments, **{**run.constants, **sizes}).executor.allocation.pressure < 240
 
 
 def test_there_are_enough():

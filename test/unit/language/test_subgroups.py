@@ -422,7 +422,7 @@ def test_products_of_stacks_by_pointers_are_those_of_matrices(size):
     launch(stacks, 1, a, b, c, m, n, k, *strides, COUNT=4, BLOCK=32)
     np.testing.assert_array_equal(c, 0.5 * (a @ b.astype(np.float32)))
     if m == 32:
-        assert stacks.compile(a, b, c, m, n, k, *strides, COUNT=4, BLOCK=32).allocation.beyond == ()
+        assert stacks.compile(a, b, c, m, n, k, *strides, COUNT=4, BLOCK=32).executor.allocation.beyond == ()
         used = messages(stacks, a, b, c, m, n, k, *strides, COUNT=4, BLOCK=32)
         assert {u for u in used if "fence" not in u} == {"lsc_load_block2d.ugm", "lsc_store_block2d.ugm"}
 

@@ -131,7 +131,7 @@ def test_the_finalizer_accepts_what_is_in_place_of_messages(target, native_of, a
     kernel = xegpu_py.compile(access.text(), target=target, unaligned=(0,))
     # The finalizer crashes (signal 11) on kernels that do not fit, and needs registers of its own: it
     # crashed on 2 of 21 kernels of dg2 with a pressure of 100 to 128 registers.
-    assume(kernel.allocation.pressure <= 100)
+    assume(kernel.executor.allocation.pressure <= 100)
     native_of(kernel.asm, target)
 
 

@@ -158,7 +158,7 @@ def test_the_interpreter_agrees(form):
     given = {"in0": np.uint64(buffer.address), "in1": np.int64(ROW), "in2": np.int64(COLUMN)}
     given |= {f"in0_size{d}": np.int64(n) for d, n in enumerate((ROWS, COLUMNS))}
     arguments = {i.var.name: given[i.var.name].tobytes() for i in kernel.program.arguments}
-    kernel.run(Prepared(Grid((1, 1, 1), (1, 1, 1)), arguments, memory))
+    kernel.executor.run(Prepared(Grid((1, 1, 1), (1, 1, 1)), arguments, memory))
     found = memory.bytes_of(buffer)[ROW * COLUMNS :].reshape(-1, COLUMNS)
     length = LENGTH.get(form, 16)
     assert (found[0, COLUMN : COLUMN + length] == 1).all()

@@ -15,7 +15,7 @@ from .programs import SCALE
 
 def traced(group: int, text: str = SCALE) -> list[str]:
     kernel, lines = Kernel.from_assembly(text, engine="interpreter"), []
-    kernel.observer = Tracer(kernel.program, kernel.layout, (group, 0, 0), 0, lines.append)
+    kernel.executor.observer = Tracer(kernel.program, kernel.executor.layout, (group, 0, 0), 0, lines.append)
     kernel(np.arange(32, dtype=np.float32), np.zeros(32, np.float32), 2.0, (0, 1), grid=2)
     return lines
 
@@ -72,7 +72,7 @@ class Rows:
 
 def test_statistics_count_threads_and_bytes() -> None:
     kernel, counted = Kernel.from_assembly(SCALE, engine="interpreter"), Rows()
-    kernel.observer = counted
+    kernel.executor.observer = counted
     x = np.zeros(48, np.float32)
     done = kernel(x, np.zeros(48, np.float32), 2, (0, 1), grid=3)
     assert done.threads == 3
@@ -91,7 +91,7 @@ def test_statistics_count_threads_and_bytes() -> None:
 @pytest.mark.parametrize("engine", ["jit", "both"])
 def test_engines_that_tell_nothing_are_refused(engine: Engine) -> None:
     kernel = Kernel.from_assembly(SCALE, engine=engine)
-    kernel.observer = Rows()
+    kernel.executor.observer = Rows()
     with pytest.raises(ValueError, match=f"only the interpreter tells an observer what ran, not the engine '{engine}'"):
         kernel(np.zeros(16, np.float32), np.zeros(16, np.float32), 2, (0, 1))
 

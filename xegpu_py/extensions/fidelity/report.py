@@ -25,6 +25,7 @@ from xegpu_py.numerics.formats import Array
 from xegpu_py.numerics.systolic import VARIANTS
 from xegpu_py.runtime.device_memory import DeviceMemory
 from xegpu_py.runtime.executable import Options
+from xegpu_py.runtime.executor import Executor
 from xegpu_py.runtime.host_arrays import PackedArrays, PointerTable
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Prepared, Statistics
@@ -227,7 +228,7 @@ def fidelity(
         if parameter.is_packed:
             types[version.memory_name(number)] = np.dtype(np.uint8)
     try:
-        report = measured(version, prepared, types, lambda own: own.run(prepared), only)
+        report = measured(version, prepared, types, lambda own: own.executor.run(prepared), only)
     finally:
         packed.write_back()
     return report
@@ -263,9 +264,9 @@ class _Runs(Struct):
         """Run the kernel with other options, and record where it goes."""
         self.count += 1
         traced_kernel = self.version.with_engine("jit", threads=1, **options)
-        traced_kernel.layout = structs.replace(traced_kernel.layout, logs=True)
-        trace = SumTrace(traced_kernel.runnable)
-        traced_kernel.log = trace.log
+        traced_kernel.executor.layout = structs.replace(traced_kernel.executor.layout, logs=True)
+        trace = SumTrace(traced_kernel.executor.runnable)
+        traced_kernel.executor.log = trace.log
         trace.stats = run(traced_kernel)
         return trace
 
@@ -273,7 +274,7 @@ class _Runs(Struct):
         """Run an alternative on a copy of the memory; what it prints is dropped."""
         memory = self.initial.copy()
         launch = structs.replace(self.prepared, memory=memory, staged=None)
-        run: Callable[[Kernel], Statistics] = lambda own: own.run(launch)  # noqa: E731
+        run: Callable[[Kernel], Statistics] = lambda own: own.executor.run(launch)  # noqa: E731
         options: dict[str, Any] = {}
         if choice.option == "model":
             options["model"] = VARIANTS.get(name) or name
@@ -283,27 +284,28 @@ class _Runs(Struct):
             others = [c for c in self.version.options.choices if not c.startswith(f"{choice.name}=")]
             options["choices"] = (*others, f"{choice.name}={name}")
         else:
-            run = lambda own: _last_first(own, launch)  # noqa: E731
+            run = lambda own: _last_first(own.executor, launch)  # noqa: E731
         with contextlib.redirect_stdout(io.StringIO()):
             return self.traced(run, **options), memory
 
     def lowered_again(self, version: Kernel) -> DeviceMemory:
         """Run a version with a program of its own on a copy of the memory; what it prints is dropped."""
         memory = self.initial.copy()
+        launch = structs.replace(self.prepared, memory=memory, staged=None)
         self.count += 1
         with contextlib.redirect_stdout(io.StringIO()):
-            version.with_engine("jit", threads=1).run(structs.replace(self.prepared, memory=memory, staged=None))
+            version.with_engine("jit", threads=1).executor.run(launch)
         return memory
 
 
-def _last_first(kernel: Kernel, launch: Prepared) -> Statistics:
+def _last_first(executor: Executor, launch: Prepared) -> Statistics:
     """Run the workgroups in parts, the last part first."""
     count = math.prod(launch.size.grid)
     step = -(-count // min(count, _CHUNKS))
     parts = []
     for start in range(count - 1 - (count - 1) % step, -1, -step):
-        kernel.groups = range(start, min(start + step, count))
-        parts.append(kernel.run(launch))
+        executor.groups = range(start, min(start + step, count))
+        parts.append(executor.run(launch))
     return structs.replace(parts[0], executed=sum(part.executed for part in parts))
 
 

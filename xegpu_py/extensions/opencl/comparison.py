@@ -323,11 +323,11 @@ def _first_stores(
     for program, at in zip(programs, (one_at, other_at)):
         run, watched = _ready(call, program, options), at[differs]
         kernel = run.ready.version.with_engine("interpreter")
-        stores = _LastStores(kernel.runnable.instructions, watched, numbers, run.memory.data[watched])
-        kernel.observer = stores
+        stores = _LastStores(kernel.executor.runnable.instructions, watched, numbers, run.memory.data[watched])
+        kernel.executor.observer = stores
         with contextlib.redirect_stdout(io.StringIO()):
-            kernel.run(run.ready.prepared)
-        observed.append((kernel.runnable.instructions, stores))
+            kernel.executor.run(run.ready.prepared)
+        observed.append((kernel.executor.runnable.instructions, stores))
     # An element that only the second version stores comes after all that the first one stores.
     time, later = (np.where(s.time < 0, np.iinfo(np.int64).max, s.time) for _, s in observed)
     first = np.lexsort((later, time))[0]

@@ -403,7 +403,7 @@ class Launch(Struct, frozen=True):
         """Run a launch that is ready, once; errors as of a call."""
         program, memory = self.kernel.owner, ready.prepared.memory
         try:
-            self.kernel.stats = stats = ready.version.run(ready.prepared)
+            self.kernel.stats = stats = ready.version.executor.run(ready.prepared)
         finally:
             if ready.printer:
                 print(printed(memory.bytes_of(ready.printer).tobytes(), program.strings(memory)), end="")

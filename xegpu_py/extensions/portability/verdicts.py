@@ -360,7 +360,7 @@ def _run(launch: LoweredLaunch) -> DiagnosticError | None:
     """Run a kernel; the errors of all messages that break rules, and that with which it ends."""
     memory = launch.prepared.memory.copy()
     try:
-        launch.kernel.run(launch.prepared)
+        launch.kernel.executor.run(launch.prepared)
     except DiagnosticError as failure:
         return launch.kernel.broken_rules(structs.replace(launch.prepared, memory=memory)) or failure
     return None
@@ -371,7 +371,7 @@ def _judge_text(verdict: Verdict, launch: LoweredLaunch) -> None:
     kernel, target = launch.kernel, target_of(verdict.target)
     allocations = {n: engine_allocation(kernel.program, target, n) for n in target.grf_counts}
     verdict.fits = {n: not allocation.beyond for n, allocation in allocations.items()}
-    verdict.pressure = kernel.allocation.pressure
+    verdict.pressure = kernel.executor.allocation.pressure
     for name, finalizer in FINALIZERS.items():
         # IGC has made the vISA of OpenCL C itself.
         if verdict.target in finalizer.platforms and external_tools.find(name) and not kernel.program.modern:

@@ -129,10 +129,10 @@ class Logged(Struct):
     def of(cls, kernel: Kernel, prepared: Prepared, counted: Collection[str] = KINDS) -> Logged:
         """The launch of a kernel; see `Kernel.prepared` and `without_effect`."""
         logged_kernel = kernel.with_engine("jit", threads=1)
-        program, memory = logged_kernel.runnable, prepared.memory
+        program, memory = logged_kernel.executor.runnable, prepared.memory
         if not program.prints:
-            program = logged_kernel.runnable = reduced(program, logged_kernel.target, counted)
-        logged_kernel.layout = structs.replace(logged_kernel.layout, logs=True)
+            program = logged_kernel.executor.runnable = reduced(program, logged_kernel.target, counted)
+        logged_kernel.executor.layout = structs.replace(logged_kernel.executor.layout, logs=True)
         if any(INSTRUCTIONS[inst.name].category in ("store", "atomic") for inst in program.instructions):
             memory = memory.copy()
         return cls(logged_kernel, structs.replace(prepared, staged=None, memory=memory))
@@ -153,11 +153,11 @@ class Logged(Struct):
             DiagnosticError: if the kernel fails.
         """
         kernel = self.kernel
-        kernel.log = log = Log(kernel.runnable, receive, path)
+        kernel.executor.log = log = Log(kernel.executor.runnable, receive, path)
         executed = np.zeros(len(kernel.program.instructions), np.int64)
         with contextlib.redirect_stdout(io.StringIO()):
-            for kernel.groups in groups:
-                executed += kernel.run(self.prepared).executed
+            for kernel.executor.groups in groups:
+                executed += kernel.executor.run(self.prepared).executed
         return executed, log.lanes
 
 
@@ -200,7 +200,7 @@ def counted(kernel: Kernel, prepared: Prepared, groups: Groups = None, trace_lim
     """
     size = prepared.size
     logged = Logged.of(kernel, prepared)
-    memory, starts = logged.prepared.memory, block_starts(logged.kernel.runnable)
+    memory, starts = logged.prepared.memory, block_starts(logged.kernel.executor.runnable)
     counts = Counts(kernel.program, kernel.target, memory, size, starts, trace_limit, sample=groups is not None)
     if groups is None:
         workgroups: Sequence[int] = range(math.prod(size.grid))

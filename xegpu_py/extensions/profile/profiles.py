@@ -140,7 +140,7 @@ def profile(
 def profile_of(launch: ProfiledLaunch) -> Profile:
     """The profile of a launch whose workgroups were counted."""
     counts, kernel, trace = launch.counts, launch.kernel, launch.counts.trace
-    allocation = kernel.allocation
+    allocation = kernel.executor.allocation
     profile = Profile(
         kernel.name,
         kernel.options.target,

@@ -540,7 +540,7 @@ def page(
     scale = on.lanes and 2.0
     lanes = sum(row.lanes for row in rows if row.category in ("alu", "math")) * scale
     plots: dict[str, Any] = {
-        "registers": _pressure(rows, done.kernel.target.grf_bytes, done.kernel.allocation.registers),
+        "registers": _pressure(rows, done.kernel.target.grf_bytes, done.kernel.executor.allocation.registers),
         "roofline": _roofline(found, on, lanes),
         "timeline": _timeline(done, found.cycles),
     }

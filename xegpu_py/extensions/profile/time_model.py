@@ -434,7 +434,7 @@ class _Model:
     def __init__(self, launch: ProfiledLaunch, on: Gpu, fitted: Fitted) -> None:
         self.done, self.on, self.fitted = launch, on, fitted
         self.program, self.counts = launch.kernel.program, launch.counts
-        self.allocation = launch.kernel.allocation
+        self.allocation = launch.kernel.executor.allocation
         self.groups = math.prod(launch.grid)
         self.sampled = len(launch.groups)
         self.threads = launch.group_size

@@ -224,7 +224,7 @@ class Device:
         assert self.job.trace is not None
         group, thread = self.job.trace
         self.say(f"launch {number}: kernel '{version.name}', workgroup {group}, subgroup {thread}")
-        version.observer = Tracer(version.program, version.layout, group, thread, self.say)
+        version.executor.observer = Tracer(version.program, version.executor.layout, group, thread, self.say)
 
     def _block(self, launch: LaunchFunc, kernel: Any, block: Dim) -> Sequence[int]:
         """The block of a launch in the unit of its kernel: subgroups, or work items (see `COUNTS_SUBGROUPS`, `LANES`).

@@ -23,8 +23,9 @@ from xegpu_py.extensions.triton.settings import TUNING, Settings, current
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source
 from xegpu_py.ir.module import Module, parse_source
 from xegpu_py.lower_kernel import KernelSource, ModuleSource
+from xegpu_py.runtime.caller_warnings import warn_caller
 from xegpu_py.runtime.executable import Options
-from xegpu_py.runtime.kernel import Kernel, warn_caller
+from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Prepared
 from xegpu_py.target import target as target_of
 
@@ -212,10 +213,10 @@ class LoadedKernel:
                 self._prepared[key] = prepared
         self.last = prepared[0]
         if AHEAD.get():
-            self.last.compile()
+            self.last.executor.compile()
             return
         try:
-            self.last.stats = self.last.run(prepared[1])
+            self.last.stats = self.last.executor.run(prepared[1])
         except DiagnosticError as e:
             e.diagnostics = [_of_programs(d) for d in e.diagnostics]
             raise

@@ -235,13 +235,13 @@ class Chunks(Struct):
         out = io.StringIO()
         try:
             log = AddressLog(*kernel.prepared(before.passed, before.grid, block), groups)
-            kernel.groups = groups
+            kernel.executor.groups = groups
             with contextlib.redirect_stdout(out):
                 statistics = kernel(*call.passed, grid=call.grid, block=block)
         except DiagnosticError as e:
             return Done(errors=(e.diagnostics, e.sources))
         finally:
-            kernel.groups = None
+            kernel.executor.groups = None
         result = Done(statistics, out.getvalue())
         for i, (before_bytes, new) in enumerate(zip(*(map(_bytes_of, b.given) for b in (before, call)))):
             try:

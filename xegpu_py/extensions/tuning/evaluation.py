@@ -337,8 +337,8 @@ class Trials(Struct):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             bound = launch.bound(copies) if launch.bound else None
-        if self.fits and bound is not None and bound.kernel.allocation.beyond:
-            raise ValueError(f"it does not fit: {bound.kernel.allocation.report()}")
+        if self.fits and bound is not None and bound.kernel.executor.allocation.beyond:
+            raise ValueError(f"it does not fit: {bound.kernel.executor.allocation.report()}")
         return PreparedTrial(configuration, launch, bound, copies)
 
     def judged(self, ready: PreparedTrial, wanted: bool = False) -> TrialOutcome:
