@@ -782,7 +782,7 @@ def test_scaled_products(element, is_uniform):
 @pytest.mark.parametrize("what", ["load", "store"])
 def test_the_size_of_accesses(what):
     """Elements, or parts of them if the alignment is smaller; vectors of smaller ones by words that are aligned."""
-    for kind, alignment, bits in (
+    accesses = [
         ("i8", 0, 8), ("i16", 0, 16), ("i32", 0, 32), ("f64", 0, 64), ("i16", 1, 8), ("i32", 1, 8), ("i32", 2, 16),
         ("i64", 4, 32), ("i64", 8, 64), ("i32", 16, 32), ("i1", 0, 8),
         ("vector<4xi8>", 0, 32), ("vector<4xi8>", 1, 8), ("vector<4xi8>", 2, 8), ("vector<4xi8>", 4, 32),
@@ -790,10 +790,14 @@ def test_the_size_of_accesses(what):
         ("vector<2xf16>", 0, 32), ("vector<2xf16>", 1, 8), ("vector<2xf16>", 2, 16), ("vector<2xf16>", 4, 32),
         ("vector<3xf16>", 0, 16), ("vector<1xf16>", 8, 16), ("vector<2xi32>", 8, 32), ("vector<2xi32>", 2, 16),
         ("vector<2xi64>", 0, 64), ("vector<2xi64>", 4, 32),
-    ):  # fmt: skip
+    ]  # fmt: skip
+    body = []
+    for i, (kind, alignment, _) in enumerate(accesses):
         stated = f" {{alignment = {alignment} : i64}}" if alignment else ""
         load, store = (stated if what == name else " {alignment = 1 : i64}" for name in ("load", "store"))
-        body = f"%v = llvm.load %p{load} : !llvm.ptr<1> -> {kind} llvm.store %v, %p{store} : {kind}, !llvm.ptr<1>"
-        text = f"gpu.module @m {{ llvm.func spir_kernelcc @k(%p: !llvm.ptr<1>) {{ {body} llvm.return }} }}"
-        ops = [line for line in str(import_upstream(text)).splitlines() if f".{what}" in line]
-        assert [re.search(r"memref<\?xi?f?(\d+)", line)[1] for line in ops] == [str(bits)], (kind, alignment, ops)
+        body += [f"%v{i} = llvm.load %p{load} : !llvm.ptr<1> -> {kind}"]
+        body += [f"llvm.store %v{i}, %p{store} : {kind}, !llvm.ptr<1>"]
+    text = f"gpu.module @m {{ llvm.func spir_kernelcc @k(%p: !llvm.ptr<1>) {{ {' '.join(body)} llvm.return }} }}"
+    ops = [line for line in str(import_upstream(text)).splitlines() if f".{what}" in line]
+    for (kind, alignment, bits), op in zip(accesses, ops, strict=True):
+        assert re.search(r"memref<\?xi?f?(\d+)", op)[1] == str(bits), (kind, alignment, op)
