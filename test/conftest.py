@@ -172,7 +172,7 @@ def _engines(request, monkeypatch):
 
     Three in four tests of the engines run quick code where kernels have few threads. It is compiled in half the time,
     and compiling took more than half of theirs. The other tests always run quick code; seven in eight run
-    `engine="both"` on the interpreter alone, and those of lowerings any engine, unless it is their parameter.
+    `engine="both"` on the interpreter alone, and those of lowerings and of Triton any engine, unless it is a parameter.
     """
     is_native = bool(request.node.get_closest_marker("native"))
     parts = {*request.path.parts}
@@ -188,5 +188,5 @@ def _engines(request, monkeypatch):
     if is_full or is_of_engines:
         return
     monkeypatch.setattr(Executor, "_run_both", _run_interpreted)
-    if parts & {"passes", "upstream"} and "engine" not in request.fixturenames:
+    if parts & {"passes", "triton", "upstream"} and "engine" not in request.fixturenames:
         monkeypatch.setattr(Executor, "_on_engine", _on_interpreter)

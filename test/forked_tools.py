@@ -166,10 +166,14 @@ sys.exit(int(server.recv(16) or 1))
 
 
 @cache
-def folder() -> Path:
-    """A folder of programs that run in forks of a server, which ends with this process."""
+def folder(*modules: str) -> Path:
+    """A folder of programs that run in forks of a server, which ends with this process.
+
+    Args:
+        modules: what the server imports besides the tools.
+    """
     path = Path(tempfile.mkdtemp(prefix="tools-"))
-    command = [sys.executable, __file__, str(path)]
+    command = [sys.executable, __file__, str(path), *modules]
     server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert server.stdout and server.stdout.readline() == b"ready\n"
     _servers.append(server)
@@ -180,7 +184,9 @@ _servers: list[Any] = []
 """Kept, since a server ends when its standard input is closed."""
 
 
-def _serve(path: Path) -> None:
+def _serve(path: Path, modules: Iterable[str]) -> None:
+    for module in modules:
+        import_module(module)
     tools = {**_imported(), "python": _script}
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as listening:
@@ -225,4 +231,4 @@ def _script() -> None:
 
 
 if __name__ == "__main__":
-    _serve(Path(sys.argv[1]))
+    _serve(Path(sys.argv[1]), sys.argv[2:])

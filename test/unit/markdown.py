@@ -12,7 +12,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -59,7 +59,11 @@ def blocks(page: str) -> list[Block]:
 
 
 def runs(
-    page: str, folder: Path, environment: Mapping[str, str] = MappingProxyType({}), tools: Path | None = None
+    page: str,
+    folder: Path,
+    environment: Mapping[str, str] = MappingProxyType({}),
+    tools: Path | None = None,
+    modules: Sequence[str] = (),
 ) -> Iterator[Run]:
     """Run a page's code in a folder, one block after the other.
 
@@ -67,12 +71,13 @@ def runs(
         environment: variables besides those of this process; with `tools` there are no others.
         tools: the folder with Python and the tools; by default those that run this, in forks of a process that has
             imported them unless a variable may change what is imported.
+        modules: what that process has imported besides.
     """
     if not tools:
         environment = {**os.environ, **environment}
         own = Path(sys.executable).parent
         environment["PATH"] = os.pathsep.join([str(own), environment["PATH"]])
-        tools = own if "PYTHONPATH" in environment else forked_tools.folder()
+        tools = own if "PYTHONPATH" in environment else forked_tools.folder(*modules)
     run = partial(_run_with, tools, environment)
     found = blocks(page)
     for i, block in enumerate(found):

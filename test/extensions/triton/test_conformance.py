@@ -75,6 +75,9 @@ def test_after_the_end():
 def test_tables_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run adds tests that the table has not, goes on after one that ends the process, and repeats those named."""
     pytest.importorskip("triton")
+    # None of the tests uses torch, whose import takes longer than they do.
+    (tmp_path / "torch.py").write_text("class cuda:\n    is_available = bool\n\n\nTensor = None\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     folder = tmp_path / run.FOLDERS[0]
     folder.mkdir(parents=True)
     (tmp_path / "conftest.py").write_text("def pytest_addoption(parser):\n    parser.addoption('--device')\n")

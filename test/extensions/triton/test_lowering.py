@@ -52,10 +52,10 @@ def test_ragged_products_are_blocks_as_whole_ones_are(rows):
 
 @pytest.mark.parametrize("precision", ["ieee", "tf32", "tf32x3", "bf16x3", "bf16x6"])
 def test_precisions_of_products(precision):
-    a = np.random.default_rng(3).standard_normal((32, 32)).astype(np.float32)
-    c = np.zeros((32, 32), np.float32)
-    size = {"BM": 32, "BN": 32, "BK": 32, "PRECISION": precision}
-    run(kernels.matmul, a, a, c, 32, 32, 32, 32, 1, 32, 1, 32, 1, **size)
+    n = 16
+    a = np.random.default_rng(3).standard_normal((n, n)).astype(np.float32)
+    c = np.zeros((n, n), np.float32)
+    run(kernels.matmul, a, a, c, n, n, n, n, 1, n, 1, n, 1, BM=n, BN=n, BK=n, PRECISION=precision)
     error = np.abs(c - a.astype(np.float64) @ a.astype(np.float64)).max()
     assert error < {"tf32": 2e-2, "bf16x3": 1e-3}.get(precision, 2e-5)
     assert precision != "tf32" or error > 1e-4

@@ -1,5 +1,6 @@
 """The backend in stock Triton: what launches compute, check and cache, and what it refuses."""
 
+import gc
 import mmap
 import multiprocessing
 import os
@@ -557,6 +558,8 @@ def test_kernels_that_fit_no_gpu_run_on_the_virtual_target():
 
 @pytest.mark.parametrize("engine", ["jit", "interpreter"])
 def test_tables_of_addresses_point_to_the_arrays_of_the_process(engine):
+    # A launch looks for the arrays among all objects of the process, of which other tests have left millions.
+    gc.freeze()
     n = 4
     whole = np.arange(100, dtype=np.float32)
     # Two groups are parts of one array, one begins within its own.
