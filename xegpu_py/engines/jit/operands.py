@@ -172,6 +172,8 @@ class Emitter(Struct):
         freedom: the freedom that the program leaves to LLVM; see `RegisterPromotion`.
         loop: the block that is written, if it jumps to itself.
         queue: the products that are queued in that block.
+        surfaces: the surfaces that the block has checked: by the size of elements and their operands, the host's
+            address, and the operands' values.
     """
 
     program: Program
@@ -187,6 +189,7 @@ class Emitter(Struct):
     freedom: RegisterPromotion = field(default_factory=RegisterPromotion)
     loop: range | None = None
     queue: Queue | None = None
+    surfaces: dict[tuple[int, Sequence[Region | Immediate]], tuple[LLVMValue, ...]] = field(default_factory=dict)
     _queues: list[Queue] = field(default_factory=list)
     _panels: dict[Variable, list[tuple[int, int, LLVMValue]]] = field(default_factory=dict)
     _reserved: dict[Variable, LLVMValue] = field(default_factory=dict)
@@ -194,6 +197,14 @@ class Emitter(Struct):
     _scratch: int = 0
     _leaves: bool = False
     _tiles: dict[str, int] = field(default_factory=dict)
+
+    def forget(self, inst: Instruction) -> None:
+        """Forget the surfaces whose operands an instruction changes."""
+        if self.surfaces:
+            written = {access.var for access in effects(inst, self.layout.target).writes}
+            for key in list(self.surfaces):
+                if any(not isinstance(o, Immediate) and o.var.root[0] in written for o in key[1]):
+                    del self.surfaces[key]
 
     def forgotten(self, at: int, reader: int) -> bool:
         """Whether the result of instruction `at` is dead after instruction `reader`."""

@@ -148,6 +148,7 @@ def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, block_rang
                 control.go(at - 1, at)
             emitter.queue, emitter.loop = None, loop_at(emitter.program, blocks.at(at))
             code.begin(control.block(at))
+            emitter.surfaces.clear()
             # Threads come to a barrier again while they wait: it is counted when they pass it.
             if INSTRUCTIONS[inst.name].barrier not in ("wait", "both"):
                 control.count(at)
@@ -171,6 +172,8 @@ def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, block_rang
             emit(emitter, run)
         else:
             _write(emitter, inst, at)
+        for _, inst in run:
+            emitter.forget(inst)
         index += len(run)
     if not is_terminated:
         control.go(block_range.stop - 1, block_range.stop)

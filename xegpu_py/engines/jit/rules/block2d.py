@@ -44,7 +44,7 @@ RULES = Table()
 _UNROLLED = 4
 """Lines of a block that are made in each step of a loop."""
 
-_CONTEXT, _DATA, _STRIDE = PTR, f"{PTR} noalias", PTR
+_CONTEXT, _DATA, _HOST, _STRIDE = PTR, f"{PTR} noalias", "i64", PTR
 
 _SURFACE = ["i64", "i64", "i64", "i64", "i32", "i32"]
 
@@ -52,18 +52,69 @@ _SURFACE = ["i64", "i64", "i64", "i64", "i32", "i32"]
 def surface(emitter: Emitter, inst: Instruction) -> list[LLVMValue]:
     """Base, width, height and pitch as i64, the latter three from one on, and the block's place as i32."""
     code = emitter.code
-    values = {name: emitter.scalar(inst[name]) for name in ("base", "width", "height", "pitch", "x", "y")}
-    extents = [code.resize(values[name], 64, False) for name in ("width", "height", "pitch")]
-    block_xy = [code.resize(values[name], 32, True) for name in ("x", "y")]
-    return [values["base"], *(code.add(extent, 1) for extent in extents), *block_xy]
+    base, *extents = (emitter.scalar(inst[name]) for name in ("base", "width", "height", "pitch"))
+    return [
+        base,
+        *(code.add(code.resize(extent, 64, False), 1) for extent in extents),
+        *_position(emitter, inst),
+    ]
+
+
+def _position(emitter: Emitter, inst: Instruction) -> list[LLVMValue]:
+    """The column and row of a message's block, as i32."""
+    return [emitter.code.resize(emitter.scalar(inst[name]), 32, True) for name in ("x", "y")]
+
+
+def surface_rules(emitter: Emitter, shape: BlockShape) -> str:
+    """The name of the function that checks the rules of surfaces (`target.message_rules.SURFACE_RULES`)."""
+    limits, size = emitter.layout.target.block2d, shape.size // 8
+    assert limits
+    executed = limits.executed
+    return emitter.template(
+        "addresses.ll",
+        "legal_surface_$bytes",
+        bytes=size,
+        base_mask=executed.base_alignment - 1,
+        width_mask=max(executed.width_granule, size) - 1,
+        pitch_mask=executed.pitch_granule - 1,
+        x_mask=max(executed.column_granule // size, 1) - 1 if emitter.layout.exact else 0,
+        least_bytes=executed.least_bytes,
+        most_pitch=executed.most_pitch,
+        most_extent=executed.most_extent,
+    )
+
+
+def surface_function(emitter: Emitter, shape: BlockShape) -> str:
+    """The name of the function that checks a surface, and converts its base to the host's address."""
+    legal, find = surface_rules(emitter, shape), locate(emitter, 1)
+    return emitter.template("addresses.ll", "surface_$bytes", bytes=shape.size // 8, legal=legal, locate=find)
 
 
 def _call(emitter: Emitter, inst: Instruction, at: int, function: str, data: LLVMValue) -> None:
     with _acting(emitter, inst):
         _note_column(emitter, inst, at)
-        strides = emitter.strides(at)
-        fine = emitter.code.call(function, emitter.ctx, data, *surface(emitter, inst), strides, result="i1")
+        host, operands = _located(emitter, inst, at)
+        fine = emitter.code.call(function, emitter.ctx, data, host, *operands, emitter.strides(at), result="i1")
         emitter.require(fine, at)
+
+
+def _located(emitter: Emitter, inst: Instruction, at: int) -> tuple[LLVMValue, list[LLVMValue]]:
+    """The host's address of a message's surface, which is checked, and the message's operands; see `surface`.
+
+    A basic block checks a surface once, unless the rules depend on the block's column.
+    """
+    extents = tuple(inst[name] for name in ("base", "width", "height", "pitch"))
+    key = (inst["block"].size, extents)
+    checked = emitter.surfaces.get(key)
+    if checked is None:
+        operands = surface(emitter, inst)
+        host = emitter.code.call(surface_function(emitter, inst["block"]), emitter.ctx, *operands[:5], result="i64")
+        emitter.require(emitter.code.icmp("ne", host, 0), at)
+        checked = host, *operands[:4]
+        if not emitter.layout.exact and emitter.acting(inst) is None:
+            emitter.surfaces[key] = checked
+    host, *known = checked
+    return host, [*known, *_position(emitter, inst)]
 
 
 def _note_column(emitter: Emitter, inst: Instruction, at: int) -> None:
@@ -106,7 +157,7 @@ def lsc_load_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
         emitter.note_panel(inst["dst"], size, emitter.code.op(f"inttoptr {panel} to ptr", PTR))
         return
     name, strict = _named(emitter, inst, f"load2d_{inst['block']}")
-    emitter.helper(name, lambda: _BlockFunction(emitter, name, inst["block"], strict=strict).load())
+    emitter.helper(name, lambda: _BlockFunction(emitter, name, inst["block"], strict=strict, is_located=True).load())
     _call(emitter, inst, at, name, emitter.code.at(emitter.thread, emitter.register_offset(inst["dst"])))
 
 
@@ -199,7 +250,7 @@ def _changes(program: Program, target: Target, loop: range) -> dict[Variable, In
 def lsc_store_block2d(emitter: Emitter, inst: Instruction, at: int) -> None:
     """Store a block to a surface."""
     name, strict = _named(emitter, inst, f"store2d_{inst['block']}")
-    emitter.helper(name, lambda: _BlockFunction(emitter, name, inst["block"], strict=strict).store())
+    emitter.helper(name, lambda: _BlockFunction(emitter, name, inst["block"], strict=strict, is_located=True).store())
     _call(emitter, inst, at, name, emitter.code.at(emitter.thread, emitter.register_offset(inst["src0"])))
 
 
@@ -223,10 +274,12 @@ class _BlockFunction:
         matrix: Matrix | None = None,
         extra_arguments: Sequence[str] = (),
         strict: bool = False,
+        is_located: bool = False,
     ) -> None:
         """Begin the function.
 
         Args:
+            is_located: whether the caller has checked the surface, and passes the host's address of its base.
             extra_arguments: types of arguments beside the surface, of functions of panels.
             strict: whether the message fails if the block does not lie in its surface.
         """
@@ -240,8 +293,10 @@ class _BlockFunction:
             self.code = code = emitter.host.function(name, [_CONTEXT, *_SURFACE, *extra_arguments], "i64")
             self.ctx, *arguments = code.arguments
         else:
-            self.code = code = emitter.host.function(name, [_CONTEXT, _DATA, *_SURFACE, _STRIDE], "i1")
+            located = [_HOST] if is_located else []
+            self.code = code = emitter.host.function(name, [_CONTEXT, _DATA, *located, *_SURFACE, _STRIDE], "i1")
             self.ctx, self.registers, *arguments = code.arguments
+        self.host = arguments.pop(0) if is_located else None
         self.base, self.width, self.height, self.pitch, self.x, self.y = arguments[: len(_SURFACE)]
         self.more = arguments[len(_SURFACE) :]
 
@@ -250,31 +305,13 @@ class _BlockFunction:
         """The operands on which the rules of surfaces depend."""
         return self.base, self.width, self.height, self.pitch, self.x
 
-    def _legal(self) -> str:
-        """The name of the function that checks the rules of surfaces (`target.message_rules.SURFACE_RULES`)."""
-        limits = self.emitter.layout.target.block2d
-        assert limits
-        executed = limits.executed
-        return self.emitter.template(
-            "addresses.ll",
-            "legal_surface_$bytes",
-            bytes=self.size,
-            base_mask=executed.base_alignment - 1,
-            width_mask=max(executed.width_granule, self.size) - 1,
-            pitch_mask=executed.pitch_granule - 1,
-            x_mask=max(executed.column_granule // self.size, 1) - 1 if self.emitter.layout.exact else 0,
-            least_bytes=executed.least_bytes,
-            most_pitch=executed.most_pitch,
-            most_extent=executed.most_extent,
-        )
-
     def _check(self) -> LLVMValue:
-        """Return if the surface is not legal, or not within one allocation; the host's address of its base."""
+        """The host's address of the surface's base. Return if the surface is not legal, or not within one allocation,
+        unless the caller has checked that."""
         code = self.code
-        surface = self.emitter.template(
-            "addresses.ll", "surface_$bytes", bytes=self.size, legal=self._legal(), locate=locate(self.emitter, 1)
-        )
-        host = code.call(surface, self.ctx, *self._surface, result="i64")
+        if self.host is not None:
+            return self.host
+        host = code.call(surface_function(self.emitter, self.shape), self.ctx, *self._surface, result="i64")
         code.return_unless(code.icmp("ne", host, 0), code.const(0, code.result))
         return host
 
@@ -449,7 +486,8 @@ class _BlockFunction:
         """The function that prefetches. A prefetch fails only if its surface is not legal."""
         code = self.code
         if self.emitter.layout.exact:
-            code.return_unless(code.call(self._legal(), *self._surface, result="i1"), code.const(0, "i1"))
+            is_legal = code.call(surface_rules(self.emitter, self.shape), *self._surface, result="i1")
+            code.return_unless(is_legal, code.const(0, "i1"))
         is_located, host = self._locate(code.const(1, "i64"))
         with code.when(is_located):
             pointer, _, _ = self._place(code.load(host, "i64", 8))
