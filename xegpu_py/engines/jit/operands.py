@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from functools import cached_property
 from string import Template
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from xegpu_py.engines.jit.consecutive_addresses import FirstAddress, SharedNumber, consecutive_addresses
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.ir_text import PTR, FunctionBody, LLVMValue, bits_of, lanes_of, vector
 from xegpu_py.engines.jit.llvm import function_of
@@ -116,18 +118,28 @@ def prefetch_line(code: FunctionBody, pointer: LLVMValue, category: str) -> None
 # Register promotion: values that need not be in the thread's block, and NaNs whose bits no one observes.
 
 
-class RegisterPromotion(Struct, frozen=True):
+class RegisterPromotion(Struct, frozen=True, dict=True):
     """Variables and predicates that LLVM may keep anywhere, and variables whose NaNs may have any bits.
 
     Attributes:
         variables: see `temporaries`.
         predicates: see `temporary_predicates`.
         nans: see `free_nans`.
+        addresses: see `consecutive_addresses`.
     """
 
     variables: Set[Variable] = frozenset()
     predicates: Set[Predicate] = frozenset()
     nans: Set[Variable] = frozenset()
+    addresses: Mapping[int, FirstAddress] = {}
+
+    @cached_property
+    def numbers(self) -> Mapping[int, list[SharedNumber]]:
+        """The numbers of these addresses, by the instruction before which each has its value."""
+        numbers: dict[int, list[SharedNumber]] = {}
+        for number in dict.fromkeys(address.number for address in self.addresses.values()):
+            numbers.setdefault(number.at, []).append(number)
+        return numbers
 
 
 class _PackedFields(Struct, frozen=True):
@@ -174,6 +186,7 @@ class Emitter(Struct):
         queue: the products that are queued in that block.
         surfaces: the surfaces that the block has checked: by the size of elements and their operands, the host's
             address, and the operands' values.
+        numbers: the shared numbers of addresses; see `consecutive_addresses`.
     """
 
     program: Program
@@ -190,6 +203,7 @@ class Emitter(Struct):
     loop: range | None = None
     queue: Queue | None = None
     surfaces: dict[tuple[int, Sequence[Region | Immediate]], tuple[LLVMValue, ...]] = field(default_factory=dict)
+    numbers: dict[SharedNumber, LLVMValue] = field(default_factory=dict)
     _queues: list[Queue] = field(default_factory=list)
     _panels: dict[Variable, list[tuple[int, int, LLVMValue]]] = field(default_factory=dict)
     _reserved: dict[Variable, LLVMValue] = field(default_factory=dict)
@@ -197,6 +211,11 @@ class Emitter(Struct):
     _scratch: int = 0
     _leaves: bool = False
     _tiles: dict[str, int] = field(default_factory=dict)
+
+    def note_numbers(self, at: int) -> None:
+        """Read the shared numbers of addresses before instruction `at` executes."""
+        for number in self.freedom.numbers.get(at, ()):
+            self.numbers[number] = self.scalar(number.source)
 
     def forget(self, inst: Instruction) -> None:
         """Forget the surfaces whose operands an instruction changes."""
@@ -622,29 +641,36 @@ _IN_PLACE = ("setp", "addc", "subb", *BY_SEMANTICS, *TABLES)
 _FLOATS = tuple(TYPES[name] for name in FLOATS)
 
 
-def freedom_of(program: Program, target: Target, starts: Sequence[int], *, within_blocks: bool) -> RegisterPromotion:
+def freedom_of(
+    program: Program, target: Target, starts: Sequence[int], *, within_blocks: bool, records: bool
+) -> RegisterPromotion:
     """The freedom that a program leaves to LLVM, if its registers hold no results at the end.
 
     Args:
         starts: instructions that begin blocks.
         within_blocks: whether nothing reads registers between the instructions of a block.
+        records: whether the addresses of messages are recorded.
     """
     nans = free_nans(program)
     if not within_blocks:
         return RegisterPromotion(nans=nans)
-    return RegisterPromotion(temporaries(program, target, starts), temporary_predicates(program, target, starts), nans)
+    addresses = {} if records else consecutive_addresses(program, target, tuple(starts))
+    variables = temporaries(program, target, starts, addresses)
+    return RegisterPromotion(variables, temporary_predicates(program, target, starts), nans, addresses)
 
 
-def _in_blocks(program: Program, starts: Sequence[int]) -> Iterator[tuple[int, Instruction]]:
-    """The number of each instruction's block, and the instruction."""
+def _in_blocks(program: Program, starts: Sequence[int]) -> Iterator[tuple[int, int, Instruction]]:
+    """The number of each instruction's block, the instruction's index, and the instruction."""
     block, next_start = 0, [*starts[1:], len(program.instructions)]
     for at, inst in enumerate(program.instructions):
         while at >= next_start[block]:
             block += 1
-        yield block, inst
+        yield block, at, inst
 
 
-def temporaries(program: Program, target: Target, starts: Sequence[int]) -> set[Variable]:
+def temporaries(
+    program: Program, target: Target, starts: Sequence[int], addresses: Collection[int] = ()
+) -> set[Variable]:
     """The variables that LLVM can keep in registers of the host.
 
     These variables are not aliases. Only arithmetic instructions of a single basic block access them, and the block
@@ -654,15 +680,19 @@ def temporaries(program: Program, target: Target, starts: Sequence[int]) -> set[
 
     Args:
         starts: instructions that begin blocks.
+        addresses: messages that do not read their addresses from registers; see `consecutive_addresses`.
     """
     homes: dict[Variable, int] = {}
     writing_block: dict[Variable, int] = {}
     parts: defaultdict[Variable, set[tuple[int, int]]] = defaultdict(set)
     shared_variables: set[Variable] = set()
-    for block, inst in _in_blocks(program, starts):
+    for block, at, inst in _in_blocks(program, starts):
         promotable = _is_free(inst)
+        known_address = inst["address"].var.root[0] if at in addresses else None
         for access in accesses(inst, target):
             var, bits = access.var, span_bits(access)
+            if var is known_address:
+                continue
             earlier_block = writing_block.get(var, 0)
             parts[var].add((access.start, access.end))
             if not promotable or homes.setdefault(var, block) != block:
@@ -692,7 +722,7 @@ def temporary_predicates(program: Program, target: Target, starts: Sequence[int]
     homes: dict[Predicate, tuple[int, int, int]] = {}
     written_predicates: set[Predicate] = set()
     shared_predicates: set[Predicate] = set()
-    for block, inst in _in_blocks(program, starts):
+    for block, _, inst in _in_blocks(program, starts):
         inst_effects = effects(inst, target)
         # Some guards, and moves of predicates, take all lanes of a predicate.
         by_lane = isinstance(inst.values.get("dst"), Flag) or not any(isinstance(o, Flag) for o in inst.sources)

@@ -86,9 +86,10 @@ def functions_of_program(
     matrices = matrices_of(program, layout, model, host, divergent, keep)
     # The checks of registers never written, and divergent lanes, look at registers between instructions.
     can_inline = not (divergent or layout.watch)
-    freedom = (
-        RegisterPromotion() if keep else freedom_of(program, layout.target, blocks.starts, within_blocks=can_inline)
-    )
+    freedom = RegisterPromotion()
+    if not keep:
+        records = layout.races or layout.logs
+        freedom = freedom_of(program, layout.target, blocks.starts, within_blocks=can_inline, records=records)
     functions = [] if host.converts_halves else functions_of("halves.ll")
     helpers: dict[str, str] = {}
     if layout.races:
@@ -168,6 +169,8 @@ def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, block_rang
             past = index + max(1, count(emitter, instructions[index:past]))
             run = list(zip(order[index:past], instructions[index:past]))
         _check(emitter, run)
+        for number, _ in run:
+            emitter.note_numbers(number)
         if emit and len(run) > 1:
             emit(emitter, run)
         else:

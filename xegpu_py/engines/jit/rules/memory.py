@@ -97,8 +97,10 @@ def _send(emitter: Emitter, inst: Instruction, at: int, names: Sequence[str], bo
     """
     code, shape, lanes, acting = emitter.code, inst["data"], inst.exec_size, emitter.acting(inst)
     operand_names = [name for name in names if inst[name].var is not None]
+    first_address = emitter.freedom.addresses.get(at)
     function = "_".join(
         [
+            *(["consecutive"] if first_address else []),
             inst.name,
             inst["sfid"],
             str(lanes),
@@ -107,23 +109,38 @@ def _send(emitter: Emitter, inst: Instruction, at: int, names: Sequence[str], bo
             *operand_names,
         ]
     )
-    emitter.helper(function, lambda: _sender(emitter, inst, function, operand_names, body))
+    is_consecutive = first_address is not None
+    emitter.helper(function, lambda: _sender(emitter, inst, function, operand_names, body, is_consecutive))
     bits = code.const((1 << lanes) - 1, "i32") if acting is None else acting
     pointers = [code.at(emitter.thread, emitter.register_offset(inst[name])) for name in operand_names]
-    operands = [emitter.ctx, addresses(emitter, inst), bits, emitter.strides(at), *pointers]
+    if first_address:
+        first = code.add(emitter.numbers[first_address.number], first_address.plus)
+        address_pointer = code.at(emitter.thread, emitter.register_offset(inst["address"]))
+        operands = [emitter.ctx, first, bits, emitter.strides(at), address_pointer, *pointers]
+    else:
+        operands = [emitter.ctx, addresses(emitter, inst), bits, emitter.strides(at), *pointers]
     emitter.require(code.call(function, *operands, result="i1"), at)
 
 
 def _sender(
-    emitter: Emitter, inst: Instruction, name: str, operand_names: Sequence[str], body: Callable[[_Message], None]
+    emitter: Emitter,
+    inst: Instruction,
+    name: str,
+    operand_names: Sequence[str],
+    body: Callable[[_Message], None],
+    is_consecutive: bool,
 ) -> str:
     """The text of a function that executes messages like this one.
 
     The function takes the context, the addresses, the lanes that act, the strides of the message, and pointers to the
     operands. It returns an i1: whether the message is legal. If the message is not legal, the function has no effect.
+
+    If the lanes' addresses are known to be consecutive, it takes the first one, and a pointer to the registers of
+    addresses. It writes them if the message is not legal, for its semantic function.
     """
     lanes, shape = inst.exec_size, inst["data"]
-    code = emitter.host.function(name, [PTR, vector(lanes, "i64"), "i32", PTR, *[PTR for _ in operand_names]], "i1")
+    argument = ["i64", "i32", PTR, PTR] if is_consecutive else [vector(lanes, "i64"), "i32", PTR]
+    code = emitter.host.function(name, [PTR, *argument, *[PTR for _ in operand_names]], "i1")
     ctx, addresses, bits, strides, *pointers = code.arguments
     size, aligned = shape.memory_bytes * shape.vector, alignment(inst, emitter.layout.exact_addresses)[0]
     memory, category = inst["sfid"], INSTRUCTIONS[inst.name].category
@@ -156,14 +173,17 @@ def _sender(
 
     # Ragged edges of large tiles are many messages without a lane that acts.
     code.return_unless(code.icmp("ne", bits, 0), code.const(1, "i1"))
-    if lanes > 1 and shape.vector == 1 and aligned == 1:
+    steps = code.consts([size * n for n in range(lanes)], "i64")
+    if is_consecutive or (lanes > 1 and shape.vector == 1 and aligned == 1):
         # CPUs load and store a vector faster than its elements, and many have no instruction for the latter. It is also
         # one place to look for, unless the allocation ends behind the last lane that acts.
-        steps = code.consts([size * n for n in range(lanes)], "i64")
-        start = code.extract(addresses, 0)
-        not_consecutive = code.mask_to_bits(code.icmp("ne", addresses, code.add(code.splat(start, lanes), steps)))
         lane_label = code.label()
-        code.go_on_if(code.icmp("eq", code.and_(not_consecutive, bits), 0), lane_label)
+        if is_consecutive:
+            start, address_pointer = addresses, pointers.pop(0)
+        else:
+            start = code.extract(addresses, 0)
+            others = code.mask_to_bits(code.icmp("ne", addresses, code.add(code.splat(start, lanes), steps)))
+            code.go_on_if(code.icmp("eq", code.and_(others, bits), 0), lane_label)
         if memory == "slm":
             fine, host_addresses = located(code.recast(start, vector(1, "i64")), size * lanes, code.const(1, "i32"))
             code.go_on_if(fine, lane_label)
@@ -175,6 +195,8 @@ def _sender(
             )
         do(code.add(code.splat(host, lanes), steps), _pointer(code, host))
         code.begin(lane_label)
+        if is_consecutive:
+            addresses = code.add(code.splat(start, lanes), steps)
     if lanes == 1 and memory != "slm" and category != "atomic":
         if aligned > 1:
             odd = code.mask(code.extract(addresses, 0), aligned - 1)
@@ -197,6 +219,8 @@ def _sender(
         code.go_on_if(fine, refuse)
         do(code.sub(hosts, last_byte) if last_byte else hosts)
     code.begin(refuse)
+    if is_consecutive:
+        code.store(addresses, address_pointer, 8)
     code.ret(code.const(0, "i1"))
     return code.text()
 
