@@ -418,7 +418,15 @@ class _BlockFunction:
             self._prefetch_next(pointer, "load")
             code.br(arrange, pointer, self.pitch)
 
-        self._within("load", whole, lambda pointer, _, inside: code.br(arrange, *self._copy(pointer, inside)))
+        def parts(pointer: LLVMValue, elements: LLVMValue, inside: _Inside) -> None:
+            size, outside = block_bytes(self.shape, self.grf_bytes), code.label()
+            code.go_on_if(code.icmp("ne", elements, 0), outside)
+            code.br(arrange, *self._copy(pointer, inside))
+            code.begin(outside)
+            code.call("llvm.memset.p0.i64", self.registers, *map(code.const, (0, size, 0), ("i8", "i64", "i1")))
+            code.ret(code.const(1, "i1"))
+
+        self._within("load", whole, parts)
         pointer, pitch = code.begin_with(arrange, PTR, "i64")
         self._arrange(pointer, pitch)
         code.ret(code.const(1, "i1"))
