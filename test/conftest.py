@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import inspect
 import os
 import sys
 import zlib
@@ -23,6 +24,7 @@ from hypothesis import settings
 
 from xegpu_py import cache, external_tools
 from xegpu_py.engines.jit import engine, native_code
+from xegpu_py.lower_kernel import KernelSource
 from xegpu_py.runtime.executor import Executor
 from xegpu_py.visa.finalizer import FINALIZERS, finalize
 
@@ -166,19 +168,54 @@ def _on_interpreter(executor):
     return executor._run_in_place if executor.engine == "jit" and executor.log is None else _on_engine(executor)
 
 
+ON_INTERPRETER = {"fidelity", "language", "passes", "portability", "triton", "upstream"}
+"""Folders of tests of what is lowered, and not of native code."""
+
+_lowered = KernelSource.executable
+
+
+def _lowered_once(known):
+    """`KernelSource.executable`, which keeps what it has lowered, as the cache on disk does for users."""
+
+    def executable(source, options, begun=None):
+        if not source.module.key or cache.folder_of(options.cache):
+            return _lowered(source, options, begun)
+        key = source.module.key, source.name, options.key()
+        if key not in known:
+            known[key] = _lowered(source, options, begun)
+        return known[key]
+
+    return executable
+
+
+@pytest.fixture(autouse=True)
+def _lowerings(request, monkeypatch):
+    """Lower a kernel once in a test.
+
+    Not in tests that may change the rules, and in an eighth of all, as below.
+    """
+    is_full = SHARE == 1 or _turn(request) == 0
+    if not is_full and "monkeypatch" not in inspect.signature(request.function).parameters:
+        monkeypatch.setattr(KernelSource, "executable", _lowered_once({}))
+
+
+def _turn(request, turns=8):
+    """A number of a test, by which so many tests take turns."""
+    return zlib.crc32(request.node.nodeid.encode()) % turns
+
+
 @pytest.fixture(autouse=True)
 def _engines(request, monkeypatch):
     """Reduce the native code that most tests compile, but none marked `native`, and none in `make sweep`.
 
     Three in four tests of the engines run quick code where kernels have few threads. It is compiled in half the time,
     and compiling took more than half of theirs. The other tests always run quick code; seven in eight run
-    `engine="both"` on the interpreter alone, and those of lowerings and of Triton any engine, unless it is a parameter.
+    `engine="both"` on the interpreter alone, and those of `ON_INTERPRETER` any engine, unless it is their parameter.
     """
     is_native = bool(request.node.get_closest_marker("native"))
     parts = {*request.path.parts}
     is_of_engines = "engines" in parts
-    turn = zlib.crc32(request.node.nodeid.encode()) % (4 if is_of_engines else 8)
-    is_full = is_native or SHARE == 1 or turn == 0
+    is_full = is_native or SHARE == 1 or _turn(request, 4 if is_of_engines else 8) == 0
     if is_native or (is_full and is_of_engines):
         monkeypatch.setattr(engine, "QUICK_THREADS", 0)
         monkeypatch.setattr(engine, "BRIEF", 0)
@@ -188,5 +225,5 @@ def _engines(request, monkeypatch):
     if is_full or is_of_engines:
         return
     monkeypatch.setattr(Executor, "_run_both", _run_interpreted)
-    if parts & {"passes", "triton", "upstream"} and "engine" not in request.fixturenames:
+    if parts & ON_INTERPRETER and "engine" not in request.fixturenames:
         monkeypatch.setattr(Executor, "_on_engine", _on_interpreter)
