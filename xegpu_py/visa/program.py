@@ -59,6 +59,9 @@ class Input(Struct, frozen=True, eq=False):
     def __eq__(self, other: object) -> bool:
         return self.compared() == other.compared() if isinstance(other, Input) else NotImplemented
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
     def __hash__(self) -> int:
         return hash(self.compared())
 
@@ -236,6 +239,9 @@ class Program(Struct, frozen=True, eq=False, dict=True):
 
     def __eq__(self, other: object) -> bool:
         return self.compared() == other.compared() if isinstance(other, Program) else NotImplemented
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     @cached_property
     def known(self) -> dict[tuple[Any, ...], Any]:
