@@ -6,9 +6,11 @@ more exact.
 
 from __future__ import annotations
 
+import inspect
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any
 
 from mlir import ir as mlir
@@ -27,11 +29,24 @@ _FLOATS = {
     "f64": element_types.float64,
 }  # fmt: skip
 
-_MODIFIERS = frozenset(
-    ("approx", "ftz", "rn", "rz", "rni", "rzi", "rmi", "rpi", "lo", "hi", "wrap", "full", "rna", "sat")
-)
+_INTEGRAL = {"rni": "roundeven", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
+"""Modifiers of `cvt` that round to integers, and the functions of MLIR's `math` that do so."""
 
-_ROUNDINGS = {"rni": "nearest", "rzi": "zero", "rmi": "down", "rpi": "up", "rz": "zero"}
+_TO_INTEGER = {"rni": "nearest", "rzi": "zero", "rmi": "down", "rpi": "up"}
+"""These modifiers, and the names of the roundings of `Value.to`."""
+
+_INEXACT = frozenset(("approx", "ftz", "full"))
+"""Modifiers without effect: results are at least as exact, and subnormal numbers are kept."""
+
+_MODIFIERS = {
+    **dict.fromkeys(("add", "sub", "fma"), frozenset(("rn", "sat"))),
+    "mul": frozenset(("rn", "sat", "lo", "hi")),
+    "mad": frozenset(("rn", "sat", "lo")),
+    **dict.fromkeys(("div", "sqrt", "rcp"), frozenset(("rn",))),
+    "shf": frozenset(("l", "r", "wrap")),
+    "cvt": frozenset(("rn", "rz", "sat", *_INTEGRAL)),
+}
+"""The modifiers of instructions that choose what they compute. Those of other instructions are `_INEXACT`."""
 
 
 def _type_of(word: str) -> DType | None:
@@ -92,8 +107,11 @@ def _fma(a: Value, b: Value, c: Value) -> Value:
 
 
 def _high(a: Value, b: Value) -> Value:
-    wide = integer_of(64, signed=a.dtype.is_signed)
-    return (a.to(wide) * b.to(wide) >> 32).to(a.dtype)
+    width = a.dtype.bits
+    if width == 64:
+        raise _Refused
+    wide = integer_of(2 * width, signed=a.dtype.is_signed)
+    return (a.to(wide) * b.to(wide) >> width).to(a.dtype)
 
 
 _OPS: dict[str, Callable[..., Any]] = {
@@ -140,6 +158,38 @@ class _Refused(Exception):
     pass
 
 
+def _converted(operand: Value, to: DType, source_dtype: DType, modifiers: Collection[str]) -> Value:
+    """The result of `cvt`.
+
+    Raises:
+        _Refused: if it is not known.
+    """
+    source = _as(operand, source_dtype)
+    integral = next((m for m in modifiers if m in _INTEGRAL), None)
+    if source_dtype.is_float and to.is_float and integral:
+        if source_dtype != to:
+            raise _Refused
+        return _math(_INTEGRAL[integral])(source)
+    if source_dtype.is_float and not to.is_float:
+        if integral is None:
+            raise _Refused
+        return source.to(to, rounding=_TO_INTEGER[integral])
+    if integral or ("rz" in modifiers and not source_dtype.is_float):
+        raise _Refused
+    try:
+        return source.to(to, rounding="zero" if "rz" in modifiers else None)
+    except ValueError:
+        raise _Refused from None
+
+
+def _saturated(value: Value) -> Value:
+    """A number clamped to 0 to 1; NaN gives 0."""
+    if not value.dtype.is_float:
+        raise _Refused
+    above = applied("arith.maxnumf", value.dtype, value, constant(value.dtype, 0.0))
+    return applied("arith.minnumf", value.dtype, above, constant(value.dtype, 1.0))
+
+
 def _executed(name: str, operands: list[Value]) -> Value:
     """The result of an instruction.
 
@@ -148,26 +198,30 @@ def _executed(name: str, operands: list[Value]) -> Value:
     """
     mnemonic, *words = name.split(".")
     if (mnemonic, words) == ("cvt", ["rna", "tf32", "f32"]):
-        return _tf32(operands[0])
+        return _tf32(*operands)
     types = [t for word in words if (t := _type_of(word)) is not None]
-    rest = [word for word in words if _type_of(word) is None]
-    mode = [word for word in rest if word in ("l", "r", "hi")]
-    if not types or not {*rest} <= {*_MODIFIERS, "l", "r"}:
-        raise _Refused(name)
+    modifiers = [word for word in words if _type_of(word) is None]
+    function: Callable[..., Value] | None
     if mnemonic == "cvt":
-        source, to = _as(operands[0], types[-1]), types[0]
-        rounding = next((_ROUNDINGS[word] for word in rest if word in _ROUNDINGS), None)
-        return source.to(to, rounding=rounding if source.dtype.is_float else None)
-    if mnemonic == "shr":
-        function = _shifted("shrsi" if types[0].is_signed else "shrui")
+        function = partial(_converted, to=types[0], source_dtype=types[-1], modifiers=modifiers) if types else None
+    elif mnemonic == "shr":
+        function = _shifted("shrsi" if types and types[0].is_signed else "shrui")
     else:
-        function = _OPS.get(".".join([mnemonic, *mode]), _OPS.get(mnemonic) if not mode else None)  # type: ignore[assignment]
-    if function is None:
-        raise _Refused(name)
-    counts = mnemonic in ("shl", "shr")
-    typed_operands = [_as(v, element_types.uint32 if counts and i else types[0]) for i, v in enumerate(operands)]
-    result: Value = function(*typed_operands)
-    return result
+        mode = [word for word in modifiers if word in ("l", "r", "hi")]
+        function = _OPS.get(".".join([mnemonic, *mode]))
+    known = _INEXACT | _MODIFIERS.get(mnemonic, frozenset())
+    if function is None or len(types) != (2 if mnemonic == "cvt" else 1) or not {*modifiers} <= known:
+        raise _Refused
+    if mnemonic == "cvt":
+        typed_operands = operands
+    else:
+        counts = mnemonic in ("shl", "shr")
+        typed_operands = [_as(v, element_types.uint32 if counts and i else types[0]) for i, v in enumerate(operands)]
+    required = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+    if len(operands) != len(required):
+        raise _Refused
+    result = function(*typed_operands)
+    return _saturated(result) if "sat" in modifiers else result
 
 
 def _immediate(text: str) -> Value | None:
@@ -185,8 +239,8 @@ def _inline(low: Lowering, op: mlir.Operation) -> list[Value]:
     results = [kind_of(v) for v in op.results]
     registers = {f"${len(results) + i}": low.value(v) for i, v in enumerate(view.args)}
     text = re.sub(r"//[^\n]*|/\*.*?\*/", "", str(view.asm_string), flags=re.DOTALL)
-    for statement in re.split(r"[;{}]", text):
-        words = statement.strip()
+    for statement in text.split(";"):
+        words = statement.strip("{} \t\n")
         if not words or words.startswith(".reg"):
             continue
         name, _, rest = words.partition(" ")
