@@ -504,11 +504,9 @@ def prefetch(low: Lowering, op: ir.Operation) -> None:
     if desc.in_slm:
         return
     size = bit_width(desc.element) // 8
-    most, caches = 32 if low.target.grf_bytes == 64 else 16, caches_of(op.opview) or "ca.ca"
+    at, caches = addresses.slice(0, 1), caches_of(op.opview) or "ca.ca"
     for first, shape in chunk_messages(chunk, size):
-        for lane in range(0, lanes, most):
-            count, at = min(most, lanes - lane), addresses.slice(lane, 1)
-            low.emit.message("lsc_load", shape, at, lanes=count, offset=first * size, caches=caches, dst=Raw(None))
+        low.emit.message("lsc_load", shape, at, lanes=lanes, offset=first * size, caches=caches, dst=Raw(None))
 
 
 # Atomic updates: messages, and compare-and-swap loops for updates without a message.
