@@ -1,5 +1,7 @@
 """Options of tools that exclude or need each other: each pair that is refused, and others that are not."""
 
+from importlib.util import find_spec
+
 import pytest
 
 from xegpu_py.tools import xegpu_bisect, xegpu_opt, xegpu_run, xegpu_viz
@@ -13,6 +15,7 @@ JSON = "--json is the form of --stats, --fidelity and --targets, none of which i
 SCHEDULES = "--schedules runs other orders of threads for --check=races, which is not given"
 STATS, CHECK = (f"--{name} needs a lowered kernel; --engine=reference lowers none" for name in ("stats", "check"))
 TARGETS = "is for one target; --targets judges a kernel on several"
+PAGE = NOTHING if find_spec("bokeh") else "--profile FILE.html needs 'bokeh'"
 MLIR, OPENCL = "is for MLIR and vISA assembly", "is for OpenCL kernels: files .cl, .spv and .bin"
 
 LINES = [
@@ -31,7 +34,7 @@ LINES = [
     ("--json", JSON), ("--json --stats", NOTHING), ("--json --fidelity", NOTHING), ("--json --targets=pvc", NOTHING),
     ("--schedules=2", SCHEDULES), ("--schedules=2 --check=memory", SCHEDULES),
     ("--schedules=2 --check=races", NOTHING),
-    ("--targets=pvc", NOTHING), ("--targets=pvc --engine=jit", NOTHING), ("--targets=pvc --profile p.html", NOTHING),
+    ("--targets=pvc", NOTHING), ("--targets=pvc --engine=jit", NOTHING), ("--targets=pvc --profile p.html", PAGE),
     *((f"--targets=pvc {option}", f"{option} {TARGETS}") for option in ("--engine=reference", "--trace", "--fidelity")),
     ("--targets=pvc --entry main", f"--entry {TARGETS}"), ("--targets=pvc --stats", f"--stats {TARGETS}"),
     ("--targets=pvc --print 0", f"--print {TARGETS}"), ("--targets=pvc -o 0=x.npy", f"-o {TARGETS}"),
