@@ -105,7 +105,9 @@ def main() -> None:
         return
     rows = {}
     for name, compiled in kernels(lenient=args.json):
-        program, pressure = compiled.program, compiled.executor.allocation.pressure
+        # Of older commits the kernel has the allocation.
+        allocation = getattr(compiled, "executor", compiled).allocation
+        program, pressure = compiled.program, allocation.pressure
         counts = [len(program.instructions), pressure, in_loops(program, "load"), in_loops(program, "dpas")]
         rows[name] = [*counts, hashlib.sha256(compiled.asm.encode()).hexdigest()[:16]]
     if args.json:

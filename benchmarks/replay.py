@@ -74,7 +74,8 @@ def native_texts(kernel: Any) -> dict[str, str]:
     from xegpu_py.visa.dataflow import flow_of
 
     # Before, a kernel had another object that ran it.
-    layout = getattr(kernel, "launcher", kernel).layout
+    # Of older commits the kernel has it, or its launcher.
+    layout = getattr(kernel, "executor", getattr(kernel, "launcher", kernel)).layout
     program, divergent = kernel.program, flow_of(kernel.program).divergent
     model = kernel.options.model
     return {
