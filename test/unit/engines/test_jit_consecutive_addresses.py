@@ -30,6 +30,7 @@ HEAD = """\
 .decl To v_type=G type=q num_elts=16 align=GRF
 .decl Data v_type=G type=ud num_elts=16 align=GRF
 .decl P v_type=P num_elts=16
+.decl Again v_type=P num_elts=1
 .input Out offset=64 size=8
 .input In offset=72 size=8
 .input N offset=80 size=4
@@ -99,6 +100,31 @@ CASES = {
         + STORE,
         1,
         {"To"},
+    ),
+    "a negative constant is added": (
+        BEGIN + "    add (M1, 16) A(0,0)<1> A(0,0)<1;1,0> -8:d\n" + LOAD + STORE,
+        1,
+        {"To"},
+    ),
+    "the number is another one later": (
+        BEGIN + LOAD + "    or (M1, 1) In(0,0)<1> In(0,0)<0;1,0> 0x20:q\n" + SUM.replace("Base", "In") + LOAD + STORE,
+        3,
+        {"A", "To"},
+    ),
+    "a loop changes the number": (
+        BEGIN
+        + SUM.replace("Base", "In")
+        + LOAD
+        + "Next:\n"
+        + SUM.replace("Base", "In")
+        + LOAD
+        + "    or (M1, 1) In(0,0)<1> In(0,0)<0;1,0> 0x20:q\n"
+        + "    add (M1, 1) N(0,0)<1> N(0,0)<0;1,0> -10:d\n"
+        + "    cmp.gt (M1, 1) Again N(0,0)<0;1,0> 0x0:d\n"
+        + "    (Again) jmp (M1, 1) Next\n"
+        + STORE,
+        2,
+        set(),
     ),
     "addresses that are used otherwise": (
         BEGIN + LOAD + "    mov (M1, 1) N(0,0)<1> A(0,0)<0;1,0>\n" + STORE,
