@@ -111,6 +111,34 @@ CASES = {
         3,
         {"A", "To"},
     ),
+    "steps that overflow and come back": (
+        LANES
+        + STEPS
+        + TO
+        + 2 * "    add (M1, 16) Steps(0,0)<1> Steps(0,0)<1;1,0> 0x7ffffff0:d\n"
+        + "    add (M1, 16) Steps(0,0)<1> Steps(0,0)<1;1,0> 0x20:d\n"
+        + BASE
+        + SUM
+        + MASK
+        + LOAD
+        + STORE,
+        1,
+        {"To"},
+    ),
+    "sums of 32 bits": (
+        LANES
+        + STEPS
+        + BASE
+        + TO
+        + SUM.replace("A(", "Steps(")
+        + "    mov (M1, 16) A(0,0)<1> Steps(0,0)<1;1,0>\n"
+        + MASK
+        + LOAD
+        + STORE,
+        1,
+        {"To"},
+    ),
+    "a message that adds a constant": (BEGIN + LOAD.replace("[A]", "[A+0x8]") + STORE, 1, {"To"}),
     "a loop changes the number": (
         BEGIN
         + SUM.replace("Base", "In")
