@@ -12,9 +12,9 @@ from mlir import ir
 from xegpu_py.deferred import deferred
 from xegpu_py.ir.builtin import element_type
 from xegpu_py.ir.definition import DYNAMIC
-from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.numerics.double_functions import DOUBLE_FUNCTIONS, of_numbers
 from xegpu_py.numerics.expansions import EXPANSIONS, Number
 from xegpu_py.numerics.formats import BYTE_FLOATS, E8M0, FLOATS, F, Format
 from xegpu_py.numerics.narrow_floats import round_to
@@ -177,10 +177,12 @@ def at_variable_position(low: Expansion, op: ir.Operation) -> ir.Value | None:
     return whole if is_insertion else result
 
 
-@rule(*EXPANSIONS)
-def formula(low: Expansion, op: ir.Operation) -> ir.Value:
-    """Apply the formula of `numerics.expansions` in f32."""
-    return _in_single(low, op, lambda *values: _by_formula(op.name, *values))
+@rule(*EXPANSIONS, *DOUBLE_FUNCTIONS)
+def formula(low: Expansion, op: ir.Operation) -> ir.Value | None:
+    """Apply the formula of a function in f32 or f64. Some of f32 become instructions later."""
+    if _format(op.results[0]) == "f64":
+        return _by_formula_of_double(op.name, *op.operands)
+    return _in_single(low, op, partial(_by_formula, op.name)) if op.name in EXPANSIONS else by_single(low, op)
 
 
 def _by_formula(name: str, *operands: ir.Value) -> ir.Value:
@@ -195,31 +197,52 @@ def _by_formula(name: str, *operands: ir.Value) -> ir.Value:
     return EXPANSIONS[name](*(Number(v, apply) for v in operands)).value
 
 
-def _in_single(low: Expansion, op: ir.Operation, function: Callable[..., ir.Value]) -> ir.Value:
-    """Replace an op by a function of its floating-point operands in f32.
+def _by_formula_of_double(name: str, *operands: ir.Value) -> ir.Value:
+    double = operands[0].type
+    pattern = build.with_element(double, build.integer_type(64))
 
-    Raises:
-        DiagnosticError: if they are f64.
-    """
+    def apply(name: str, *given: Any) -> ir.Value:
+        kinds = {float: double, int: pattern}
+        values = [build.constant(kinds[type(v)], v) if type(v) in kinds else v for v in given]
+        if name in DOUBLES:
+            return DOUBLES[name](*values)
+        if name == "not":
+            return build.binary("xori", values[0], build.constant(values[0].type, 1))
+        if name == "signbit":
+            return build.compare("slt", build.make("arith.bitcast", pattern, values[0]), 0)
+        if name in build.FLOAT_PREDICATES or name == "ne":
+            return build.compare(name, *values)
+        if name in ("bits", "number"):
+            return build.make("arith.bitcast", pattern if name == "bits" else double, values[0])
+        return build.make(name, values[1 if name == "arith.select" else 0].type, *values)
+
+    value: ir.Value = of_numbers(name, apply, *operands)
+    return value
+
+
+def _in_single(low: Expansion, op: ir.Operation, function: Callable[..., ir.Value]) -> ir.Value:
+    """Replace an op by a function of its floating-point operands in f32."""
     element = _format(op.results[0])
-    if element == "f64":
-        emit_error(op, "of f64 has no vISA instruction", "compute it in f32")
     operands = [converted(v, "f32") if _format(v) == element else v for v in op.operands]
     return converted(function(*operands), element)
 
 
 @rule("math.fpowi")
 def float_to_integer_power(low: Expansion, op: ir.Operation) -> ir.Value:
-    """powf of the magnitude and the exponent in f32, with the base's sign if the exponent is odd."""
+    """powf of the magnitude and the exponent, with the base's sign if the exponent is odd; in f32, or f64 for f64."""
+    is_double = _format(op.results[0]) == "f64"
 
     def power(base: ir.Value, exponent: ir.Value) -> ir.Value:
         kind = base.type
         real = build.make("arith.sitofp", kind, exponent)
-        magnitude = build.make("math.powf", kind, build.make("math.absf", kind, base), real)
+        size = build.make("math.absf", kind, base)
+        magnitude = (
+            _by_formula_of_double("math.powf", size, real) if is_double else build.make("math.powf", kind, size, real)
+        )
         odd = build.compare("ne", build.binary("andi", exponent, 1), zero(exponent.type))
         return build.select(odd, build.make("math.copysign", kind, magnitude, base), magnitude)
 
-    return _in_single(low, op, power)
+    return power(*op.operands) if is_double else _in_single(low, op, power)
 
 
 @rule("math.ipowi")

@@ -245,8 +245,8 @@ FLOAT_FUNCTIONS = (
 )  # fmt: skip
 """Functions of floats that are computed in f32 for narrower formats."""
 
-F64_FUNCTIONS = ("math.trunc", "math.floor", "math.ceil", "math.round", "math.roundeven", "math.rsqrt")
-"""Functions of f64 that `xegpu-expand-arith` rewrites."""
+INTEGRAL_FUNCTIONS = ("math.trunc", "math.floor", "math.ceil", "math.round", "math.roundeven")
+"""Functions whose results are integral numbers."""
 
 
 REGISTER_VIEWS = ("vector.extract", "vector.extract_strided_slice", "vector.shape_cast")

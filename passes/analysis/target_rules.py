@@ -23,9 +23,9 @@ from xegpu_py.numerics.formats import BYTE_FLOATS, TYPES
 from xegpu_py.passes.analysis.block_surfaces import SurfaceChecks, stride_problem, tensor_of
 from xegpu_py.passes.analysis.divisibility import transposes_in_message
 from xegpu_py.passes.analysis.ir_queries import (
-    F64_FUNCTIONS,
     FLOAT_ARITHMETIC,
     FLOAT_FUNCTIONS,
+    INTEGRAL_FUNCTIONS,
     constant_of,
     register_type,
     shape_and_element,
@@ -516,7 +516,16 @@ def convert_integers(kernel: RuleContext, op: ir.Operation) -> Problem:
     return None
 
 
-@target_rule(*FLOAT_ARITHMETIC, *FLOAT_FUNCTIONS, *F64_FUNCTIONS, "arith.negf", "math.absf", "vector.fma", "math.fma")
+@target_rule(
+    *FLOAT_ARITHMETIC,
+    *FLOAT_FUNCTIONS,
+    *INTEGRAL_FUNCTIONS,
+    "math.rsqrt",
+    "arith.negf",
+    "math.absf",
+    "vector.fma",
+    "math.fma",
+)
 def compute(kernel: RuleContext, op: ir.Operation) -> Problem:
     """Check that the elements have arithmetic."""
     element = _element_name(op.operands[0])
@@ -529,10 +538,8 @@ def compute(kernel: RuleContext, op: ir.Operation) -> Problem:
         if op.name in ("arith.divf", "math.sqrt") and not kernel.target.double_math:
             missing = "does not divide f64" if op.name == "arith.divf" else "has no f64 square root"
             return (f"target '{kernel.target.name}' {missing}", "use f32")
-        if op.name in F64_FUNCTIONS:
-            return ("of f64 has no vISA instruction", REWRITE_REMEDY)
         if op.name.startswith("math.") and op.name not in ("math.fma", "math.absf", "math.sqrt"):
-            return ("of f64 has no vISA instruction", "use f32")
+            return ("of f64 has no vISA instruction", REWRITE_REMEDY)
     return None
 
 

@@ -315,7 +315,7 @@ gpu.module @m {
     // expected-note @+1 {{xegpu-legalize rewrites it}}
     %2 = arith.addf %e5m2, %e5m2 : vector<16xf8E5M2>
     // expected-error @+2 {{of f64 has no vISA instruction}}
-    // expected-note @+1 {{use f32}}
+    // expected-note @+1 {{xegpu-legalize rewrites it}}
     %3 = math.exp %double : vector<16xf64>
     %4 = arith.divsi %i, %i : vector<16xi64>
     %5 = arith.remf %f, %f : vector<16xf32>

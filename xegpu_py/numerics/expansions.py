@@ -67,7 +67,8 @@ class Number:
         values = (v.value if isinstance(v, Number) else v for v in others)
         return Number(self.apply(name, self.value, *values), self.apply)
 
-    def _after(self, name: str, first: float) -> Number:
+    def after(self, name: str, first: float) -> Number:
+        """An op on a constant and this number."""
         return Number(self.apply(name, first, self.value), self.apply)
 
     def __add__(self, other: Number | float) -> Number:
@@ -83,10 +84,10 @@ class Number:
         return self.of("arith.divf", other)
 
     def __rsub__(self, other: float) -> Number:
-        return self._after("arith.subf", other)
+        return self.after("arith.subf", other)
 
     def __rtruediv__(self, other: float) -> Number:
-        return self._after("arith.divf", other)
+        return self.after("arith.divf", other)
 
     def __abs__(self) -> Number:
         return self.of("math.absf")
@@ -200,8 +201,12 @@ def erf(x: Number) -> Number:
 
 def powf(x: Number, y: Number) -> Number:
     """2 to the power y log2(|x|), with the sign and the special values of C's pow."""
+    return with_rules_of_powers(x, y, (y * abs(x).of("math.log2")).of("math.exp2"))
+
+
+def with_rules_of_powers(x: Number, y: Number, found: Number) -> Number:
+    """|x| to the power y with the sign and the special values of C's pow."""
     size = abs(x)
-    found = (y * size.of("math.log2")).of("math.exp2")
     # pow(1, y) and pow(x, 0) are 1, also for NaN; pow(-1, inf) is 1.
     certain = (y.same(0.0) | x.same(1.0)) | (size.same(1.0) & abs(y).same(math.inf))
     found = certain.choose(1.0, found)
@@ -217,7 +222,7 @@ def powf(x: Number, y: Number) -> Number:
 def round_away(x: Number) -> Number:
     """The nearest integral number; ties go away from zero."""
     whole = x.of("math.trunc")
-    return (abs(x - whole) >= 0.5).choose(whole + x._after("math.copysign", 1.0), whole)
+    return (abs(x - whole) >= 0.5).choose(whole + x.after("math.copysign", 1.0), whole)
 
 
 ALGORITHMS: dict[str, Callable[..., Number]] = {
@@ -238,34 +243,34 @@ def _half_power(size: Number) -> Number:
     return (root * 0.5) * root
 
 
-def sinh(x: Number) -> Number:
+def sinh(x: Number, half_power: Callable[[Number], Number] = _half_power) -> Number:
     """(e + e / (e + 1)) / 2 with e = expm1(|x|), and the sign of x."""
     size = abs(x)
     e = size.of("math.expm1")
     small = (e + e / (e + 1.0)) * 0.5
-    return (size < _LARGE).choose(small, _half_power(size)).signed(x)
+    return (size < _LARGE).choose(small, half_power(size)).signed(x)
 
 
-def cosh(x: Number) -> Number:
+def cosh(x: Number, half_power: Callable[[Number], Number] = _half_power) -> Number:
     """(e + 1 / e) / 2 with e = exp(|x|)."""
     size = abs(x)
     e = size.of("math.exp")
-    return (size < _LARGE).choose((e + 1.0 / e) * 0.5, _half_power(size))
+    return (size < _LARGE).choose((e + 1.0 / e) * 0.5, half_power(size))
 
 
-def asinh(x: Number) -> Number:
+def asinh(x: Number, huge: float = _HUGE) -> Number:
     """log1p(|x| + x^2 / (1 + sqrt(x^2 + 1))), and the sign of x; log(|x|) + log(2) from 4096 on."""
     size = abs(x)
     square = x * x
     small = (size + square / ((square + 1.0).of("math.sqrt") + 1.0)).of("math.log1p")
-    return (size < _HUGE).choose(small, size.of("math.log") + math.log(2)).signed(x)
+    return (size < huge).choose(small, size.of("math.log") + math.log(2)).signed(x)
 
 
-def acosh(x: Number) -> Number:
+def acosh(x: Number, huge: float = _HUGE) -> Number:
     """log1p(t + sqrt(t (t + 2))) with t = x - 1; log(x) + log(2) from 4096 on. NaN below 1."""
     t = x - 1.0
     small = (t + (t * (t + 2.0)).of("math.sqrt")).of("math.log1p")
-    found = (x < _HUGE).choose(small, x.of("math.log") + math.log(2))
+    found = (x < huge).choose(small, x.of("math.log") + math.log(2))
     return (x < 1.0).choose(math.nan, found)
 
 
@@ -299,12 +304,17 @@ def atan(x: Number) -> Number:
 
 def atan2(y: Number, x: Number) -> Number:
     """atan(|y| / |x|), less than pi by that where x has the sign bit set; the sign of y."""
+    return angle_of_point(y, x, atan, 0.0)
+
+
+def angle_of_point(y: Number, x: Number, atan: Callable[[Number], Number], rest_of_pi: float) -> Number:
+    """atan2 by a function atan; `rest_of_pi` is pi less its nearest number."""
     above, below = abs(y), abs(x)
     alike = above.same(0.0).choose(0.0, 1.0)
     angle = atan(above.same(below).choose(alike, above / below))
     # The reciprocal tells -0 from 0.
     left = (below.same(0.0).choose(1.0 / x, x)) < 0.0
-    return left.choose(math.pi - angle, angle).signed(y)
+    return left.choose(math.pi - (angle - rest_of_pi if rest_of_pi else angle), angle).signed(y)
 
 
 def _asin(size: Number) -> Number:

@@ -11,7 +11,7 @@ from mlir import ir
 
 from xegpu_py import numerics
 from xegpu_py.ir.builtin import rounding_problem
-from xegpu_py.numerics import div, expansions, integers, maximum_number, minimum_number
+from xegpu_py.numerics import div, double_functions, expansions, integers, maximum_number, minimum_number
 from xegpu_py.numerics.formats import E8M0, Array, bits_of
 from xegpu_py.reference.machine import Node, decoded, evaluates
 from xegpu_py.reference.storage import ElementType, UnsupportedOp, element_of, from_integers, to_float, to_integers
@@ -284,13 +284,11 @@ def sizeof(node: Node) -> Array:
 # Source: docs/numerics.md. Functions with a vISA instruction are rounded once; the others are the algorithms of
 # `numerics.expansions`. bf16 and eight-bit floats are computed in f32 and rounded again; so is f16 for the algorithms.
 
-_SINGLE = element_of("f32")
+_SINGLE, _DOUBLE = element_of("f32"), element_of("f64")
 
 
 def _by_single(function: Callable[..., Array], element: ElementType, *operands: Array) -> Array:
-    """A function that is computed in f32, for any format."""
-    if element.bits > 32:
-        raise UnsupportedOp(f"result of type {element.name} has no specified rounding", "compute in f32")
+    """A function that is computed in f32, for any narrower format."""
     result = function(*(to_float(v, element, _SINGLE) for v in operands))
     return to_float(np.asarray(result), _SINGLE, element)
 
@@ -308,8 +306,6 @@ _INSTRUCTIONS: dict[str, Callable[[Array, str], Array]] = {
     "math.trunc": numerics.round_zero,
 }
 
-_ALSO_F64 = ("math.sqrt", "math.floor", "math.ceil", "math.roundeven", "math.trunc")
-
 
 @evaluates(*_INSTRUCTIONS)
 def instruction(node: Node, a: Array) -> Array:
@@ -321,9 +317,9 @@ def _instruction(name: str, element: ElementType, a: Array) -> Array:
     function = _INSTRUCTIONS[name]
     if element.name == "f64" and name == "math.rsqrt":
         return numerics.div(np.ones_like(a), numerics.sqrt(np.asarray(a), "df"), "df")
+    if element.name == "f64" and name in double_functions.DOUBLE_FUNCTIONS:
+        return double_functions.evaluate(name, a)
     if element.name in ("f16", "f64"):
-        if element.name == "f64" and name not in _ALSO_F64:
-            raise UnsupportedOp("result of type f64 has no specified rounding", "compute in f32")
         assert element.format
         return function(np.asarray(a), element.format.name)
     return _by_single(lambda x: function(x, "f"), element, a)
@@ -331,8 +327,14 @@ def _instruction(name: str, element: ElementType, a: Array) -> Array:
 
 @evaluates(*expansions.EXPANSIONS, *expansions.ALGORITHMS)
 def formula(node: Node, *operands: Array) -> Array:
-    """A function that is a documented formula of other functions, in f32."""
-    return _by_single(lambda *values: expansions.evaluate(node.name, *values), node.element, *operands)
+    """A function that is a documented formula of other functions, in f64 for f64 and in f32 for others."""
+    return _formula(node.name, node.element, *operands)
+
+
+def _formula(name: str, element: ElementType, *operands: Array) -> Array:
+    if element.name == "f64":
+        return double_functions.evaluate(name, *operands)
+    return _by_single(lambda *values: expansions.evaluate(name, *values), element, *operands)
 
 
 def is_function(name: str) -> bool:
@@ -351,7 +353,7 @@ def apply(name: str, element: ElementType, *operands: Array) -> Array:
         return multiply_add(element, *operands)
     if name == "math.absf":
         return with_bits(operands[0], lambda bits, sign: bits & ~sign)
-    return _by_single(lambda *values: expansions.evaluate(name, *values), element, *operands)
+    return _formula(name, element, *operands)
 
 
 @evaluates("math.sincos")
@@ -362,15 +364,16 @@ def sincos(node: Node, a: Array) -> tuple[Array, Array]:
 
 @evaluates("math.fpowi")
 def fpowi(node: Node, a: Array, n: Array) -> Array:
-    """powf of the magnitude and the exponent, both in f32, with the base's sign if the exponent is odd."""
+    """powf of the magnitude and the exponent, with the base's sign if the exponent is odd; in f32, or f64 for f64."""
+    wide = _DOUBLE if node.element.name == "f64" else _SINGLE
 
     def power(x: Array) -> Array:
         exponent = node.operand_kind(1).element.signed(n)
-        power_of_abs = expansions.evaluate("math.powf", np.abs(x), exponent.astype(np.float32))
+        power_of_abs = _formula("math.powf", wide, np.abs(x), exponent.astype(x.dtype))
         odd = (exponent & exponent.dtype.type(1)) != 0
-        return np.where(odd, np.copysign(power_of_abs, x), power_of_abs).astype(np.float32)
+        return np.where(odd, np.copysign(power_of_abs, x), power_of_abs).astype(x.dtype)
 
-    return _by_single(power, node.element, a)
+    return power(a) if wide is _DOUBLE else _by_single(power, node.element, a)
 
 
 @evaluates("math.ipowi")

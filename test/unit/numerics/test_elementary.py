@@ -17,12 +17,12 @@ from xegpu_py import numerics
 from xegpu_py.numerics import elementary
 from xegpu_py.numerics.formats import TYPES
 
+from .decimals import DIGITS, LN2, PI, circular
 from .exact import FORMATS, nearest, value
 
 DTYPES = {"hf": np.float16, "bf": ml_dtypes.bfloat16, "f": np.float32, "df": np.float64}
 WORDS = {"hf": np.uint16, "bf": np.uint16, "f": np.uint32, "df": np.uint64}
 NANS = {"hf": 0x7E00, "bf": 0x7FC0, "f": 0x7FC00000, "df": 0x7FF8 << 48}
-DIGITS = 100
 
 
 def patterns(fmt: str, count: int, seed: int = 1) -> np.ndarray:
@@ -68,47 +68,6 @@ def is_nan(found: np.ndarray, fmt: str) -> np.ndarray:
     nan = np.isnan(found.astype(np.float64))
     assert set(found.view(WORDS[fmt])[nan].tolist()) <= {NANS[fmt]}
     return nan
-
-
-# Decimals.
-
-
-def pi() -> Decimal:
-    """By the series of 6 asin(1/2)."""
-    with localcontext() as context:
-        context.prec += 5
-        term = total = Decimal(3)
-        i, before = 0, Decimal(0)
-        while total != before:
-            before = total
-            i += 1
-            term = term * (2 * i - 1) * (2 * i - 1) / (4 * 2 * i * (2 * i + 1))
-            total += term
-        return total
-
-
-with localcontext() as wider:
-    wider.prec = 300
-    PI = pi()
-    LN2 = Decimal(2).ln()
-
-
-def circular(x: float, cosine: bool) -> Decimal:
-    with localcontext() as context:
-        context.prec = 300
-        angle = Decimal(x)
-        angle -= (angle / (2 * PI)).to_integral_value() * 2 * PI
-        context.prec = DIGITS
-        # By the exponential series of the half angles, in one variable: tan would divide by zero.
-        angle = +angle
-        term = Decimal(1) if cosine else angle
-        total, before, i = term, Decimal(10), int(not cosine)
-        while total != before:
-            before = total
-            term = -term * angle * angle / ((i + 1) * (i + 2))
-            i += 2
-            total += term
-        return total
 
 
 def exact_exp(x: float) -> Decimal | Fraction:

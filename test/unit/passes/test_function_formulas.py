@@ -66,8 +66,18 @@ FORMS = [
     "{r}p = math.isnormal {a} : {t}\n    {r} = arith.select {r}p, {a}, {b} : {p}, {t}",
 ]
 
+DOUBLES = [
+    "{r}, {r}c = math.sincos {a} : {t}",
+    "{r} = math.fpowi {a}, {n} : {t}, {n_t}",
+    "{r} = math.atan2 {a}, {b} : {t}",
+    "{r} = math.expm1 {a} : {t}",
+]
+"""Functions of f64 with all ops of which the others consist."""
 
-@pytest.mark.parametrize(("t", "forms"), [("f32", FORMS), ("f16", FORMS[::4]), ("f8E4M3FN", FORMS[-5:])])
+
+@pytest.mark.parametrize(
+    ("t", "forms"), [("f32", FORMS), ("f16", FORMS[::4]), ("f8E4M3FN", FORMS[-5:]), ("f64", DOUBLES)]
+)
 def test_functions(t, forms):
     compared(forms, t, f"bits:{t}:48:seed=1", f"bits:{t}:48:seed=2", "bits:i32:48:seed=3")
 
