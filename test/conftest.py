@@ -2,7 +2,6 @@
 
 import ctypes
 import gc
-import inspect
 import os
 import sys
 import zlib
@@ -171,32 +170,41 @@ def _on_interpreter(executor):
 ON_INTERPRETER = {"fidelity", "language", "passes", "portability", "triton", "upstream"}
 """Folders of tests of what is lowered, and not of native code."""
 
-_lowered = KernelSource.executable
+_cache_of = KernelSource._cache
 
 
-def _lowered_once(known):
-    """`KernelSource.executable`, which keeps what it has lowered, as the cache on disk does for users."""
+class Memory:
+    """What the cache on disk keeps for users, in memory."""
 
-    def executable(source, options, begun=None):
-        if not source.module.key or cache.folder_of(options.cache):
-            return _lowered(source, options, begun)
-        key = source.module.key, source.name, options.key()
-        if key not in known:
-            known[key] = _lowered(source, options, begun)
-        return known[key]
+    def __init__(self):
+        self._kept = {}
 
-    return executable
+    def kept(self, kind, key, make, **_):
+        if (kind, key) not in self._kept:
+            self._kept[kind, key] = make()
+        return self._kept[kind, key]
+
+
+@pytest.fixture(scope="module")
+def _of_module():
+    return Memory()
 
 
 @pytest.fixture(autouse=True)
-def _lowerings(request, monkeypatch):
-    """Lower a kernel once in a test.
+def _lowerings(request, _of_module):
+    """Lower a kernel once for the tests of a file.
 
-    Not in tests that may change the rules, and in an eighth of all, as below.
+    Not for tests that may change the rules, and not for an eighth of all, as below.
     """
-    is_full = SHARE == 1 or _turn(request) == 0
-    if not is_full and "monkeypatch" not in inspect.signature(request.function).parameters:
-        monkeypatch.setattr(KernelSource, "executable", _lowered_once({}))
+
+    def kept(source, options):
+        cache, key = _cache_of(source, options)
+        return (_of_module if source.module.key and not cache.folder else cache), key
+
+    with pytest.MonkeyPatch.context() as patch:
+        if SHARE < 1 and _turn(request) and "monkeypatch" not in request.fixturenames:
+            patch.setattr(KernelSource, "_cache", kept)
+        yield
 
 
 def _turn(request, turns=8):
@@ -205,25 +213,31 @@ def _turn(request, turns=8):
 
 
 @pytest.fixture(autouse=True)
-def _engines(request, monkeypatch):
+def _engines(request):
     """Reduce the native code that most tests compile, but none marked `native`, and none in `make sweep`.
 
     Three in four tests of the engines run quick code where kernels have few threads. It is compiled in half the time,
     and compiling took more than half of theirs. The other tests always run quick code; seven in eight run
     `engine="both"` on the interpreter alone, and those of `ON_INTERPRETER` any engine, unless it is their parameter.
     """
+    with pytest.MonkeyPatch.context() as patch:
+        _reduce_native_code(request, patch)
+        yield
+
+
+def _reduce_native_code(request, patch):
     is_native = bool(request.node.get_closest_marker("native"))
     parts = {*request.path.parts}
     is_of_engines = "engines" in parts
     is_full = is_native or SHARE == 1 or _turn(request, 4 if is_of_engines else 8) == 0
     if is_native or (is_full and is_of_engines):
-        monkeypatch.setattr(engine, "QUICK_THREADS", 0)
-        monkeypatch.setattr(engine, "BRIEF", 0)
+        patch.setattr(engine, "QUICK_THREADS", 0)
+        patch.setattr(engine, "BRIEF", 0)
         return
     # Also code with loops and products.
-    monkeypatch.setattr(native_code, "_is_brief", lambda program: True)
+    patch.setattr(native_code, "_is_brief", lambda program: True)
     if is_full or is_of_engines:
         return
-    monkeypatch.setattr(Executor, "_run_both", _run_interpreted)
+    patch.setattr(Executor, "_run_both", _run_interpreted)
     if parts & ON_INTERPRETER and "engine" not in request.fixturenames:
-        monkeypatch.setattr(Executor, "_on_engine", _on_interpreter)
+        patch.setattr(Executor, "_on_engine", _on_interpreter)

@@ -213,9 +213,9 @@ def test_updates_by_a_region(target, element):
 @pytest.mark.each_value
 @pytest.mark.parametrize("target", GPUS)
 @pytest.mark.parametrize("space", ["", "slm"])
-def test_the_finalizer_accepts_updates_of_bytes(target, space, native_of):
-    for kind in ("addi", "muli", "minu", "assign"):
-        native_of(xegpu_py.compile(kernel([(kind, "i8")], space), target=target).asm, target)
+@pytest.mark.parametrize("kind", ["addi", "muli", "minu", "assign"])
+def test_the_finalizer_accepts_updates_of_bytes(kind, target, space, native_of):
+    native_of(xegpu_py.compile(kernel([(kind, "i8")], space), target=target).asm, target)
 
 
 @pytest.mark.parametrize("items", [16, 37])
