@@ -105,8 +105,14 @@ def program_processes() -> SimpleNamespace:
 
     class Popen(subprocess.Popen):  # type: ignore[type-arg]
         def __init__(self, args: list[str], *, pass_fds: tuple[int, ...], **options: Any) -> None:
-            run = partial(_run, partial(main, int(args[-1])), args, {**os.environ}, pass_fds)
-            super().__init__(args, pass_fds=pass_fds, preexec_fn=run, **options)
+            use_marks = recorder.marks_of_fork()
+
+            def run() -> None:
+                use_marks()
+                main(int(args[-1]))
+
+            started = partial(_run, run, args, {**os.environ}, pass_fds)
+            super().__init__(args, pass_fds=pass_fds, preexec_fn=started, **options)
 
     return SimpleNamespace(**{**vars(subprocess), "Popen": Popen})
 

@@ -2,7 +2,8 @@
 
 With the environment variable `RECORD` the package's modules are compiled with one more statement at the start of each
 function, which sets a byte. This costs two percent of a run; a tracer would double it. Tools that tests run in forks
-(`forked_tools.py`) add to the record of the test that runs them.
+(`forked_tools.py`) add to the record of the test that runs them. The process of a program's host code may write no
+file: its marks are in memory that the test's process has too.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 import ast
 import fcntl
 import marshal
+import mmap
 import os
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -34,6 +36,9 @@ LIT_TEST = "LIT_TEST"
 
 _modules: dict[str, tuple[bytearray, list[str]]] = {}
 """For each file: a byte for each function, set once it was executed, and the functions' names behind the file's."""
+
+_of_forks: list[tuple[mmap.mmap, list[str]]] = []
+"""The bytes of functions of forks of this process, during a test, and the functions' names."""
 
 
 class _Mark(ast.NodeTransformer):
@@ -146,6 +151,7 @@ class Recorder:
         finally:
             if _modules and name:
                 self._found.append((name, _seconds() - start, [*_executed()]))
+            _of_forks.clear()
 
     def write(self) -> None:
         """Write the records."""
@@ -187,6 +193,27 @@ def _executed() -> Iterator[str]:
     for executed, names in _modules.values():
         if 1 in executed:
             yield from compress(names, executed)
+    for memory, names in _of_forks:
+        yield from compress(names, memory[:])
+
+
+def marks_of_fork() -> Callable[[], None]:
+    """Memory for the marks of a fork of this process, which the test that runs has too; the fork calls the result."""
+    names = [name for _, of_module in _modules.values() for name in of_module]
+    memory = mmap.mmap(-1, len(names) or 1)
+    _of_forks.append((memory, names))
+
+    def use() -> None:
+        at, marks = 0, {}
+        for executed, of_module in _modules.values():
+            marks[id(executed)] = memoryview(memory)[at : at + len(of_module)]
+            at += len(of_module)
+        for module in [*sys.modules.values()]:
+            executed = getattr(module, "__dict__", {}).get("__executed__")
+            if id(executed) in marks:
+                module.__dict__["__executed__"] = marks[id(executed)]
+
+    return use
 
 
 def _seconds() -> float:

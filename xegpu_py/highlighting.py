@@ -68,7 +68,7 @@ class VisaLexer(RegexLexer):
         "root": [
             (r"\s+", Whitespace),
             (r"//[^\n]*", Comment.Single),
-            (r"/\*.*?\*/", Comment.Multiline),
+            (r"/\*[\s\S]*?\*/", Comment.Multiline),
             (r'"(?:[^"\\\n]|\\.)*"', String),
             (r"\.(?!\d)\w+", Keyword.Declaration),
             (r"^([A-Za-z_$][\w$]*)(:)", bygroups(Name.Label, Punctuation)),

@@ -9,7 +9,7 @@ import numpy as np
 import recorder
 
 CODE = """
-import sys, pathlib
+import os, pathlib, sys
 sys.path.insert(0, {test!r})
 import recorder
 recorder.FILE = pathlib.Path({file!r})
@@ -22,6 +22,13 @@ one.write()
 with one.test("a"):
     folder_of("off")
 with one.test("b"):
+    use = recorder.marks_of_fork()
+    if not os.fork():
+        use()
+        digest("x")
+        os._exit(0)
+    os.wait()
+with one.test("c"):
     pass
 one.write()
 """
@@ -38,7 +45,8 @@ def test_the_record_has_what_a_test_executes(tmp_path, monkeypatch):
     names = {number: name for name, number in numbers.items()}
     assert {name: {names[n] for n in found} for name, (_, found) in tests.items()} == {
         "a": {"xegpu_py/cache.py:digest", "xegpu_py/cache.py:folder_of"},
-        "b": set(),
+        "b": {"xegpu_py/cache.py:digest"},
+        "c": set(),
     }
     monkeypatch.setenv(recorder.RUN, "another")
     again = recorder.Recorder()

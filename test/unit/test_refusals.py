@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import xegpu_py
-from xegpu_py import cache, plugins, reference
+from xegpu_py import cache, numerics, plugins, reference
 from xegpu_py.bisection import bisect
 from xegpu_py.ir.module import parse
 from xegpu_py.layout import LayoutError, NestedLayout
@@ -170,6 +170,27 @@ def test_kernels():
         compiled(LINE, BYTES[:3])
     with pytest.raises(ValueError, match="kernel 'fill' is assembly for pvcxt, not bmg"):
         assembly().binary("bmg")
+
+
+ONES = np.ones((2, 8), np.float32)
+CALLS = [
+    (lambda: numerics.truncate(ONES, "bf8", "e2m1"), "'src' must be f, hf or bf, but got 'bf8'"),
+    (lambda: numerics.truncate(ONES, "f", "hf"), "'dst' must be one of .*, but got 'hf'"),
+    (lambda: numerics.pack_scales(ONES.astype(np.int8)), "'scales' must be float8_e8m0fnu or .*, u8, but got int8"),
+    (lambda: numerics.maximum_number([1], 2.0), "'a' must be floats, but got an array of int64"),
+    (lambda: numerics.minimum_number(1.0, [2]), "'b' must be floats, but got an array of int64"),
+    (lambda: xegpu_py.PointerTable(5), "'arrays' must be a list of arrays, but got 5"),
+    (lambda: xegpu_py.PointerTable(LINE[0]), "'arrays' must be a list of arrays, but got .*0"),
+    (lambda: xegpu_py.PointerTable([LINE, 5]), "'arrays' must be a list of arrays, but an element is a int"),
+    (lambda: xegpu_py.nothing, "module 'xegpu_py' has no attribute 'nothing'"),
+    (lambda: xegpu_py.__nothing__, "module 'xegpu_py' has no attribute '__nothing__'"),
+]
+
+
+@pytest.mark.parametrize("call, message", CALLS)
+def test_calls(call, message):
+    with pytest.raises((TypeError, ValueError, AttributeError), match=message):
+        call()
 
 
 def test_what_differs_among_copies():

@@ -239,6 +239,30 @@ def test_assembly_names_belong_to_their_kernel():
     assert names.at(VISA.rindex("Loop")).kind == "label"
 
 
+NAMED_AS_OTHERS = """\
+.version 3.8
+.kernel "add"
+.decl v v_type=G type=d num_elts=16 align=GRF
+    add (M1, 16) v(0,0)<1> v(0,0)<1;1,0> 0x1:d
+.kernel "x"
+.decl x v_type=G type=d num_elts=16 align=GRF
+.decl P v_type=P num_elts=16
+x:
+    (P) mov (M1, 16) x(0,0)<1> 0x1:d
+.kernel "v"
+    mov (M1, 16) v(0,0)<1> 0x1:d
+"""
+
+
+def test_kernels_may_have_the_names_of_instructions_and_variables():
+    names = visa_names(NAMED_AS_OTHERS)
+    found = [(d.name, d.kind, NAMED_AS_OTHERS.count("\n", 0, d.start), len(d.uses)) for d in names.definitions]
+    assert found == [("add", "kernel", 1, 0), ("v", "variable", 2, 2), ("x", "kernel", 4, 0), ("x", "variable", 5, 1),
+                     ("P", "variable", 6, 1), ("x", "label", 7, 0), ("v", "kernel", 9, 0)]  # fmt: skip
+    starts = occurrences(NAMED_AS_OTHERS, r'(?<=kernel ").')
+    assert names.regions == [*zip(starts, [*starts[1:], len(NAMED_AS_OTHERS)])]
+
+
 def test_what_forks_print_does_not_reach_the_client(capfd):
     """The server's standard output is its connection."""
 

@@ -6,6 +6,7 @@ import functools
 import math
 import re
 import struct
+import sys
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from effort import SHARE
 from msgspec import structs
 
 from xegpu_py import external_tools, opencl
-from xegpu_py.extensions.opencl import abi, comparison
+from xegpu_py.extensions.opencl import abi, comparison, compiler
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.runtime.executable import Options
 from xegpu_py.runtime.kernel import Kernel
@@ -99,6 +100,54 @@ def test_a_binary_without_spirv(tmp_path):
     (tmp_path / "a.bin").write_bytes(header)
     with pytest.raises(DiagnosticError, match="the binary has no SPIR-V; ocloc's option -exclude_ir from bin leaves"):
         opencl.compile(tmp_path / "a.bin")
+
+
+def refused(message, source, **options):
+    with pytest.raises(opencl.CompileError, match=re.escape(message)):
+        opencl.compile(source, **options)
+
+
+def test_programs_that_cannot_be_compiled(tmp_path, monkeypatch):
+    pytest.importorskip("elftools", reason="the extra 'opencl' is not installed")
+    (tmp_path / "a.bin").write_bytes(b"text")
+    refused(f"{tmp_path}/a.bin: error: the file is no ELF file, such as ocloc writes", tmp_path / "a.bin")
+    for script, message in (
+        ("exec sleep 60", "<string>: error: ocloc did not end within 0.2 s"),
+        ("mkdir out; echo text > out/k.bin", "<string>: error: the file is no ELF file, such as ocloc writes"),
+        ("mkdir out; touch out/a.bin out/b.bin; echo no", "ocloc does not accept the program: no"),
+    ):
+        (tmp_path / "ocloc-own").write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "ocloc-own").chmod(0o755)
+        monkeypatch.setattr(compiler, "SECONDS", 0.2 if "sleep" in script else 60)
+        refused(message, "", ocloc=tmp_path / "ocloc-own")
+    refused("cannot run '/nowhere/ocloc': No such file or directory", "", ocloc="/nowhere/ocloc")
+    monkeypatch.setitem(sys.modules, "elftools.elf.elffile", None)
+    refused("pyelftools is not installed; `pip install xegpu-py[opencl]` installs it", tmp_path / "a.bin")
+    (tmp_path / "a.clp").write_bytes(b"text")
+    with pytest.raises(opencl.CompileError, match="a.clp: error: the file is not a program that opencl.Program.save"):
+        opencl.load(tmp_path / "a.clp")
+
+
+def test_kernels_without_visa_of_their_lanes():
+    whole = RECORDED.programs["saxpy.cl"]
+    [info] = [k for k in whole.info.kernels if k.name == "saxpy"]
+    lanes = info.execution_env.simd_size
+    other = tuple(text.replace(f"SimdSize={lanes}", "SimdSize=1") for text in whole.texts)
+    for texts in ((), other):
+        with pytest.raises(opencl.CompileError, match=f"ocloc printed no vISA of {lanes} lanes for kernel 'saxpy'"):
+            opencl.Program(structs.replace(whole, texts=texts), Options(target=whole.target))
+    # The last one counts: IGC compiles a kernel again whose registers do not suffice.
+    texts = (*(text.replace("mad", "add") for text in whole.texts), *whole.texts, *other)
+    assert opencl.Program(structs.replace(whole, texts=texts), Options(target=whole.target)).saxpy.text in whole.texts
+
+
+def test_sizes_of_local_memory():
+    """All of a workgroup's, and no byte more."""
+    kernel = program("", "workgroups.cl").scan
+    most = target_of(kernel.options.target).slm_bytes - kernel.info.execution_env.slm_size
+    kernel[64, 64].ready((Y, Y.copy(), opencl.local(most)))
+    with pytest.raises(ValueError, match=f"kernel 'scan' needs {most + 1} bytes of local memory, more than {most}"):
+        kernel[64, 64].ready((Y, Y.copy(), opencl.local(most + 1)))
 
 
 COUNTING = """.version 3.8

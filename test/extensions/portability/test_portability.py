@@ -16,10 +16,12 @@ import xegpu_py.language as xl
 from xegpu_py.extensions.portability import verdicts
 from xegpu_py.extensions.portability.verdicts import GPUS, Portability, targets_of
 from xegpu_py.language.jit_function import tile_kernel
+from xegpu_py.numerics.differences import unlike
 from xegpu_py.runtime.host_arrays import Window
+from xegpu_py.runtime.launch import NO_GRID
 from xegpu_py.target import TARGETS
 from xegpu_py.tools import xegpu_run
-from xegpu_py.visa.finalizer import FinalizerError, Native
+from xegpu_py.visa.finalizer import FINALIZERS, FinalizerError, Native
 
 TEST = Path(__file__).parents[2]
 
@@ -380,6 +382,9 @@ def test_a_finalizer_that_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = xegpu_py.Kernel.from_assembly(TWICE, target="bmg")
     found = xegpu_py.portability(kernel, np.ones(16), targets="bmg")
     assert found["bmg"].accepted and not found["bmg"].finalizers["ocloc"].accepted
+    assert (
+        {*found["bmg"].finalizers} == {f for f, asked in FINALIZERS.items() if "bmg" in asked.platforms} < {*FINALIZERS}
+    )
     assert re.search(r"^bmg .* no +yes, 64 B spilled ", found.table, re.MULTILINE)
     assert "bmg: ocloc does not accept it: too long" in found.table
 
@@ -428,3 +433,36 @@ def test_the_exit_status_tells_of_targets_with_other_bytes(
         monkeypatch.setattr(xegpu_run, "plugin", lambda name, found=found: lambda *_, **__: found)
         assert xegpu_run.run([str(file), "ones:f64:16", "--targets=bmg,lnl"]) == status
     capsys.readouterr()
+
+
+def test_the_size_of_a_launch_of_the_tool(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, sizes = tmp_path / "twice.visaasm", []
+    file.write_text(TWICE)
+    whole = xegpu_py.portability(xegpu_py.Kernel.from_assembly(TWICE), np.ones(16), targets="bmg")
+    monkeypatch.setattr(xegpu_run, "plugin", lambda _: lambda *_, **size: sizes.append(size) or whole)
+    for options in ([], ["--grid", "2,3"], ["--block", "4"], ["--grid", "1", "--block", "4,2"]):
+        xegpu_run.run([str(file), "ones:f64:16", "--targets=bmg", *options])
+    assert [(size["grid"], size["block"]) for size in sizes] == [
+        (1, None), ((2, 3), None), (1, (4,)), ((1,), (4, 2))
+    ]  # fmt: skip
+    assert sizes[0]["grid"] is NO_GRID and sizes[2]["grid"] is NO_GRID
+    capsys.readouterr()
+
+
+NANS = np.array([0x7FC00000, 0x7FC00001], np.uint32).view(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("first", "here", "ulps"),
+    [
+        (np.array([1, 2]), np.array([1, 3]), None),
+        (np.float32([1, 2]), np.nextafter(np.float32([1, 2]), np.float32([9, 2])), 1),
+        (np.float32([1, np.nan]), np.float32([1, 2]), None),
+        (np.float32([1, 2]), np.float32([1.5, np.nan]), None),
+        (NANS[:1], NANS[1:], 0),
+    ],
+)
+def test_the_distance_of_floats(first: Any, here: Any, ulps: int | None) -> None:
+    assert verdicts.Difference.of("x", unlike(first, here)).ulps == ulps

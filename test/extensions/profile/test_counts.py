@@ -536,3 +536,43 @@ def test_waits_at_barriers(seed: int) -> None:
     counts = SimpleNamespace(_group_size=size, tables={"waited": np.zeros(5, np.int64)})
     Counts._wait(counts, *columns)
     assert counts.tables["waited"].tolist() == waited.tolist() and waited.any()
+
+
+SEVERAL = """\
+.version 3.8
+.kernel "several"
+.decl Table v_type=G type=uq num_elts=1 align=qword
+.decl Places v_type=G type=uq num_elts=1 align=qword
+.decl T v_type=G type=uq num_elts=8 align=GRF
+.decl P v_type=G type=uq num_elts=16 align=GRF
+.decl A v_type=G type=uq num_elts=16 align=GRF
+.decl X v_type=G type=d num_elts=16 align=GRF
+.input Table offset=64 size=8
+.input Places offset=72 size=8
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+    lsc_load.ugm (M1_NM, 1) T:d64x2t flat[Table]:a64
+    lsc_load.ugm (M1_NM, 1) P:d64x16t flat[Places]:a64
+    add (M1_NM, 8) A(0,0)<1> P(0,0)<1;1,0> T(0,0)<0;1,0>
+    add (M1_NM, 8) A(1,0)<1> P(1,0)<1;1,0> T(0,1)<0;1,0>
+    lsc_load.ugm (M1_NM, 16) X:d32 flat[A]:a64
+    lsc_store.ugm (M1_NM, 16) flat[A]:a64 X:d32
+    ret (M1, 1)
+"""
+
+
+def test_a_message_that_accesses_several_buffers() -> None:
+    """Half of the lanes access one array, and half another one: each has its bytes, lines and distinct bytes."""
+    kernel = Kernel.from_assembly(SEVERAL, target="bmg")
+    x, y = np.arange(64, dtype=np.int32), np.arange(256, dtype=np.int32)
+    table = xegpu_py.PointerTable([x, y])
+    places = np.array([0, 4, 8, 8, 60, 64, 68, 252, *range(0, 1024, 128)])
+    counts = launched(kernel, (table, places), 1).counts
+    traffic = {(t.buffer, t.kind): (t.messages, t.bytes, t.lines, t.unique) for t in counts.moved()}
+    of = {name.rpartition("[")[2]: name for name, _ in traffic if "[" in name}
+    for kind in ("load", "store"):
+        assert traffic[of["0]"], kind] == (1, 32, 3, 28)
+        assert traffic[of["1]"], kind] == (1, 32, 8, 32)
+    places[3] = 256
+    with pytest.raises(DiagnosticError, match="'lsc_load' reads 4 bytes at .* over the end of"):
+        launched(kernel, (table, places), 1)

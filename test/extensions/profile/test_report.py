@@ -235,6 +235,14 @@ def test_lines_that_no_thread_executes_look_different() -> None:
     assert not any(lines for lines in always.values())
 
 
+def test_rows_of_arrays() -> None:
+    """The bytes from one row to the next of arrays that have rows, also of parts of wider arrays."""
+    x = np.ones((32, 96), np.float32)[:, :64]
+    for y in (np.zeros(1, np.float32), np.zeros((1, 8), np.float32)[0]):
+        profile = with_a_branch.profile(x, y, 3)
+        assert profile.__dict__["launched"].pitches == {"X": 96 * 4}
+
+
 def test_in_notebooks_it_has_a_frame(found: Profile) -> None:
     assert found._repr_html_().startswith("<iframe srcdoc='&lt;!doctype html")
 

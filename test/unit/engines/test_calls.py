@@ -207,6 +207,15 @@ def test_addresses_of_no_function() -> None:
         run(program, NUMBERS)
 
 
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_addresses_of_names_that_nothing_defines(engine: str) -> None:
+    program, memory = kernel('    faddr "nothing" V0038(0,0)<1>\n'), DeviceMemory()
+    argument = {"V0032": memory.allocate("numbers", 64).address.to_bytes(8, "little")}
+    unlinked = Kernel(program, Options(engine=engine, cache=None))  # type: ignore[arg-type]
+    with pytest.raises(DiagnosticError, match="takes the address of 'nothing', which nothing defines"):
+        unlinked.executor.run(Prepared(Grid((1, 1, 1), (1, 1, 1)), argument, memory))
+
+
 def test_functions_that_are_missing() -> None:
     with pytest.raises(DiagnosticError, match="calls 'factorial', whose text is not given"):
         link(kernel(CALLED.format(name="factorial")), [])

@@ -27,6 +27,7 @@ from xegpu_py.engines.jit.native_launch_struct import ALLOCATION, STRIDE_BYTES
 from xegpu_py.engines.jit.rules.alu import ARITHMETIC
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.runtime.executable import ENGINES
+from xegpu_py.runtime.executor import Executor
 from xegpu_py.runtime.kernel import Kernel
 
 from .structured import HEAD, thread_number
@@ -490,3 +491,14 @@ def test_messages_look_first_in_the_allocation_of_the_one_before(lanes: int) -> 
             other(shorter, out, grid=4)
         errors.append(str(error.value))
     assert errors[0] == errors[1]
+
+
+def test_engines_that_print_different_texts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel = xegpu_py.compile('gpu.module @m { gpu.func @k() kernel { gpu.printf "here" gpu.return } }', engine="both")
+    kernel()
+    assert capsys.readouterr().out == "here"
+    monkeypatch.setattr(Executor, "_run_interpreted", lambda *_: None)
+    with pytest.raises(DiagnosticError, match="kernel 'k': the engines print different texts"):
+        kernel()

@@ -156,3 +156,33 @@ def test_what_a_thread_sees_of_its_own_stores() -> None:
 def test_schedules_need_the_check() -> None:
     with pytest.raises(ValueError, match="'schedules' must be a number of orders for the check races, but got 3"):
         xegpu_py.compile(LAST, schedules=3)
+
+
+BLOCKS = """
+gpu.module @kernels {
+  gpu.func @blocks(%A: memref<8x16xTYPE>, %B: memref<10x20xTYPE>, %C: memref<8x16xTYPE>) kernel {
+    %c0 = arith.constant 0 : index
+    %row = arith.constant 4 : index
+    %column = arith.constant 8 : index
+    %a = xegpu.create_nd_tdesc %A[%c0, %c0] {mode = vc} : memref<8x16xTYPE> -> !xegpu.tensor_desc<8x16xTYPE>
+    %b = xegpu.create_nd_tdesc %B[%row, %column] {mode = vc} : memref<10x20xTYPE> -> !xegpu.tensor_desc<8x16xTYPE>
+    %c = xegpu.create_nd_tdesc %C[%c0, %c0] {mode = vc} : memref<8x16xTYPE> -> !xegpu.tensor_desc<8x16xTYPE>
+    %x = xegpu.load_nd %a {mode = vc} : !xegpu.tensor_desc<8x16xTYPE> -> vector<8x16xTYPE>
+    xegpu.store_nd %x, %b {mode = vc} : vector<8x16xTYPE>, !xegpu.tensor_desc<8x16xTYPE>
+    %y = xegpu.load_nd %b {mode = vc} : !xegpu.tensor_desc<8x16xTYPE> -> vector<8x16xTYPE>
+    xegpu.store_nd %y, %c {mode = vc} : vector<8x16xTYPE>, !xegpu.tensor_desc<8x16xTYPE>
+    gpu.return
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [("i16", np.int16), ("i32", np.int32)])
+def test_a_thread_sees_the_blocks_that_it_has_stored(kind: str, dtype: type) -> None:
+    """Also while its stores are delayed; a block at the edge has zeros beyond it."""
+    kernel = xegpu_py.compile(BLOCKS.replace("TYPE", kind), check="races", schedules=2)
+    a = np.arange(1, 129, dtype=dtype).reshape(8, 16)
+    b, c = np.full((10, 20), -1, dtype), np.full((8, 16), -1, dtype)
+    kernel(a, b, c)
+    assert (c[:6, :12] == a[:6, :12]).all() and not c[6:].any() and not c[:, 12:].any()
+    assert (b[4:, 8:] == a[:6, :12]).all() and (b[:4] == -1).all() and (b[:, :8] == -1).all()

@@ -1,6 +1,7 @@
 """Intel's finalizer accepts printed assembly, and rejects instructions that a target lacks by our tables."""
 
 import random
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -290,6 +291,25 @@ def test_the_line_that_a_finalizer_refuses(
     with pytest.raises(FinalizerError, match="GenX_IR does not accept it") as refused:
         finalize('.version 3.8\n.kernel "k"\n  barrier  \nret (M1, 1)\n', "pvc", finalizer="GenX_IR")
     assert refused.value.line == line
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("sleep 60", "GenX_IR did not end within 0.2 s"),
+        ("echo '<<error formatting instruction>>' > kernel.asm",
+         "GenX_IR does not accept it: it makes an instruction that the GPU does not have"),
+        ("echo '//.instCount 7' > kernel.asm; echo 'error: no' > a.errors.txt",
+         "GenX_IR does not accept it: error: no"),
+        ("echo '//.instCount 7' > kernel.asm; cp kernel.asm other.asm", "GenX_IR does not accept it"),
+    ],
+)  # fmt: skip
+def test_finalizers_that_fail(script: str, message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "GenX_IR").write_text(f"#!/bin/sh\nexec 2>&1\n{script}\n".replace("sleep", "exec sleep"))
+    (tmp_path / "GenX_IR").chmod(0o755)
+    monkeypatch.setenv("XEGPU_PY_ORACLES", str(tmp_path))
+    with pytest.raises(FinalizerError, match=re.escape(message)):
+        finalize('.version 3.8\n.kernel "k"\nret (M1, 1)\n', "pvc", None, "GenX_IR", 0.2 if "sleep" in script else 60)
 
 
 ENTRY = """.version 3.8

@@ -200,7 +200,7 @@ class Document(ABC):
 
     @abstractmethod
     def formatted(self) -> str:
-        """The text in the format of our printer; text that cannot be parsed is unchanged."""
+        """The text in the format of our printer; unchanged if it cannot be parsed, or is assembly with comments."""
 
     @abstractmethod
     def lowered(self, offset: int) -> str:
@@ -326,9 +326,9 @@ class MlirDocument(Document):
         op = self._op_at(definition.owner)
         if definition.result is None or op is None:
             return self._argument_type(definition)
-        groups = re.findall(
-            r"%[\w$.-]+(?::(\d+))?", self.source.text[self._line_start(definition.start) : definition.owner]
-        )
+        # The results of an op may be on several lines, and several ops on one.
+        start = min(d.start for d in self.names.definitions if d.owner == definition.owner)
+        groups = re.findall(r"%[\w$.-]+(?::(\d+))?", self.source.text[start : definition.owner])
         first = sum(int(size or 1) for size in groups[: definition.result])
         size = int(groups[definition.result] or 1)
         types = [self._shown(r.type) for r in list(op.results)[first : first + size]]
@@ -662,13 +662,15 @@ class AssemblyDocument(Document):
         before = self.source.text[start:offset]
         prefix = re.search(r"%?[\w$]*\Z", before)
         typed = prefix[0] if prefix else ""
-        first = not before[: len(before) - len(typed)].strip() or before.rstrip().endswith(")")
+        first = re.fullmatch(r"\s*(\([^()]*\)\s*)?", before[: len(before) - len(typed)])
         ops = [Completion(s.name, "op", s.doc) for s in INSTRUCTIONS.values() if first and s.name.startswith(typed)]
         names = {d.name: d for d in self.names.definitions if d.name.startswith(typed) and d.kind != "kernel"}
         return ops + [Completion(name, "name", d.kind) for name, d in names.items()]
 
     def formatted(self) -> str:
-        return self.source.text if self.diagnostics else assembly.write(self._read[0])
+        # The printer knows no comments.
+        kept = self.diagnostics or any(kind == "comment" for _, _, kind in self.tokens())
+        return self.source.text if kept else assembly.write(self._read[0])
 
     def lowered(self, offset: int) -> str:
         program = self._program(offset)

@@ -49,6 +49,9 @@ _MODULES = ("gpu.module", "module", "builtin.module")
 
 _NAMED = (*_FUNCTIONS, *_MODULES, "memref.global", "gpu.binary")
 
+_OPS = ("module", "func", "call")
+"""Names of ops without a dialect, at which a line without results begins."""
+
 _BETWEEN = {"private", "public", "nested", "constant", "uninitialized"}
 
 
@@ -156,7 +159,7 @@ class _Indexer:
             if kind == "block":
                 starts = bool(_LABEL.match(self.text, at))
             else:
-                starts = bool(lhs) or (first and (kind == "bracket" or "." in word or word in ("module", "func")))
+                starts = bool(lhs) or (first and (kind == "bracket" or "." in word or word in _OPS))
             first = False
             if starts:
                 words, header, order = [], False, 0
@@ -261,7 +264,7 @@ _VISA = re.compile(
     r"(?P<skip>//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\")"
     r"|\.decl\s+(?P<variable>%?[A-Za-z_$][\w$]*)|\.kernel\s+\"?(?P<kernel>[\w$]+)"
     r"|^[ \t]*(?P<label>[A-Za-z_$][\w$]*)\s*:(?=\s|$)|(?P<end>^\s*\.kernel)"
-    r"|(?P<use>(?<![\w$.:])%?[A-Za-z_$][\w$]*)",
+    r"|(?P<use>(?<![\w$.:=])%?[A-Za-z_$][\w$]*(?![\w$=]))",
     re.DOTALL | re.MULTILINE,
 )
 
@@ -284,9 +287,10 @@ def visa_names(text: str) -> Names:
         else:
             definition = Definition(name, at, kind, at)
             names.definitions.append(definition)
-            scope.names.setdefault(name, definition)
+            # The name of a kernel is no operand: an instruction or a variable may be called so.
+            if kind != "kernel":
+                scope.names.setdefault(name, definition)
     for name, at, scope in uses:
-        meant = scope.find(name)
-        if meant and meant.kind != "kernel":
+        if meant := scope.find(name):
             meant.uses.append(at)
     return names.finish()

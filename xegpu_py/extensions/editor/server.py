@@ -78,7 +78,7 @@ class Server(LanguageServer):
 
     def check(self, uri: str) -> None:
         """Send a file's diagnostics."""
-        if uri not in self.workspace.text_documents:
+        if not self._is_open(uri):
             return  # it was closed meanwhile
         document = self.document(uri)
         diagnostics = [self.diagnostic(uri, document, d) for d in document.diagnostics]
@@ -102,9 +102,13 @@ class Server(LanguageServer):
         Raises:
             JsonRpcInvalidParams: if the client has not opened it: no request reads other files.
         """
-        if uri not in self.workspace.text_documents:
+        if not self._is_open(uri):
             raise JsonRpcInvalidParams(f"the file '{uri}' is not open")
         return self.workspace.get_text_document(uri)
+
+    def _is_open(self, uri: str) -> bool:
+        # Releases of pygls differ in whether they decode `%20`.
+        return not {uri, unquote(uri)}.isdisjoint(self.workspace.text_documents)
 
     def units(self, uri: str, text: str) -> int:
         """The length of a text in the client's units."""

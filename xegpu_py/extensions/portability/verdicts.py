@@ -98,7 +98,7 @@ class Difference(Struct, frozen=True):
     @classmethod
     def of(cls, array: str, unlike_elements: Unlike) -> Difference:
         """The difference of an array."""
-        ulps = None if unlike_elements.ulps is None or unlike_elements.mixed else unlike_elements.ulps
+        ulps = None if unlike_elements.mixed else unlike_elements.ulps
         return cls(
             array,
             unlike_elements.count,

@@ -421,8 +421,7 @@ def _hashable(value: Any) -> Any:
 
 def _by_triton(rules: Mapping[str, Any]) -> Prune:
     """The candidates that Triton's `prune_configs_by` leaves: an early choice, and the `top_k` of a model's times."""
-    unknown = rules.keys() - {"early_config_prune", "perf_model", "top_k"}
-    if unknown:
+    if unknown := sorted(rules.keys() - {"early_config_prune", "perf_model", "top_k"}):
         raise ValueError(f"'prune_configs_by' has early_config_prune, perf_model and top_k, not {', '.join(unknown)}")
     early, model, most = (rules.get(name) for name in ("early_config_prune", "perf_model", "top_k"))
 

@@ -117,7 +117,9 @@ class Parameter(Struct, frozen=True):
         low, high, log = declaration["low"], declaration["high"], bool(declaration.get("log", False))
         whole = isinstance(low, int) and isinstance(high, int)
         step = declaration.get("step", 1 if whole and not log else None)
-        if low > high or (log and low <= 0) or (step is not None and (step <= 0 or log)):
+        ends = (low, high, 1 if step is None else step)
+        is_legal = all(isinstance(n, (int, float)) and math.isfinite(n) for n in ends)
+        if not is_legal or low > high or (log and low <= 0) or (step is not None and (step <= 0 or log)):
             raise ValueError(f"the range of parameter '{name}' is not legal: {dict(declaration)}")
         if whole and log:
             return cls(name, tuple(itertools.takewhile(lambda n: n <= high, (low << i for i in itertools.count()))))
