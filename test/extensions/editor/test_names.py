@@ -263,6 +263,19 @@ def test_kernels_may_have_the_names_of_instructions_and_variables():
     assert names.regions == [*zip(starts, [*starts[1:], len(NAMED_AS_OTHERS)])]
 
 
+def test_pieces_of_a_file_have_names_of_their_own():
+    piece = "#map = affine_map<(d0) -> (d0)>\n" + NESTED.replace("known", "m = #map, known") + "func.func @top() {\n"
+    piece += "  call @top() : () -> ()\n  return\n}\n"
+    text = f"{piece}// -----\n{piece}  // -----  more\n{piece}"
+    one, all_names = mlir_names(piece), mlir_names(text)
+    ats = [0, *(m.end() for m in re.finditer(r".*// -----.*\n", text))]
+    assert [(d.name, d.start, d.owner, d.uses) for d in all_names.definitions] == [
+        (d.name, d.start + at, d.owner + at, [use + at for use in d.uses]) for at in ats for d in one.definitions
+    ]
+    assert all_names.regions == [(begin + at, end + at) for at in ats for begin, end in one.regions]
+    assert [len(d.uses) for d in one.definitions if d.name in ("#map", "@top")] == [1, 1]
+
+
 def test_what_forks_print_does_not_reach_the_client(capfd):
     """The server's standard output is its connection."""
 

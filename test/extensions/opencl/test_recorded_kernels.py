@@ -198,6 +198,7 @@ def test_programs_are_compared_without_ocloc():
         found = comparison._compared(call, [whole, other], ("one", "other"), options)
         assert [*found.arrays] == arrays and [f is not None for f in found.failures or (None, None)] == failures
         assert [s and s.line for s in found.stores] == ([3, 3] if arrays else [None, None])
+        assert [d.values for d in found.arrays.values()] == ([("3.0", "-1.0")] if arrays else [])
     assert (a == np.arange(64)).all(), "copies of arrays are compared"
     with pytest.raises(ValueError, match="there is no kernel 'no'; there are saxpy"):
         comparison._compared(structs.replace(call, kernel="no"), [whole, whole], ("one", "other"), options)

@@ -9,10 +9,13 @@ from types import SimpleNamespace
 import ml_dtypes
 import numpy as np
 import pytest
+from mlir import ir
 
 from xegpu_py.extensions.programs import device, host_libraries
+from xegpu_py.extensions.programs.__main__ import _given, _results, _taken
 from xegpu_py.extensions.programs.host_libraries import LIBRARY, HostMemRef, LibraryState, memref_copy
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
+from xegpu_py.ir.module import Context
 
 BF16 = ml_dtypes.bfloat16
 
@@ -293,3 +296,77 @@ def test_programs_that_measure_time_get_a_note(monkeypatch, count):
     said = "".join(found.said)
     assert ("note: kernel 'often' was launched 100 times; times that the program measures are" in said) == (count > 99)
     assert "seldom" not in said and bool(said) == (count > 99)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "refusal"),
+    [
+        ("i8", 127, ""), ("i8", -128, ""), ("i8", 128, "must be a number"), ("i8", -129, "must be a number"),
+        ("i1", True, ""), ("i32", np.int64(5), ""), ("i32", True, ""), ("i32", 1.0, "must be a number"),
+        ("index", -(1 << 63), ""), ("index", (1 << 63) - 1, ""), ("index", 1 << 63, "must be a number"),
+        ("i32", [1], "must be a number"), ("f32", 0.1, ""), ("f32", 3, ""), ("f32", "x", "must be a number"),
+        ("bf16", 1.5, ""), ("f64", None, "must be a number"), ("f64", 10**20, ""), ("f32", ml_dtypes.bfloat16(0.5), ""),
+        ("f64", 10**400, "must be a number"), ("bf16", 1j, "must be a number"), ("f64", [1.0], "must be a number"),
+        ("complex<f32>", 1.0, "cannot be passed; memrefs and numbers can"),
+    ],
+)  # fmt: skip
+def test_numbers_that_host_functions_take(kind, value, refusal):
+    with Context():
+        kind = ir.Type.parse(kind)
+        if refusal:
+            with pytest.raises(TypeError, match=refusal):
+                _given(kind, value, "x")
+        else:
+            dtype = host_libraries.ELEMENTS[str(kind)]
+            assert bytes(_given(kind, value, "x")) == np.array([value], dtype).tobytes()
+
+
+MATRIX, WIDE = np.arange(16, dtype=np.float32).reshape(4, 4), np.arange(32, dtype=np.float32).reshape(4, 8)
+LINE = np.lib.stride_tricks.as_strided(WIDE, (1, 4), (36, 4))
+
+
+@pytest.mark.parametrize(
+    ("kind", "array", "refusal"),
+    [
+        ("memref<4x4xf32>", MATRIX, ""), ("memref<?x4xf32>", MATRIX[:2], ""), ("memref<*xf32>", MATRIX, ""),
+        ("memref<4x5xf32>", MATRIX, "cannot be an array of shape (4, 4)"),
+        ("memref<?xf32>", MATRIX, "cannot be an array of shape (4, 4)"),
+        ("memref<4x4xf32>", WIDE[:, ::2], "cannot be an array of strides (8, 2) elements"),
+        ("memref<4x4xf32>", MATRIX.T, "cannot be an array of strides (1, 4) elements"),
+        ("memref<4x4xf32, strided<[8, 2]>>", WIDE[:, ::2], ""), ("memref<4x4xf32, strided<[?, 2]>>", WIDE[:, ::2], ""),
+        ("memref<4x4xf32, strided<[?, 1]>>", WIDE[:, ::2], "cannot be an array of strides (8, 2) elements"),
+        ("memref<4x4xf32, strided<[?, ?], offset: ?>>", MATRIX.T, ""), ("memref<1x4xf32>", LINE, ""),
+        ("memref<4x4xf32, strided<[4, 1], offset: 1>>", MATRIX, "cannot be an array of strides (4, 1) elements"),
+        ("memref<4x4xf16>", MATRIX, "must be a numpy array of float16, but got an array of float32"),
+        ("memref<4x4xf32>", 5, "must be a numpy array of float32, but got int"),
+    ],
+)  # fmt: skip
+def test_arrays_that_host_functions_take(kind, array, refusal):
+    with Context():
+        kind = ir.Type.parse(kind)
+        if refusal:
+            with pytest.raises((TypeError, ValueError), match=re.escape(refusal)):
+                _given(kind, array, "x")
+            return
+        held = _given(kind, array, "x")
+        pointer = ctypes.c_void_p.from_address(ctypes.addressof(held)).value
+        ranked = isinstance(kind, ir.MemRefType)
+        memref = HostMemRef.ranked(pointer, array.ndim) if ranked else HostMemRef.unranked(pointer)
+        assert memref == HostMemRef.of(array) and (memref.array("f32") == array).all()
+
+
+def test_results_of_host_functions():
+    with Context():
+        names = ("i8", "bf16", "f64", "index", "i1", "memref<?x4xf32>", "memref<*xf32>")
+        kinds = [ir.Type.parse(kind) for kind in names]
+        results = _results(kinds)
+        ranked = HostMemRef.of(WIDE[:, ::2]).descriptor()
+        results.r0, results.r1, results.r2, results.r3, results.r4 = 0xFF, 0x3FC0, 0x3FF8 << 48, (1 << 64) - 5, 1
+        results.r6 = (ctypes.c_int64 * 2)(2, ctypes.addressof(ranked))
+        ctypes.memmove(ctypes.addressof(results.r5), ctypes.addressof(ranked), ctypes.sizeof(ranked))
+        *numbers, one, other = (_taken(kind, getattr(results, f"r{i}")) for i, kind in enumerate(kinds))
+        assert numbers == [-1, 1.5, 1.5, -5, True]
+        for copy in (one, other):
+            assert (copy == WIDE[:, ::2]).all() and not np.shares_memory(copy, WIDE)
+        with pytest.raises(TypeError, match="results of type vector<4xf32> cannot be passed; memrefs and numbers can"):
+            _results([ir.Type.parse("vector<4xf32>")])

@@ -404,6 +404,29 @@ def test_a_runner_changes_arrays_or_copies_of_them(manager):
     assert (kept == (100 if manager else 0)).all()
 
 
+BENCHMARK = """
+func.func @__benchmark(%a: memref<4xf32>, %times: memref<?xf64>, %runs: index, %warm: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %w = arith.index_cast %warm : index to i64
+  %f = arith.sitofp %w : i64 to f64
+  scf.for %i = %c0 to %runs step %c1 {
+    memref.store %f, %times[%i] : memref<?xf64>
+  }
+  %x = arith.truncf %f : f64 to f32
+  memref.store %x, %a[%c0] : memref<4xf32>
+  return
+}
+"""
+
+
+def test_a_runner_gives_the_times_that_a_benchmark_stores():
+    a = np.zeros(4, np.float32)
+    for options, times in (({}, [10.0] * 100), ({"nruns": 3, "nwarmup": 2}, [2.0] * 3)):
+        found = Runner(BENCHMARK, engine="interpreter").benchmark([a], **options)
+        assert found.dtype == np.float64 and found.tolist() == times and a[0] == times[0]
+
+
 def test_functions_of_a_program_have_bodies():
     text = "func.func private @elsewhere(i32)\nfunc.func @here() {\n  return\n}\n"
     program = xegpu_py.load_program(text)

@@ -615,3 +615,15 @@ def test_read_only_arrays_are_read_and_never_changed(tmp_path):
     out.flags.writeable = True
     doubled(numbers + 1, out)
     np.testing.assert_array_equal(out, 2 * numbers + 2)
+
+
+def test_wrapped_arrays_have_the_methods_of_tensors():
+    array = np.arange(24, dtype=np.float32).reshape(4, 6)[:, ::2]
+    wrapped = xe.wrap(array)
+    assert (wrapped.shape, wrapped.numel(), wrapped.element_size()) == ((4, 3), 12, 4)
+    assert (wrapped.stride(), wrapped.stride(0), wrapped.stride(1)) == ((6, 2), 6, 2)
+    assert wrapped.data_ptr() == array.ctypes.data and repr(wrapped) == f"wrap({array!r})"
+    copy = wrapped.clone()
+    assert copy.dtype == wrapped.dtype and copy.data_ptr() != wrapped.data_ptr()
+    assert wrapped.zero_() is wrapped and not array.any() and (copy.array[3] == [18, 20, 22]).all()
+    assert wrapped.copy_(copy) is wrapped and (array[3] == [18, 20, 22]).all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -127,6 +128,36 @@ def test_a_store_that_only_another_thread_fences(fenced: bool) -> None:
         return
     with pytest.raises(DiagnosticError, match=r"byte 0 of .Data., which another thread has written, and nothing"):
         kernel(data, flag, out, grid=2, block=2)
+
+
+FENCES = """\
+.version 3.8
+.kernel "fences"
+.decl Data v_type=G type=uq num_elts=1 align=qword
+.decl X v_type=G type=ud num_elts=16 align=GRF
+.input Data offset=64 size=8
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+    mov (M1_NM, 16) X(0,0)<1> 0x7:ud
+    lsc_store.ugm (M1_NM, 1) flat[Data]:a64 X:d32
+    lsc_fence.ugm.none.gpu
+    lsc_fence.slm.none.group
+    lsc_fence.ugm.none.group
+    ret (M1, 1)
+"""
+
+
+def test_a_fence_makes_the_stores_to_its_memory_visible(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    release = DelayedStores.release
+
+    def released(self: DelayedStores, slm: bool, *places: Any) -> None:
+        seen.append((slm, places, bool(self.pending)))
+        release(self, slm, *places)
+
+    monkeypatch.setattr(DelayedStores, "release", released)
+    Kernel.from_assembly(FENCES, check="races", schedules=2)(np.zeros(1, np.uint32))
+    assert seen == [(False, (), True), (True, (), False), (False, (), False)] * 2
 
 
 def notes_of(error: DiagnosticError) -> list[str]:

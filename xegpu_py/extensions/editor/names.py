@@ -11,6 +11,8 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
+from xegpu_py.ir.diagnostics import SEPARATOR
+
 _ID = r"[\w$.-]+"
 
 _TOKEN = re.compile(
@@ -42,6 +44,8 @@ _LOCATION = re.compile(
 _BOUND_LIST = re.compile(rf"\(\s*%{_ID}(?:\s*,\s*%{_ID})*\s*\)\s*(?:=|in\b)")
 
 _ATTRIBUTES = re.compile(r"\{\s*(?:\}|\"?[\w$.-]+\"?\s*(?:=(?!=)|,|\}))")
+
+_PIECES = re.compile(rf"^(?=[ \t]*{SEPARATOR})", re.MULTILINE)
 
 _FUNCTIONS = ("func.func", "gpu.func", "llvm.func", "tt.func", "func")
 
@@ -225,7 +229,7 @@ class _Indexer:
                 meant = next((d for d in self.names.definitions if d.name == name), None)
             if meant:
                 meant.uses.append(at)
-        return self.names.finish()
+        return self.names
 
     def _results(self, at: int, first: bool) -> re.Match[str] | None:
         """The results of an op and `=`, if an op begins at the value at an offset; `first` is whether a line does."""
@@ -256,8 +260,16 @@ def without_locations(text: str) -> str:
 
 
 def mlir_names(text: str) -> Names:
-    """The names of MLIR text."""
-    return _Indexer(text).index()
+    """The names of MLIR text. Each piece of a file for `--split-input-file` has its own."""
+    names, at = Names(), 0
+    for piece in _PIECES.split(text):
+        own = _Indexer(piece).index()
+        for d in own.definitions:
+            d.start, d.owner, d.uses = d.start + at, d.owner + at, [use + at for use in d.uses]
+        names.definitions += own.definitions
+        names.regions += [(begin + at, end + at) for begin, end in own.regions]
+        at += len(piece)
+    return names.finish()
 
 
 _VISA = re.compile(

@@ -201,8 +201,9 @@ def _given(kind: ir.Type, value: Any, title: str) -> Any:
         if dtype is None:
             raise TypeError(f"{title} cannot be passed; memrefs and numbers can")
         try:
-            word = np.asarray(value)
-            if word.ndim or (dtype.kind in "iub" and word.dtype.kind not in "iub"):
+            # numpy makes NaN of None. Floats of ml_dtypes are of kind V.
+            word, kinds = np.asarray(value), "iub" if dtype.kind in "iub" else "iubfV"
+            if word.ndim or (word.dtype.kind not in kinds and not isinstance(value, int)):
                 raise TypeError
             exact = np.array([value], dtype)
         except (TypeError, OverflowError):
