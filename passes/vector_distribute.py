@@ -343,12 +343,7 @@ class Reduction:
         n, stride = self.layout.thread_tile[dim], self.layout.thread_strides[dim]
         if n == 1:
             return partial
-        if n & (n - 1) or stride & (stride - 1):
-            emit_error(
-                self.op,
-                f"cannot be distributed because dimension {dim} is over {n} lanes with a stride of {stride}",
-                "a reduction over lanes requires their number and stride to be powers of two",
-            )
+        # Both divide the subgroup, and are powers of two.
         for k in range(n.bit_length() - 1):
             partial = self.combine(partial, self._shuffled(partial, stride << k))
         return partial

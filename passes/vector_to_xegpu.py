@@ -94,8 +94,6 @@ class _Memref(MemrefElements):
 
     def line(self, added: Sequence[int], count: int) -> ir.Value:
         """The descriptor of consecutive elements, from the indices and what is added to them."""
-        if self.type.get_strides_and_offset()[0][-1] != 1:
-            self.fail(f"requires an innermost stride of 1, but got {self.type}")
         offsets = [build.index(build.add(i, a)) for i, a in zip(self.indices, added)]
         row = build.subview(self.memref, offsets, [*[1] * (self.rank - 1), count], 1)
         return xegpu.create_nd_tdesc(row, [0], tdesc=self.desc((count,), boundary_check=False), mode="vc")

@@ -46,3 +46,92 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  gpu.func @stride(%a: i64, %n: index, %s: index) kernel {
+    // expected-error @below {{'xegpu.create_nd_tdesc' op has an innermost stride that is not known to be 1, so that elements do not fill bytes}}
+    %d = xegpu.create_nd_tdesc %a[0, 0], [64, 64], [64, %s] {mode = vc} : i64 -> !xegpu.tensor_desc<8x16xi4>
+    %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<8x16xi4> -> vector<8x16xi4>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @shape(%a: i64) kernel {
+    // expected-error @below {{'xegpu.create_nd_tdesc' op has shape of 63 elements, which do not fill bytes}}
+    // expected-note @below {{let it be a multiple of 2}}
+    %d = xegpu.create_nd_tdesc %a[0, 0], [64, 63], [64, 1] {mode = vc} : i64 -> !xegpu.tensor_desc<8x16xi4>
+    %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<8x16xi4> -> vector<8x16xi4>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @pitch(%a: i64) kernel {
+    // expected-error @below {{'xegpu.create_nd_tdesc' op has strides of 66 elements, which do not fill bytes}}
+    // expected-note @below {{let it be a multiple of 4}}
+    %d = xegpu.create_nd_tdesc %a[0, 0], [64, 64], [66, 1] {mode = vc} : i64 -> !xegpu.tensor_desc<8x16xi2>
+    %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<8x16xi2> -> vector<8x16xi2>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @view(%m: memref<64x64xi4>, %s: index) kernel {
+    // expected-error @below {{'memref.subview' op has an innermost stride that is not known to be 1, so that elements do not fill bytes}}
+    %v = memref.subview %m[0, 0] [8, 16] [1, %s] : memref<64x64xi4> to memref<8x16xi4, strided<[64, ?]>>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @view(%m: memref<64x64xi4>) kernel {
+    // expected-error @below {{'memref.subview' op has offsets that are not known to be whole bytes}}
+    // expected-note @below {{let them be multiples of 2 elements}}
+    %v = memref.subview %m[0, 1] [8, 16] [1, 1] : memref<64x64xi4> to memref<8x16xi4, strided<[64, 1], offset: 1>>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @view(%m: memref<4096xi4>) kernel {
+    // expected-error @below {{'memref.reinterpret_cast' op has strides that are not known to be whole bytes}}
+    // expected-note @below {{let them be multiples of 2 elements}}
+    %v = memref.reinterpret_cast %m to offset: [0], sizes: [8, 16], strides: [63, 1] : memref<4096xi4> to memref<8x16xi4, strided<[63, 1]>>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @extent(%m: memref<?x?xi4>, %i: index, %o: memref<1xindex>) kernel {
+    %c0 = arith.constant 0 : index
+    // expected-error @below {{'memref.dim' op requires a constant dimension}}
+    %n = memref.dim %m, %i : memref<?x?xi4>
+    memref.store %n, %o[%c0] : memref<1xindex>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @shared(%n: index) kernel {
+    // expected-error @below {{'memref.alloc' op has extents of elements of less than a byte that are not known}}
+    %m = memref.alloc(%n) : memref<?xi4, 3>
+    gpu.return
+  }
+}

@@ -21,3 +21,19 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  gpu.func @mapped(%m: memref<64xf32>, %x: f32) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c64 = arith.constant 64 : index
+    // expected-error @below {{'scf.parallel' op is mapped to blocks or threads}}
+    // expected-note @below {{first run transform.gpu.map_nested_forall_to_threads or convert-parallel-loops-to-gpu}}
+    scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+      memref.store %x, %m[%i] : memref<64xf32>
+    } {mapping = [#gpu.loop_dim_map<processor = thread_x, map = (d0) -> (d0), bound = (d0) -> (d0)>]}
+    gpu.return
+  }
+}

@@ -29,6 +29,7 @@ from xegpu_py.language.scopes import (
     Undefined,
     described,
     dynamic,
+    range_,
     surroundings,
 )
 from xegpu_py.tiles import element_types, functions
@@ -590,7 +591,7 @@ class Expressions(ABC):
 def replacements() -> dict[Any, Callable[..., Any]]:
     """The functions that replace Python's built-in functions in kernels."""
     return {
-        range: Loop,
+        range: range_,
         builtins.min: functions.minimum_of,
         builtins.max: functions.maximum_of,
         builtins.abs: abs,

@@ -834,7 +834,7 @@ class StridedTile(ArrayTile):
         names = ("by",) if len(self.shape) == 1 else ("rows", "columns")
         steps = dict(zip(names, by)) | named
         if len(by) + len(named) > len(steps) or not steps.keys() <= set(names):
-            raise TypeError(f"a tile of {len(self.shape)} dimensions is advanced by {' and '.join(names)}")
+            raise TypeError(f"a tile of {len(self.shape)} dimensions is advanced by {' and '.join(map(repr, names))}")
         for name, position in zip(names, self.positions[-len(names) :]):
             position.ir = (Value(position.ir, element_types.index) + steps.get(name, 0)).ir
 

@@ -673,8 +673,6 @@ def _describe_bytes(op: ir.Operation) -> None:
     view: Any = op.opview
     desc = UpstreamTensorDesc.of(view.tdesc)
     each = 8 // narrow_bits(desc.element)
-    if desc.scatter:
-        refuse(view, f"it has scattered elements of {desc.element}", "let memory have i8 and cast vectors")
     address, extents, strides = tensor_of(view.source, list(view.shape), list(view.strides))
     if strides[-1] != 1:
         refuse(view, f"the innermost stride of elements of {desc.element} is not 1, so that they do not fill bytes")

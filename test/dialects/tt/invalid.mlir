@@ -389,3 +389,278 @@ tt.func @f(%x: tensor<4xf32>) {
   %0 = tt.fp_to_fp %x, rounding = rtne : tensor<4xf32> -> tensor<8xf16>
   tt.return
 }
+
+// -----
+
+tt.func @f(%x: tensor<4xi32>, %y: tensor<4xi64>) {
+  // expected-error @below {{'y' must have the type of 'x', tensor<4xi32>, but got tensor<4xi64>}}
+  %0 = "tt.mulhiui"(%x, %y) : (tensor<4xi32>, tensor<4xi64>) -> tensor<4xi32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4xf32>) {
+  // expected-error @below {{'result' must have the type of 'x', tensor<4xf32>, but got tensor<4xf64>}}
+  %0 = "tt.precise_divf"(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf64>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%p: !tt.ptr<f32>, %o: i32) {
+  // expected-error @below {{the result must have the pointer's type !tt.ptr<f32, "global">, but got !tt.ptr<i32, "global">}}
+  %0 = "tt.addptr"(%p, %o) : (!tt.ptr<f32>, i32) -> !tt.ptr<i32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%p: tensor<4x!tt.ptr<f32>>, %o: tensor<8xi32>) {
+  // expected-error @below {{requires operands and results of one shape, but got tensor<4x!tt.ptr<f32, "global">> and tensor<8xi32>}}
+  %0 = tt.addptr %p, %o : tensor<4x!tt.ptr<f32>>, tensor<8xi32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4xf32>) {
+  // expected-error @below {{requires operands and results of one shape, but got tensor<4xf32> and tensor<8xf32>}}
+  %0 = tt.extern_elementwise %x {libname = "", libpath = "", pure = true, symbol = "__nv_sinf"} : (tensor<4xf32>) -> tensor<8xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4xi32>) {
+  // expected-error @below {{requires operands and results of one shape, but got tensor<4xi32> and i32}}
+  %0 = tt.elementwise_inline_asm "" {constraints = "=r,r", packed_element = 1 : i32, pure = true} %x : tensor<4xi32> -> i32
+  tt.return
+}
+
+// -----
+
+tt.func @f() {
+  // expected-error @below {{requires at least one operand}}
+  "tt.map_elementwise"() <{pack = 1 : i32}> ({
+    tt.map_elementwise.return
+  }) : () -> ()
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4xf32>) {
+  // expected-error @below {{'pack' must be at least 1, but got 0}}
+  %0 = "tt.map_elementwise"(%x) <{pack = 0 : i32}> ({
+    tt.map_elementwise.return
+  }) : (tensor<4xf32>) -> tensor<4xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%p: !tt.ptr<f32>, %n: i32, %s: i64) {
+  // expected-error @below {{the elements of the descriptor must be of the pointee's type f32, but got f16}}
+  %0 = tt.make_tensor_descriptor %p, [%n, %n], [%s, %s] : <f32>, <16x16xf16>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%p: !tt.ptr<f32>, %n: i32, %s: i64) {
+  // expected-error @below {{requires 2 entries in 'strides' for !tt.tensordesc<16x16xf32>, but got 1}}
+  %0 = tt.make_tensor_descriptor %p, [%n, %n], [%s] : <f32>, <16x16xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%d: !tt.tensordesc<4x4xf32>, %i: i32) {
+  // expected-error @below {{requires elements of type f32 for !tt.tensordesc<4x4xf32>, but got tensor<4x4xf16>}}
+  %0 = tt.descriptor_load %d[%i, %i] : !tt.tensordesc<4x4xf32> -> tensor<4x4xf16>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%d: !tt.tensordesc<4x4xf32>, %i: i32) {
+  // expected-error @below {{requires 2 indices for !tt.tensordesc<4x4xf32>, but got 1}}
+  %0 = tt.descriptor_load %d[%i] : !tt.tensordesc<4x4xf32> -> tensor<4x4xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%d: !tt.tensordesc<1x4xf32>, %i: i32, %rows: tensor<2x4xi32>) {
+  // expected-error @below {{requires rows of one dimension, but got tensor<2x4xi32>}}
+  %0 = tt.descriptor_gather %d[%rows, %i] : (!tt.tensordesc<1x4xf32>, tensor<2x4xi32>, i32) -> tensor<8x4xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%d: !tt.tensordesc<1x4x4xf32>, %i: i32, %rows: tensor<8xi32>) {
+  // expected-error @below {{requires a descriptor with a block of one row, but got !tt.tensordesc<1x4x4xf32>}}
+  %0 = tt.descriptor_gather %d[%rows, %i] : (!tt.tensordesc<1x4x4xf32>, tensor<8xi32>, i32) -> tensor<8x4xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<f32>) {
+  // expected-error @below {{requires tensors of at least one dimension, but got tensor<f32>}}
+  %0 = tt.cat %x, %x : tensor<f32> -> tensor<2xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4xi32>) {
+  // expected-error @below {{requires a result of one dimension, but got tensor<2x2xi32>}}
+  %0 = tt.histogram %x : tensor<4xi32> -> tensor<2x2xi32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4xi32>, %m: tensor<2xi1>) {
+  // expected-error @below {{requires a mask of type tensor<4xi1>, but got tensor<2xi1>}}
+  %0 = "tt.histogram"(%x, %m) : (tensor<4xi32>, tensor<2xi1>) -> tensor<8xi32>
+  tt.return
+}
+
+// -----
+
+tt.func @f() {
+  // expected-error @below {{requires at least one operand}}
+  "tt.reduce"() <{axis = 0 : i32}> ({
+    tt.reduce.return
+  }) : () -> ()
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4xf32>) {
+  // expected-error @below {{'axis' must be from 0 to 0, but got 1}}
+  %0 = "tt.scan"(%x) <{axis = 1 : i32, reverse = false}> ({
+  ^bb0(%a: f32, %b: f32):
+    tt.scan.return %a : f32
+  }) : (tensor<4xf32>) -> tensor<4xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<4xf32>, %y: tensor<8xf32>) {
+  // expected-error @below {{requires operands and results of one shape, but got tensor<4xf32> and tensor<8xf32>}}
+  %0:2 = "tt.reduce"(%x, %y) <{axis = 0 : i32}> ({
+  ^bb0(%a: f32, %b: f32, %c: f32, %d: f32):
+    tt.reduce.return %a, %b : f32, f32
+  }) : (tensor<4xf32>, tensor<8xf32>) -> (f32, f32)
+  tt.return
+}
+
+// -----
+
+tt.func @f(%x: tensor<8xf32>) {
+  // expected-error @below {{requires a region of one block}}
+  %0 = "tt.scan"(%x) <{axis = 0 : i32, reverse = false}> ({
+  ^bb0(%a: f32, %b: f32):
+    cf.br ^bb1
+  ^bb1:
+    tt.scan.return %a : f32
+  }) : (tensor<8xf32>) -> tensor<8xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%a: tensor<16x16xf16>, %c: tensor<16x16xf32>) {
+  // expected-error @below {{the result must have the type of 'c', tensor<16x16xf32>, but got tensor<16x16xf16>}}
+  %0 = "tt.dot"(%a, %a, %c) {inputPrecision = 0 : i32, maxNumImpreciseAcc = 0 : i32} : (tensor<16x16xf16>, tensor<16x16xf16>, tensor<16x16xf32>) -> tensor<16x16xf16>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%a: tensor<16x16xf16>, %b: tensor<16x16xf32>) {
+  // expected-error @below {{requires elements of 'a' and 'b' of one width, but got tensor<16x16xf16> and tensor<16x16xf32>}}
+  %0 = tt.dot %a, %b, %b : tensor<16x16xf16> * tensor<16x16xf32> -> tensor<16x16xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%a: tensor<2x16x16xf32>, %b: tensor<4x16x16xf32>) {
+  // expected-error @below {{'c' must be 2x16x16 for tensor<2x16x16xf32> times tensor<4x16x16xf32>, but got tensor<2x16x16xf32>}}
+  %0 = tt.dot %a, %b, %a : tensor<2x16x16xf32> * tensor<4x16x16xf32> -> tensor<2x16x16xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%a: tensor<16x64xf8E5M2>, %s: tensor<16x4xi8>, %b: tensor<64x16xf8E5M2>, %t: tensor<16x2xi8>, %c: tensor<16x16xf32>) {
+  // expected-error @below {{requires scales of as many elements each, but got tensor<16x4xi8> and tensor<16x2xi8>}}
+  %0 = tt.dot_scaled %a scale %s, %b scale %t, %c lhs = e5m2 rhs = e5m2 {fastMath = false} : tensor<16x64xf8E5M2>, tensor<16x4xi8> * tensor<64x16xf8E5M2>, tensor<16x2xi8> -> tensor<16x16xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%a: tensor<16x64xf8E5M2>, %s: tensor<16x1xi8>, %b: tensor<64x16xf8E5M2>, %c: tensor<16x16xf32>) {
+  // expected-error @below {{'a_scale' must be 16x2 or 16x4 for 64 elements along K, but got tensor<16x1xi8>}}
+  %0 = tt.dot_scaled %a scale %s, %b, %c lhs = e5m2 rhs = e5m2 {fastMath = false} : tensor<16x64xf8E5M2>, tensor<16x1xi8> * tensor<64x16xf8E5M2> -> tensor<16x16xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%a: tensor<16x64xf8E5M2>, %b: tensor<64x32xf8E5M2>, %s: tensor<2x32xi8>, %c: tensor<16x32xf32>) {
+  // expected-error @below {{'b_scale' must be 32x2 or 32x4 for 64 elements along K, but got tensor<2x32xi8>}}
+  %0 = tt.dot_scaled %a, %b scale %s, %c lhs = e5m2 rhs = e5m2 {fastMath = false} : tensor<16x64xf8E5M2> * tensor<64x32xf8E5M2>, tensor<2x32xi8> -> tensor<16x32xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%a: tensor<16x64xf16>, %b: tensor<64x16xf8E5M2>, %c: tensor<16x16xf32>) {
+  // expected-error @below {{'a' of type e5m2 must have elements f8E5M2, but got tensor<16x64xf16>}}
+  %0 = tt.dot_scaled %a, %b, %c lhs = e5m2 rhs = e5m2 {fastMath = false} : tensor<16x64xf16> * tensor<64x16xf8E5M2> -> tensor<16x16xf32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%p: !tt.ptr<f32>, %x: f32) {
+  // expected-error @below {{'sem' must be relaxed or release, but got acquire}}
+  tt.atomic_store acquire, gpu, %p, %x : !tt.ptr<f32>
+  tt.return
+}
+
+// -----
+
+tt.func @f(%p: tensor<4x!tt.ptr<i32>>, %x: tensor<4xi32>) {
+  // expected-error @below {{requires a result of type tensor<4xi1>, but got i1}}
+  %0 = tt.atomic_poll relaxed, gpu, %p, %x : tensor<4x!tt.ptr<i32>>, tensor<4xi32> -> i1
+  tt.return
+}
+
+// -----
+
+tt.func @f(%p: !tt.ptr<i32>, %x: i32) {
+  // expected-error @below {{'sem' must be relaxed or acquire, but got acq_rel}}
+  %0 = tt.atomic_poll acq_rel, gpu, %p, %x : !tt.ptr<i32>, i32 -> i1
+  tt.return
+}
+
+// -----
+
+// A tensor of 2^20 elements is the largest one.
+tt.func @f(%x: i32, %y: f32) {
+  %0 = tt.splat %x : i32 -> tensor<1024x1024xi32>
+  // expected-error @below {{requires tensors of at most 1048576 elements, but got tensor<2097152xf32>}}
+  %1 = tt.splat %y : f32 -> tensor<2097152xf32>
+  tt.return
+}

@@ -286,3 +286,27 @@ func.func @f(%t: !xetile.tile<64xf16, #xetile.tile_attr<scattered = true>>, %i: 
   return
 }
 
+
+// -----
+
+func.func @update(%t: !xetile.tile<64xf16, #xetile.tile_attr<scattered = true>>, %i: vector<64xindex>) {
+  // expected-error @below {{'xetile.update_tile_offset' op requires a vector of offsets for a scattered tile}}
+  %r = xetile.update_tile_offset %t, [0, 1], %i : !xetile.tile<64xf16, #xetile.tile_attr<scattered = true>>, vector<64xindex>
+  return
+}
+
+// -----
+
+func.func @update(%t: !xetile.tile<32x64xf16>, %i: vector<32x64xindex>) {
+  // expected-error @below {{'xetile.update_tile_offset' op requires two offsets, of rows and of columns, but got a vector}}
+  %r = xetile.update_tile_offset %t, [0, 1], %i : !xetile.tile<32x64xf16>, vector<32x64xindex>
+  return
+}
+
+// -----
+
+func.func @update(%t: !xetile.tile<32x64xf16>) {
+  // expected-error @below {{'xetile.update_tile_offset' op requires two offsets, of rows and of columns, but got 3}}
+  %r = xetile.update_tile_offset %t, [0, 1, 2] : !xetile.tile<32x64xf16>
+  return
+}

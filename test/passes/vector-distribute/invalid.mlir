@@ -170,3 +170,30 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+#r = #iree_vector_ext.nested_layout<subgroup_tile = [1], batch_tile = [1], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [0], thread_strides = [1]>
+func.func @vectors_in_memory(%m: memref<64xvector<16xi32>>) -> vector<16xi32> {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant dense<0> : vector<16xi32>
+  // expected-error @+1 {{'vector.transfer_read' op cannot be distributed because its elements are vectors}}
+  %v = vector.transfer_read %m[%c0], %zero : memref<64xvector<16xi32>>, vector<16xi32>
+  %0 = iree_vector_ext.to_layout %v to layout(#r) : vector<16xi32>
+  return %0 : vector<16xi32>
+}
+
+// -----
+
+#rows = #iree_vector_ext.nested_layout<subgroup_tile = [1, 1, 1], batch_tile = [1, 1, 1], outer_tile = [1, 1, 1], thread_tile = [16, 1, 1], element_tile = [1, 2, 4], subgroup_strides = [0, 0, 0], thread_strides = [1, 0, 0]>
+#all = #iree_vector_ext.nested_layout<subgroup_tile = [1], batch_tile = [1], outer_tile = [1], thread_tile = [1], element_tile = [4], subgroup_strides = [0], thread_strides = [0]>
+#sums = #iree_vector_ext.nested_layout<subgroup_tile = [1], batch_tile = [1], outer_tile = [1], thread_tile = [16], element_tile = [1], subgroup_strides = [0], thread_strides = [1]>
+func.func @of_one_operand(%a: vector<16x2x4xf32>, %b: vector<4xf32>, %c: vector<16xf32>) -> vector<16xf32> {
+  %0 = iree_vector_ext.to_layout %a to layout(#rows) : vector<16x2x4xf32>
+  %1 = iree_vector_ext.to_layout %b to layout(#all) : vector<4xf32>
+  %2 = iree_vector_ext.to_layout %c to layout(#sums) : vector<16xf32>
+  // expected-error @+2 {{'vector.contract' op cannot be distributed}}
+  // expected-note @+1 {{only one of its operands has the reduced dimension 1}}
+  %3 = vector.contract {indexing_maps = [affine_map<(m, l, k) -> (m, l, k)>, affine_map<(m, l, k) -> (k)>, affine_map<(m, l, k) -> (m)>], iterator_types = ["parallel", "reduction", "reduction"], kind = #vector.kind<add>} %0, %1, %2 : vector<16x2x4xf32>, vector<4xf32> into vector<16xf32>
+  return %3 : vector<16xf32>
+}

@@ -298,3 +298,66 @@ gpu.module @k {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @k {
+  gpu.func @vectors(%a: memref<64xf32>, %o: memref<64xf32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
+    %t = gpu.thread_id x
+    %x = vector.load %a[%t] : memref<64xf32>, vector<4xf32>
+    // expected-error @below {{'gpu.subgroup_reduce' op of vectors cannot be lowered}}
+    // expected-note @below {{reduce element by element}}
+    %y = gpu.subgroup_reduce add %x : (vector<4xf32>) -> vector<4xf32>
+    vector.store %y, %o[%t] : memref<64xf32>, vector<4xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @k {
+  gpu.func @ids(%a: memref<64xi32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
+    %t = gpu.thread_id x
+    // expected-error @below {{'memref.generic_atomic_rmw' op has gpu.thread_id in its region}}
+    // expected-note @below {{compute the value before the op}}
+    %old = memref.generic_atomic_rmw %a[%t] : memref<64xi32> {
+    ^bb0(%x: i32):
+      %u = gpu.thread_id x
+      %v = arith.index_cast %u : index to i32
+      %y = arith.addi %x, %v : i32
+      memref.atomic_yield %y : i32
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @k {
+  gpu.func @elements(%a: memref<64xi32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
+    %t = gpu.thread_id x
+    %v = vector.load %a[%t] : memref<64xi32>, vector<2xi32>
+    // expected-error @below {{'memref.generic_atomic_rmw' op uses a value of type vector<2xi32> in its region}}
+    // expected-note @below {{extract the elements before the op}}
+    %old = memref.generic_atomic_rmw %a[%t] : memref<64xi32> {
+    ^bb0(%x: i32):
+      %e = vector.extract %v[1] : i32 from vector<2xi32>
+      %y = arith.muli %x, %e : i32
+      memref.atomic_yield %y : i32
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @k {
+  gpu.func @complex(%a: memref<64xf32>) kernel attributes {xegpu.subgroup_size = 16 : i32} {
+    %t = gpu.thread_id x
+    %x = memref.load %a[%t] : memref<64xf32>
+    // expected-error @below {{'complex.create' op is not supported in SIMT kernels}}
+    // expected-note @below {{there is no lowering of 'complex.create' in SIMT mode}}
+    %y = complex.create %x, %x : complex<f32>
+    gpu.return
+  }
+}

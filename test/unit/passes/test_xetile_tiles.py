@@ -290,3 +290,23 @@ def test_transposed_views(text, grid, block):
     np.testing.assert_array_equal(b, a.T)
     xegpu_py.reference.run(xegpu_py.parse(f"gpu.module @m {{ {text} }}"), "view", (a, c), grid=grid, block=block)
     np.testing.assert_array_equal(c, a.T)
+
+
+@pytest.mark.parametrize("fill", [0.0, -0.0, -1.0, 0x7FC00000])
+def test_zeros_are_no_padding_unless_they_are_negative(fill):
+    """Messages return positive zeros for elements that are out of bounds."""
+    kind, number = "!xetile.tile<8x16xf32>", f"0x{fill:08X}" if isinstance(fill, int) else repr(fill)
+    text = f"""
+  gpu.func @edge(%X: memref<12x20xf32>, %Y: memref<8x16xf32>) kernel {{
+    %t = xetile.init_tile %X[8, 8] : memref<12x20xf32> -> {kind}
+    %v = xetile.load_tile %t {{padding = {number} : f32}} : {kind} -> vector<8x16xf32>
+    %y = xetile.init_tile %Y[0, 0] : memref<8x16xf32> -> {kind}
+    xetile.store_tile %v, %y : vector<8x16xf32>, {kind}
+    gpu.return
+  }}
+"""
+    x, y = whole(12, 20), np.ones((8, 16), np.float32)
+    compiled(text)(x, y)
+    filler = np.array(fill, np.uint32).view(np.float32) if isinstance(fill, int) else fill
+    expected = window(x, 8, 8, 8, 16, filler)
+    np.testing.assert_array_equal(y.view(np.uint32), expected.view(np.uint32))

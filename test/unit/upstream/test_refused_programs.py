@@ -64,6 +64,20 @@ def dimension(number):
     return f"{number} %i = llvm.call @{name}(%0) : (i32) -> i64", "%n: i32", f"llvm.func @{name}(i32) -> i64"
 
 
+def block(what, bits, rows, columns, count, value):
+    """An access of a block by XeVM, for which a lane has a value."""
+    numbers = "%p, %n, %n, %n, %n, %n"
+    named = {"elem_size_in_bits": bits, "tile_width": columns, "tile_height": rows, "v_blocks": count}
+    sizes = ", ".join(f"{name} = {n} : i32" for name, n in named.items())
+    kinds = "!llvm.ptr<1>, i32, i32, i32, i32, i32"
+    arguments = f"%p: !llvm.ptr<1>, %n: i32, %v: {value}"
+    if what == "blockstore2d":
+        sizes = sizes.partition(", v_blocks")[0]
+        return f"xevm.{what} {numbers}, %v <{{{sizes}}}> : ({kinds}, {value})", arguments
+    more = "transpose = false, pack_register = false"
+    return f"%r = xevm.{what} {numbers} <{{{sizes}, {more}}}> : ({kinds}) -> {value}", arguments
+
+
 OF_LLVM = [
     (('%a = llvm.mlir.constant("text") : !llvm.array<4 x i8>',), "its value is \"text\""),
     (("%a = llvm.mlir.constant(1.0 : f32) : i32",), "its value is 1.0"),
@@ -86,6 +100,19 @@ OF_LLVM = [
     (moved("write", "llvm.alloca %2 x i32 : (i32) -> !llvm.ptr"), "the value that it stores was never initialized"),
     (fenced(3, "%0 = llvm.mlir.constant(1 : i32) : i32"), "its memories or its scope are not known"),
     (fenced(1, "%0 = llvm.freeze %f : i32"), "its memories or its scope are not known"),
+    (("%n = llvm.mlir.constant(1 : i32) : i32 %p = llvm.alloca %n x i32 : (i32) -> !llvm.ptr "
+      "llvm.store %x, %p : i32, !llvm.ptr %y = llvm.load %p : !llvm.ptr -> i64", "%x: i32"),
+     "it loads i64 from memory that holds i32"),
+    (("%r = llvm.atomicrmw nand %p, %x monotonic : !llvm.ptr<1>, i32", "%p: !llvm.ptr<1>, %x: i32"),
+     "this update of an element of memory is not supported"),
+    (("%r = llvm.atomicrmw fadd %p, %x monotonic : !llvm.ptr<1>, vector<2xf16>",
+      "%p: !llvm.ptr<1>, %x: vector<2xf16>"), "this update of an element of memory is not supported"),
+    (block("blockload2d", 32, 8, 16, 1, "vector<4xi32>"),
+     "a lane has 256 bits of 1 blocks of 8x16 elements of 32 bits, not vector<4xi32>"),
+    (block("blockload2d", 16, 8, 16, 2, "vector<8xi16>"),
+     "a lane has 256 bits of 2 blocks of 8x16 elements of 16 bits, not vector<8xi16>"),
+    (block("blockstore2d", 32, 8, 16, 1, "vector<4xi32>"),
+     "a lane has 256 bits of a block of 8x16 elements of 32 bits, not vector<4xi32>"),
 ]  # fmt: skip
 
 
@@ -103,6 +130,25 @@ def test_kernels_in_llvm(program, message):
 )  # fmt: skip
 def test_kernels_in_llvm_at_the_ends_of_ranges(program):
     import_upstream(llvm(*program))
+
+
+def loaded(desc, value):
+    return (f"%d = xegpu.create_nd_tdesc %a : memref<64x64xf32> -> {T}<{desc}> "
+            f"%v = xegpu.load_nd %d[0, 0] : {T}<{desc}> -> vector<{value}>"), "%a: memref<64x64xf32>"  # fmt: skip
+
+
+def stored(desc, value):
+    return (f"%d = xegpu.create_nd_tdesc %a : memref<64x64xf32> -> {T}<{desc}> "
+            f"%v = arith.constant dense<1.0> : vector<{value}> "
+            f"xegpu.store_nd %v, %d[0, 0] : vector<{value}>, {T}<{desc}>"), "%a: memref<64x64xf32>"  # fmt: skip
+
+
+def scaled(a, b, d, scale):
+    """A block-scaled product of constants, with a scale of this type for the first factor."""
+    factors = [f"vector<{shape}xf8E5M2>" for shape in (a, b)]
+    body = " ".join(f"%{n} = arith.constant dense<1.0> : {kind}" for n, kind in zip("ab", factors))
+    return (f"{body} %r = xegpu.dpas_mx %a, %b scale_a = %s : ({', '.join(factors)}, {scale}) -> vector<{d}xf32>",
+            f"%s: {scale}")  # fmt: skip
 
 
 AT_A_LEVEL = [
@@ -147,6 +193,39 @@ AT_A_LEVEL = [
     ("subgroup", ("%l = gpu.lane_id",), "lanes have no number of their own at subgroup level"),
     (None, (f"%s = llvm.mlir.undef : {DESC} %m = builtin.unrealized_conversion_cast %s : {DESC} to memref<?xf32>",),
      "the descriptor that it uses as a memref is incomplete"),
+    ("workgroup", ("%r = xegpu.dpas %a, %b : vector<8xf16>, vector<16xf16> -> vector<8xf32>",
+                   "%a: vector<8xf16>, %b: vector<16xf16>"), "it multiplies 8 and 16, which are not matrices"),
+    ("workgroup", scaled("8x64", "64x16", "8x16", scale="f8E8M0FNU"), "its scale must be a matrix, but got f8E8M0FNU"),
+    ("workgroup", ("", "%v: vector<8x16xi1>"),
+     "its argument of type vector<8x16xi1> has elements that are not loaded from memory"),
+    ("workgroup", ("", "%v: vector<8xindex>"),
+     "its argument of type vector<8xindex> has elements that are not loaded from memory"),
+    ("subgroup", loaded("8x16xf32", "8xf32"), "a block of 8x16 is loaded as 8"),
+    ("subgroup", stored("8x16xf32", "8xf32"), "a subgroup has 128 elements of a block of 8x16, not vector<8xf32>"),
+    ("lane", loaded("8x16xf32", "8x16xf32"), "a lane has 8 elements of a block of 8x16, not 8x16"),
+    ("lane", stored("8x16xf32", "8x16xf32"), "a lane has 8 elements of a block of 8x16, not vector<8x16xf32>"),
+    ("subgroup", ("%r = xegpu.dpas %a, %b : vector<8xf16>, vector<16xf16> -> vector<8xf32>",
+                  "%a: vector<8xf16>, %b: vector<16xf16>"), "it multiplies 8 and 16"),
+    ("subgroup", scaled("8x64", "64x16", "8x16", scale="f8E8M0FNU"), "its scale must be a matrix, but got f8E8M0FNU"),
+    ("workgroup", (f"%d = xegpu.create_nd_tdesc %a, shape: [8, 32], strides: [64, 2] : i64 -> {T}<8x32xi4> "
+                   f"%v = xegpu.load_nd %d[0, 0] : {T}<8x32xi4> -> vector<8x32xi4>", "%a: i64"),
+     "the innermost stride of elements of i4 is not 1, so that they do not fill bytes"),
+    ("workgroup", (f"%b = xegpu.create_nd_tdesc %a : memref<64x64xi4> -> {T}<8x32xi4> {either(f'{T}<8x32xi4>')} "
+                   f"%v = xegpu.load_nd %d[0, 0] : {T}<8x32xi4> -> vector<8x32xi4>", "%a: memref<64x64xi4>, %p: i1"),
+     "it passes on a descriptor of elements of i4"),
+    ("workgroup", (f"%d = xegpu.create_nd_tdesc %a : memref<64x64xi4> -> {T}<8x32xi4> %v = xegpu.load_nd %d[0, 0] "
+                   f"<{{transpose = array<i64: 1, 0>}}> : {T}<8x32xi4> -> vector<32x8xi4>", "%a: memref<64x64xi4>"),
+     "it exchanges elements of i4 as it loads them"),
+    ("workgroup", (f"%d = xegpu.create_nd_tdesc %a : memref<64x64xi4> -> {T}<8x32xi4> "
+                   f"%v = xegpu.load_nd %d[0, 3] : {T}<8x32xi4> -> vector<8x32xi4>", "%a: memref<64x64xi4>"),
+     "it is not known to begin at a byte"),
+    ("workgroup", (f"%d = xegpu.create_nd_tdesc %a : memref<64x64xi4> -> {T}<8x32xi4> "
+                   f"%v = xegpu.load_nd %d[0, %i] : {T}<8x32xi4> -> vector<8x32xi4>",
+                   "%a: memref<64x64xi4>, %i: index"),
+     "it is not known to begin at a byte"),
+    ("workgroup", (f"%d = xegpu.create_nd_tdesc %a : memref<64x64xi4> -> {T}<8x31xi4> "
+                   f"%v = xegpu.load_nd %d[0, 0] : {T}<8x31xi4> -> vector<8x31xi4>", "%a: memref<64x64xi4>"),
+     f"the rows of a block of {T}<8x31xi4> end within a byte"),
 ]  # fmt: skip
 
 
@@ -162,6 +241,16 @@ EXPORTED = [
       f"xegpu.store_nd %v, %d {VC} : vector<2x8x16xf16>, {T}<8x16xf16, array_length = 2>",
       "%a: memref<64x64xf16>, %v: vector<2x8x16xf16>"), "it stores an array of blocks"),
     (("xegpu.alloc_nbarrier %n : index", "%n: index"), "its number of barriers is not a constant"),
+    ((f"%o = arith.constant dense<0> : vector<16xindex> %m = arith.constant dense<true> : vector<16xi1> %d = "
+      "xegpu.create_tdesc %a, %o {chunk_size_per_lane = 2, mode = vc} : i64, vector<16xindex> -> "
+      f"{T}<16x2xi32, #xegpu.scattered> "
+      f"%r = xegpu.atomic_rmw addi, %v, %d, %m {VC} : vector<2x16xi32>, {T}<16x2xi32, #xegpu.scattered>, "
+      "vector<16xi1> -> vector<2x16xi32>", "%a: i64, %v: vector<2x16xi32>"), "it works on 2 elements a lane"),
+    ((f"%o = arith.constant dense<0> : vector<16xindex> %m = arith.constant dense<true> : vector<16xi1> "
+      f"%d = xegpu.create_tdesc %a, %o {VC} : i64, vector<16xindex> -> {T}<16xi32, #xegpu.scattered> "
+      f"%r = xegpu.atomic_rmw assign, %v, %d, %m expecting %v {VC} : vector<16xi32>, {T}<16xi32, #xegpu.scattered>, "
+      "vector<16xi1> expecting vector<16xi32> -> vector<16xi32>", "%a: i64, %v: vector<16xi32>"),
+     "upstream's atomic_rmw does not compare"),
 ]  # fmt: skip
 
 

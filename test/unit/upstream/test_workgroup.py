@@ -573,3 +573,85 @@ gpu.module @kernels {{
     out = np.zeros((2, 4, 16), np.float32)
     xegpu_py.compile(text, engine="reference")(a, out)
     np.testing.assert_array_equal(out, block.reshape(out.shape))
+
+
+def long_product(depth=192, between="", properties="{layout_cd = #c}", **replaced):
+    """The product of 32 rows of `depth` and as many columns in a workgroup of 2x2 subgroups."""
+    d = "!xegpu.tensor_desc"
+    text = f"""
+#c = #xegpu.layout<sg_layout = [2, 2], sg_data = [16, 16]>
+gpu.module @m {{
+  gpu.func @k(%a: memref<32x{depth}xf16>, %b: memref<{depth}x32xf16>, %c: memref<32x32xf32>) kernel {{
+    %0 = xegpu.create_nd_tdesc %a : memref<32x{depth}xf16> -> {d}<32x{depth}xf16>
+    %1 = xegpu.create_nd_tdesc %b : memref<{depth}x32xf16> -> {d}<{depth}x32xf16>
+    %2 = xegpu.create_nd_tdesc %c : memref<32x32xf32> -> {d}<32x32xf32>
+    %z = xegpu.load_nd %2[0, 0] : {d}<32x32xf32> -> vector<32x32xf32>
+    %x = xegpu.load_nd %0[0, 0] : {d}<32x{depth}xf16> -> vector<32x{depth}xf16>
+    %y = xegpu.load_nd %1[0, 0] : {d}<{depth}x32xf16> -> vector<{depth}x32xf16>
+    {between}
+    %r = xegpu.dpas %x, %y, %z {properties}
+      : vector<32x{depth}xf16>, vector<{depth}x32xf16>, vector<32x32xf32> -> vector<32x32xf32>
+    xegpu.store_nd %r, %2[0, 0] <{{layout = #c}}> : vector<32x32xf32>, {d}<32x32xf32>
+    gpu.return
+  }}
+}}
+"""
+    for old, new in replaced.values():
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+ROW, TALL = "!xegpu.tensor_desc<32x192xf16>", "!xegpu.tensor_desc<192x32xf16>"
+SUM = "vector<32x32xf32>"
+ONES = "%one = arith.constant dense<1.0> : vector<32x192xf16>"
+LONG = {
+    "larger than the registers": (long_product(), True),
+    "as large as the registers": (long_product(128), False),
+    "no multiple of a part": (long_product(160), False),
+    "without layout": (long_product(properties=""), False),
+    "without subgroups": (long_product(properties="{layout_cd = #xegpu.layout<inst_data = [8, 16]>}"), False),
+    "a read between": (
+        long_product(between=f"%u = xegpu.load_nd %0[0, 0] : {ROW} -> vector<32x192xf16>"), True
+    ),
+    "a write between": (
+        long_product(between=f"{ONES}\nxegpu.store_nd %one, %0[0, 0] : vector<32x192xf16>, {ROW}"), False
+    ),
+    "a write of an element between": (
+        long_product(between="%i = arith.constant 5 : index %h = arith.constant 3.0 : f16 "
+                             "memref.store %h, %a[%i, %i] : memref<32x192xf16>"), False
+    ),
+    "two uses": (
+        long_product(between=f"{ONES}\n%two = arith.addf %one, %x : vector<32x192xf16>"), False
+    ),
+    "transposed": (
+        long_product(load=(f"[0, 0] : {ROW} ->", f"[0, 0] <{{transpose = array<i64: 1, 0>}}> : {TALL} ->"),
+                     desc=(f"-> {ROW}", f"-> {TALL}"), memory=("%a : memref<32x192xf16>", "%a : memref<192x32xf16>"),
+                     argument=("%a: memref<32x192xf16>", "%a: memref<192x32xf16>")),
+        False,
+    ),
+    "of another block": (
+        long_product(begin=("%r = xegpu.dpas",
+                            f"%t = arith.constant true %s = scf.if %t -> ({SUM}) {{ %r = xegpu.dpas"),
+                     end=("%r, %2[0, 0]", "%s, %2[0, 0]"),
+                     close=(f", {SUM} -> {SUM}\n",
+                            f", {SUM} -> {SUM}\nscf.yield %r : {SUM} }} else {{ scf.yield %z : {SUM} }}\n")),
+        False,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_products_whose_factors_are_larger_than_the_registers(name):
+    """They become loops over parts of the factors, if these are loaded for them alone and memory does not change."""
+    text, splits = LONG[name]
+    module = import_upstream(text, level="workgroup")
+    assert ("scf.for" in str(module)) == splits
+    random = np.random.default_rng(3)
+    depth = next(n for n in (192, 160, 128) if f"{n}x32xf16" in text)
+    a, b = (random.integers(-4, 5, s).astype(np.float16) for s in ((32, depth), (depth, 32)))
+    c = random.integers(-4, 5, (32, 32)).astype(np.float32)
+    expected = c + a.astype(np.float32) @ b.astype(np.float32)
+    first = np.ascontiguousarray(a.T) if name == "transposed" else a.copy()
+    xegpu_py.compile(module, engine="reference")(first, b, c)
+    assert np.array_equal(c, expected)
