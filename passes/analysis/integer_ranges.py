@@ -384,7 +384,9 @@ class Ranges:
         dimension = "xyz".index(enumerator(op.attributes["dimension"])) if "dimension" in op.attributes else 0
         low, high = self._limits.launch_range(op.name.partition(".")[2], dimension)
         if "upper_bound" in op.attributes:
-            high = min(high, ir.IntegerAttr(op.attributes["upper_bound"]).value - 1)
+            # Extents can be the bound itself, and ids cannot.
+            bound = ir.IntegerAttr(op.attributes["upper_bound"]).value
+            high = min(high, bound - 1 if op.name.endswith("_id") else bound)
         self._set(op.results[0], (low, high))
 
         if op.name == "gpu.block_dim":

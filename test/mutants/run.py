@@ -37,7 +37,7 @@ from mutants.mutations import ROOT, Mutation
 OUT = ROOT / "build" / "mutants"
 LIT = (".mlir", ".visaasm", ".test")
 FIRST_LIT = 12
-"""At most so many lit tests are run for a mistake before the tests of pytest."""
+"""At most so many lit tests are run for a mistake after the first third of the time, before other tests of pytest."""
 PARAMETERS = 3
 """So many parameters of one test run before other tests have."""
 
@@ -149,16 +149,12 @@ class Judge:
         session = wanted[0].session if wanted else None
         if session:
             session.config.pluginmanager.register(Reports())
-        start = recorder._seconds()
-        brief = wanted[:3]
-        for item in brief:
-            yield from self._run(item, failed)
-        if files:
-            yield from _lit(files[:FIRST_LIT])
-        for item in wanted[3:]:
-            if recorder._seconds() - start > self.seconds:
-                return
-            yield from self._run(item, failed)
+        start, pending = recorder._seconds(), iter(wanted)
+        for number, end in enumerate((self.seconds / 3, self.seconds)):
+            while recorder._seconds() - start < end and (item := next(pending, None)):
+                yield from self._run(item, failed)
+            if files and not number:
+                yield from _lit(files[:FIRST_LIT])
         if files[FIRST_LIT:] and recorder._seconds() - start < self.seconds:
             yield from _lit(files[FIRST_LIT : 4 * FIRST_LIT])
 

@@ -154,6 +154,12 @@ def test_evaluation(text, arguments, message):
         reference.run(module, "fill" if text == FILL else "k", arguments)
 
 
+def test_text_that_mlir_refuses_without_a_word(monkeypatch):
+    monkeypatch.setattr("xegpu_py.ir.module.from_mlir", lambda *_: [])
+    with pytest.raises(xegpu_py.DiagnosticError, match="<string>:1:1: error: cannot be parsed"):
+        parse("module { nothing }")
+
+
 def test_the_last_index_of_gather():
     reference.run(parse(triton(GATHER.format(3), "")), "k", [])
 

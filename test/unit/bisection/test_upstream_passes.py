@@ -37,9 +37,21 @@ ROUND_ROBIN = f"""gpu.module @k {{
 
 WORDS = ("small:f32:8x64:seed=3", "zeros:f32:8x64")
 
+ENDS = {
+    "unreachable": ("UNREACHABLE executed at a.cpp:7!\n", 0),
+    "fatal": ("LLVM ERROR: out of order\n", 0),
+    "silent": ("", 0),
+    "refuses": ("<stdin>:2:3: error: 'gpu.func' op is too long\n", 1),
+    "mute": ("", 3),
+    "unknown": ("no such pass pipeline\n", 1),
+    "unparsed": ("<unknown>:0: error: pass-pipeline 'x' does not parse\n", 1),
+}
+"""By the name of a pass, what the tool says in it and its exit status, or 0 if it aborts."""
+
 TOOL = """#!{python}
 # An mlir-opt with the passes of its pipeline, of which some are wrong.
 import os, sys, time
+ENDS = {ends}
 text = sys.stdin.read()
 passes = next(a for a in sys.argv if a.startswith("--pass-pipeline=")).partition("(")[2][:-1].split(",")
 before = "--mlir-print-ir-before-all" in sys.argv
@@ -55,6 +67,10 @@ for name in passes:
         sys.stderr.write("mlir-opt: a.cpp:1: Assertion `no mulf' failed.\\n")
         sys.stderr.flush()
         os.abort()
+    if name in ENDS:
+        sys.stderr.write(ENDS[name][0])
+        sys.stderr.flush()
+        sys.exit(ENDS[name][1]) if ENDS[name][1] else os.abort()
     made = text.replace("addf", "subf") if name == "wrong" else text + "\\n"
     if name == "lost":
         made = "".join(line for line in text.splitlines(True) if "xegpu.store" not in line)
@@ -69,7 +85,7 @@ for name in passes:
 def made(tmp_path):
     """The path of an mlir-opt that is wrong on purpose."""
     file = tmp_path / "mlir-opt"
-    file.write_text(TOOL.format(python=sys.executable))
+    file.write_text(TOOL.format(python=sys.executable, ends=ENDS))
     file.chmod(file.stat().st_mode | stat.S_IXUSR)
     return str(file)
 
@@ -189,6 +205,41 @@ def test_a_pass_that_does_not_end_is_named(made):
     found = stages(ROUND_ROBIN, "builtin.module(right,endless)", made, 4)
     assert (found.ended, found.step, found.message) == ("aborts", "endless", "it does not end within 4 seconds")
     assert [stage.step for stage in found.stages] == ["right"]
+
+
+@pytest.mark.parametrize(
+    ("name", "ended", "message"),
+    [
+        ("unreachable", "aborts", "UNREACHABLE executed at a.cpp:7!"),
+        ("fatal", "aborts", "LLVM ERROR: out of order"),
+        ("silent", "aborts", "SIGABRT"),
+        ("refuses", "refuses", "'gpu.func' op is too long"),
+        ("mute", "refuses", "// -----// IR Dump After Made (right)"),
+    ],
+)
+def test_what_a_tool_says_as_it_ends(made, name, ended, message):
+    found = stages(ROUND_ROBIN, f"builtin.module(right,{name},right)", made)
+    assert (found.ended, found.step) == (ended, name) and found.message.startswith(message)
+    assert [stage.step for stage in found.stages] == ["right"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("unknown", "no such pass pipeline"), ("unparsed", "pass-pipeline 'x' does not parse")]
+)
+def test_pipelines_that_a_tool_does_not_know(made, name, message):
+    with pytest.raises(ValueError, match=rf"mlir-opt does not run 'builtin.module\({name}\)': {message}$"):
+        stages(ROUND_ROBIN, f"builtin.module({name})", made)
+
+
+def test_the_lines_of_each_op():
+    """Ops with regions have all lines up to their end; ends of regions, terminators and heads are left out."""
+    text = ("gpu.module @m {|gpu.func @f() kernel {|%a = one|scf.for {|%b = two // {|scf.if {|three|} else {|four|"
+            "scf.yield|}|} // loop||five|gpu.return|}|}")  # fmt: skip
+    lines = text.split("|")
+    found = ["|".join(lines[i] for i in r) for r in reduction._ops(lines)]
+    loop = "scf.for {|%b = two // {|scf.if {|three|} else {|four|scf.yield|}|} // loop"
+    otherwise = "} else {|four|scf.yield|}"
+    assert found == ["five", "four", otherwise, "three", "scf.if {|three|} else {", "%b = two // {", loop, "%a = one"]
 
 
 def test_what_the_tool_cannot_read_is_no_mistake_of_a_pass(made):

@@ -737,3 +737,32 @@ def test_a_number_in_one_branch_is_every_element_of_the_value_in_the_other(n):
     numbers_for_values(x, y, n)
     expected = (x, 3, x, 5) if n > 2 else (7, x * 2, 0.5, x)
     np.testing.assert_array_equal(y, np.stack(np.broadcast_arrays(*expected, x)[:4]))
+
+
+def test_lists_of_one_name_in_nested_loops_stay_apart():
+    """Both have the name `parts`, and elements that loops carry."""
+
+    def doubled(v, n):
+        parts = [v, v + 1]
+        for _ in range(n):
+            parts[0] = parts[0] + v
+            parts[1] = parts[1] + parts[0]
+        return parts[0] + parts[1]
+
+    @xegpu_py.jit
+    def kernel(X, Y, n, N: xegpu_py.Constexpr):
+        i = xl.arange(0, N)
+        x = xl.load(X + i)
+        parts = [x, x * 2]
+        for _ in range(n):
+            parts[0] = parts[0] + doubled(x, n)
+            parts[1] = parts[1] + parts[0]
+        xl.store(Y + i, parts[0] + parts[1])
+
+    x, y = np.arange(16, dtype=np.int32), np.zeros(16, np.int32)
+    kernel(x, y, 3, N=16)
+    first, second = x.copy(), 2 * x
+    for _ in range(3):
+        first = first + doubled(x, 3)
+        second = second + first
+    np.testing.assert_array_equal(y, first + second)

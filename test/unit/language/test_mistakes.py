@@ -102,6 +102,13 @@ BODIES = [
     ("t = xl.advance(X.tile(64, at=0), (0, 1)) #!", 5, r"for each dimension, but got .* and \(0, 1\)"),
     ("d = xl.make_tensor_descriptor(X, (64,), (1,), (64,), 'nan') #!", 5, "of a tensor descriptor are zero, not 'nan'"),
     ("d = xl.make_tensor_descriptor(X, (64,), (1,), (8, 8)) #!", 5, "blocks of 2 dimensions do not fit a tensor of 1"),
+    (
+        "p = xl.full((), 0, xl.int64).to(xl.pointer_type(xl.float32))\n"
+        "d = xl.make_tensor_descriptor(p, (64,), (1,), (64,)) #!",
+        5,
+        "tiles are of an array, or of what follows a pointer to one of its elements, not of",
+    ),
+    ("d = xl.make_tensor_descriptor(X + i, (64,), (1,), (64,)) #!", 5, "a pointer to one of its elements, not of"),
     ("x = xl.where(x > 0, X, x) #!", 5, "chooses between two pointers or between two values, not between"),
     (
         "x = xl.load(xl.where(x > 0, X, Y) + i) #!",

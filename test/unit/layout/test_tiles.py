@@ -87,4 +87,6 @@ def test_each_tile_is_drawn_with_its_owners(name):
 
 def test_shared_tiles_are_named_as_in_the_picture():
     assert WgTiles.of((256, 32), (8, 4), (32, 32)).by_start()[0, 0] == [0, 1, 2, 3]
-    assert [listed(n) for n in ([5], [0, 1, 2, 3], [0, 4], [0, 4, 8, 12])] == ["5", "0-3", "0, 4", "0, 4, ... 12"]
+    assert [listed(n) for n in ([5], [0, 1, 2, 3], [0, 4], [0, 4, 8], [0, 4, 8, 12])] == [
+        "5", "0-3", "0, 4", "0, 4, 8", "0, 4, ... 12"
+    ]  # fmt: skip

@@ -664,3 +664,49 @@ def test_conditions_of_floats(element):
     for name, values in expected.items():
         found = evaluate(f"%r = arith.cmpf {name}, %a0, %a1 : {kind}", f"vector<{a.size}xi1>", *arguments)
         assert found.tolist() == values.tolist(), name
+
+
+@pytest.mark.parametrize("shape", [(24,), (3, 8), (2, 3, 8)])
+@pytest.mark.parametrize("bits", [2, 4])
+def test_memrefs_of_packed_elements_as_bytes(shape, bits):
+    """The last dimension has fewer elements; the strides of the others are those of bytes."""
+    kind, last = "x".join(map(str, shape)), shape[-1] * bits // 8
+    held = "x".join(map(str, (*shape[:-1], last)))
+    names = ", ".join(f"%{'ijk'[d]}" for d in range(len(shape)))
+    loops = " ".join(f"scf.for %{'ijk'[d]} = %c0 to %n{d} step %c1 {{" for d in range(len(shape)))
+    ends = " ".join(f"%n{d} = arith.constant {n} : index" for d, n in enumerate((*shape[:-1], last)))
+    text = f"""gpu.module @k {{ gpu.func @f(%m: memref<{kind}xi{bits}>, %o: memref<{held}xi8>) kernel {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      {ends}
+      %b = builtin.unrealized_conversion_cast %m : memref<{kind}xi{bits}> to memref<{held}xi8>
+      {loops}
+      %x = memref.load %b[{names}] : memref<{held}xi8>
+      memref.store %x, %o[{names}] : memref<{held}xi8>
+      {"}" * len(shape)}
+      gpu.return }} }}"""
+    m = RNG.integers(0, 256, (*shape[:-1], last)).astype(np.uint8)
+    out = np.zeros(m.shape, np.int8)
+    reference.run(xegpu_py.parse(text), None, [m, out])
+    np.testing.assert_array_equal(out.view(np.uint8), m)
+
+
+def test_lines_have_no_bounds_and_blocks_have():
+    """A line goes on where its row ends, as it has no boundary check; a block ends there."""
+    text = """gpu.module @k { gpu.func @f(%m: memref<4x20xf32>, %o: memref<32xf32>, %p: memref<1x32xf32>) kernel {
+      %row = memref.subview %m[1, 0] [1, 20] [1, 1] : memref<4x20xf32> to memref<20xf32, strided<[1], offset: 20>>
+      %d = xegpu.create_nd_tdesc %row[8] {mode = vc} : memref<20xf32, strided<[1], offset: 20>>
+        -> !xegpu.tensor_desc<32xf32, #xegpu.tdesc_attr<boundary_check = false>>
+      %v = xegpu.load_nd %d {mode = vc}
+        : !xegpu.tensor_desc<32xf32, #xegpu.tdesc_attr<boundary_check = false>> -> vector<32xf32>
+      %e = xegpu.create_nd_tdesc %m[1, 8] {mode = vc} : memref<4x20xf32> -> !xegpu.tensor_desc<1x32xf32>
+      %w = xegpu.load_nd %e {mode = vc} : !xegpu.tensor_desc<1x32xf32> -> vector<1x32xf32>
+      %c0 = arith.constant 0 : index
+      vector.store %v, %o[%c0] : memref<32xf32>, vector<32xf32>
+      vector.store %w, %p[%c0, %c0] : memref<1x32xf32>, vector<1x32xf32>
+      gpu.return } }"""
+    m, line = np.arange(80, dtype=np.float32).reshape(4, 20), np.zeros(32, np.float32)
+    block = np.zeros((1, 32), np.float32)
+    reference.run(xegpu_py.parse(text), None, [m, line, block])
+    assert line.tolist() == list(range(28, 60))
+    assert block[0].tolist() == [*range(28, 40), *[0] * 20]

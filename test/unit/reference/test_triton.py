@@ -305,3 +305,74 @@ def test_random_programs_are_triton_s(tmp_path: Path):
 def _without_locations(text: str) -> list[str]:
     lines = re.sub(r" loc\((?:[^()]|\([^()]*\))*\)", "", text).splitlines()
     return [line for line in lines if not line.startswith("#loc")]
+
+
+CODES = {
+    "e2m1": np.array([0, 1, 2, 3, 4, 5, 9, 10, 13], np.uint8),
+    "e5m2": np.array([0, 0.5, 1, 1.5, -2, 3], ml_dtypes.float8_e5m2),
+    "e4m3": np.array([0, 0.5, 1, 1.25, -2, 3], ml_dtypes.float8_e4m3fn),
+    "bf16": np.array([0, 0.5, 1, 1.25, -2, 3], ml_dtypes.bfloat16),
+}
+"""Some numbers of each format whose products are exact."""
+
+E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
+MEMORY = {"e2m1": "i8", "e5m2": "f8E5M2", "e4m3": "f8E4M3FN", "bf16": "bf16"}
+
+
+@pytest.mark.parametrize(
+    ("a_kind", "a_block", "a_packs_k", "b_kind", "b_block", "b_packs_k"),
+    [
+        ("e5m2", 32, True, "e4m3", 32, True),
+        ("e2m1", 16, True, "e2m1", 16, True),
+        ("e2m1", 32, False, "e4m3", None, True),
+        ("e5m2", None, True, "e2m1", 32, False),
+        ("e2m1", None, False, "e2m1", None, False),
+        ("e2m1", 16, False, "e2m1", None, True),
+        ("bf16", None, True, "e2m1", 16, True),
+        ("e4m3", 16, True, "bf16", None, True),
+    ],
+)
+def test_products_of_scaled_factors(a_kind, a_block, a_packs_k, b_kind, b_block, b_packs_k):
+    """All formats, with the scales of either factor, packed along K or along the other dimension."""
+    m, n, k, rng = 8, 16, 64, np.random.default_rng(6)
+    arrays, values, loads, types = [], [], [], {}
+    factors = (("a", (m, k), 1, a_kind, a_block, a_packs_k), ("b", (k, n), 0, b_kind, b_block, b_packs_k))
+    for name, shape, depth, kind, block, packs_k in factors:
+        codes = rng.choice(CODES[kind], shape)
+        value = E2M1[codes] if kind == "e2m1" else codes.astype(np.float64)
+        if kind == "e2m1":
+            even, odd = (
+                np.take(codes, range(i, shape[d], 2), d) for d in [depth if packs_k else 1 - depth] for i in (0, 1)
+            )
+            codes = even | odd << 4
+        arrays.append(codes)
+        types[name] = (codes.shape, MEMORY[kind])
+        if block:
+            scale = rng.integers(125, 130, (shape[1 - depth], k // block), np.uint8)
+            factor = np.repeat(np.exp2(scale.astype(np.float64) - 127), block, 1)
+            value = value * (factor if depth else factor.T)
+            arrays.append(scale)
+            types[f"{name}_scale"] = (scale.shape, "i8")
+        values.append(value)
+    types["c"] = ((m, n), "f32")
+    tensors = {name: f"tensor<{shape[0]}x{shape[1]}x{element}>" for name, (shape, element) in types.items()}
+    descs = {name: tensor.replace("tensor", "!tt.tensordesc") for name, tensor in tensors.items()}
+    for name, ((rows, columns), element) in types.items():
+        loads.append(f"""%{name}_r = arith.constant {rows} : i32 %{name}_n = arith.constant {columns} : i32
+%{name}_s = arith.constant {columns} : i64
+%{name}_d = tt.make_tensor_descriptor %{name}_p, [%{name}_r, %{name}_n], [%{name}_s, %one]
+  : !tt.ptr<{element}>, {descs[name]}
+%{name} = tt.descriptor_load %{name}_d[%zero, %zero] : {descs[name]} -> {tensors[name]}""")
+    operands = [f"%{f}" + (f" scale %{f}_scale" if f"{f}_scale" in types else "") for f in "ab"]
+    kinds = [tensors[f] + (f", {tensors[f'{f}_scale']}" if f"{f}_scale" in types else "") for f in "ab"]
+    packing = f"lhs_k_pack = {str(a_packs_k).lower()}, rhs_k_pack = {str(b_packs_k).lower()}"
+    body = "\n".join([
+        "%one = arith.constant 1 : i64 %zero = arith.constant 0 : i32", *loads,
+        f"%x = tt.dot_scaled {', '.join(operands)}, %c lhs = {a_kind} rhs = {b_kind} {{fastMath = false, {packing}}} : "
+        f"{' * '.join(kinds)} -> {tensors['c']}",
+        f"tt.descriptor_store %c_d[%zero, %zero], %x : {descs['c']}, {tensors['c']}",
+    ])  # fmt: skip
+    c = rng.integers(-4, 5, (m, n)).astype(np.float32)
+    expected = c + values[0] @ values[1]
+    program(", ".join(f"%{name}_p: !tt.ptr<{element}>" for name, (_, element) in types.items()), body)(*arrays, c)
+    np.testing.assert_array_equal(c, expected)
