@@ -14,7 +14,7 @@ from xegpu_py.ir.builtin import element_type
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.numerics.double_functions import DOUBLE_FUNCTIONS, of_numbers
+from xegpu_py.numerics.double_functions import DOUBLE_FUNCTIONS, apply_formula
 from xegpu_py.numerics.expansions import EXPANSIONS, Number
 from xegpu_py.numerics.formats import BYTE_FLOATS, E8M0, FLOATS, F, Format
 from xegpu_py.numerics.narrow_floats import round_to
@@ -216,7 +216,7 @@ def _by_formula_of_double(name: str, *operands: ir.Value) -> ir.Value:
             return build.make("arith.bitcast", pattern if name == "bits" else double, values[0])
         return build.make(name, values[1 if name == "arith.select" else 0].type, *values)
 
-    value: ir.Value = of_numbers(name, apply, *operands)
+    value: ir.Value = apply_formula(DOUBLE_FUNCTIONS[name], apply, *operands)
     return value
 
 

@@ -66,7 +66,7 @@ DESCRIPTORS = f"""%n = arith.constant 16 : i32 %s = arith.constant 16 : i64
 %b = tt.make_tensor_descriptor %q, [%n, %n], [%s, %o] : !tt.ptr<f32>, {D}
 """
 COMPILED = [
-    (triton(BETWEEN.format(EXTERN)), r"calls '__nv_no', which is not known", "those of xegpu_py.language.libdevice"),
+    (triton(BETWEEN.format(EXTERN)), r"calls '__nv_no', which is not known", "docs/triton.md says which functions"),
     (triton(BETWEEN.format(PTX)), "instruction 'lop5.b32 .*' of PTX, which is not known", "use functions of Triton"),
     (triton("tt.call @f() : () -> ()", others="tt.func private @f() { tt.call @f() : () -> () tt.return }"),
      "calls 'f', which calls itself", "a GPU has no stack"),

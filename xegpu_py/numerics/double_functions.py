@@ -131,15 +131,16 @@ def _sum_of_any(a: Number, b: Number) -> Pair:
     return total, (a - (total - part)) + (b - part)
 
 
-def _product(a: Number, b: Number | float) -> Pair:
-    product = a * b
-    return product, a.of("math.fma", b, 0.0 - product)
+def product(a: Number, b: Number | float) -> Pair:
+    """A product and its rounding error."""
+    total = a * b
+    return total, a.of("math.fma", b, 0.0 - total)
 
 
-def _times(x: Pair, high: float, low: float) -> Pair:
+def times(x: Pair, high: float, low: float) -> Pair:
     """A pair times a constant that is given as a pair."""
-    product, error = _product(x[0], high)
-    return product, error + x[0].of("math.fma", low, x[1] * high)
+    high_part, error = product(x[0], high)
+    return high_part, error + x[0].of("math.fma", low, x[1] * high)
 
 
 # Powers and logarithms.
@@ -264,9 +265,9 @@ def _log_parts(x: Number) -> tuple[Number, Pair]:
     s = f / divisor
     rest = (0.0 - s).of("math.fma", divisor, f) - s * (f - (divisor - 2.0))
     low = rest / divisor
-    square, error = _product(s, s)
-    third = _times((square, error + (s + s) * low), *_TWO_THIRDS)
-    cube, error = _product(s, third[0])
+    square, error = product(s, s)
+    third = times((square, error + (s + s) * low), *_TWO_THIRDS)
+    cube, error = product(s, third[0])
     error = error + (s * third[1] + low * third[0])
     beyond = (s * square) * (square * square.polynomial(_LOG_BEYOND))
     high, lost = _sum(s + s, cube)
@@ -275,8 +276,8 @@ def _log_parts(x: Number) -> tuple[Number, Pair]:
 
 def _log2_parts(x: Number) -> Pair:
     k, parts = _log_parts(x)
-    product, error = _times(parts, *_LOG2_E)
-    high, lost = _sum(k, product)
+    fraction, error = times(parts, *_LOG2_E)
+    high, lost = _sum(k, fraction)
     return high, lost + error
 
 
@@ -289,8 +290,8 @@ def log2(x: Number) -> Number:
 def log10(x: Number) -> Number:
     """k log10(2) + ln(1 + f) log10(e), both in two numbers."""
     k, parts = _log_parts(x)
-    product, error = _times(parts, *_LOG10_E)
-    high, lost = _sum(k * _LOG10_2[0], product)
+    fraction, error = times(parts, *_LOG10_E)
+    high, lost = _sum(k * _LOG10_2[0], fraction)
     return _of_positive(x, high + (k * _LOG10_2[1] + (lost + error)))
 
 
@@ -298,10 +299,10 @@ def powf(x: Number, y: Number) -> Number:
     """2 to the power y log2(|x|), both in two numbers, with the sign and the special values of C's pow."""
     size = abs(x)
     high, low = _log2_parts(size)
-    product, error = _product(y, high)
-    bounded = _clamped(product, 1100.0)
+    exponent, error = product(y, high)
+    bounded = _clamped(exponent, 1100.0)
     k = _nearest(bounded)
-    fraction = (bounded - k) + (abs(product) < 1100.0).choose(error + y * low, 0.0)
+    fraction = (bounded - k) + (abs(exponent) < 1100.0).choose(error + y * low, 0.0)
     found = _exp2_of(k, fraction)
     found = size.same(0.0).choose((y < 0.0).choose(math.inf, 0.0), found)
     infinite = (y < 0.0).choose(0.0, math.inf)
@@ -395,19 +396,26 @@ def _reduced(size: Number) -> tuple[Pair, Bits]:
     total, lost = _sum(_of_signed(rest.shift_signed(32)) * 2.0**-30, _of_unsigned(rest & _LOW_HALF) * 2.0**-62)
     total, more = _sum_of_any(total, _of_unsigned(low >> 32) * 2.0**-94)
     fraction = _sum(total, (lost + more) + _of_unsigned(low & _LOW_HALF) * 2.0**-126)
-    angle, error = _times(fraction, *_HALF_PI)
+    angle, error = times(fraction, *_HALF_PI)
     zero = Bits(0, m.apply)
     return (is_large.choose(angle, size), is_large.choose(error, 0.0)), quotient.choose_between(is_large, zero)
 
 
-def _sin_cos(x: Number) -> tuple[Number, Number]:
-    size = abs(x)
-    (r, low), quotient = _reduced(size)
+def sin_cos_of(angle: Pair) -> tuple[Number, Number]:
+    """The sine and the cosine of an angle up to pi/4, in two numbers."""
+    r, low = angle
     square = r * r
     half = square * 0.5
-    sin_of = r + (r * square).of("math.fma", square.polynomial(_SIN), low * (1.0 - half))
+    sine = r + (r * square).of("math.fma", square.polynomial(_SIN), low * (1.0 - half))
     whole = 1.0 - half
-    cos_of = whole + (((1.0 - whole) - half) + ((square * square) * square.polynomial(_COS) - r * low))
+    return sine, whole + (((1.0 - whole) - half) + ((square * square) * square.polynomial(_COS) - r * low))
+
+
+def sin_cos(x: Number) -> tuple[Number, Number]:
+    """Both functions."""
+    size = abs(x)
+    angle, quotient = _reduced(size)
+    sin_of, cos_of = sin_cos_of(angle)
     swapped = quotient.is_set(0)
     sine, cosine = swapped.choose(cos_of, sin_of), swapped.choose(sin_of, cos_of)
     sine = sine * quotient.is_set(1).choose(-1.0, 1.0)
@@ -418,17 +426,17 @@ def _sin_cos(x: Number) -> tuple[Number, Number]:
 
 def sin(x: Number) -> Number:
     """A polynomial of the rest by pi/2, or that of the cosine, by the quotient."""
-    return _sin_cos(x)[0]
+    return sin_cos(x)[0]
 
 
 def cos(x: Number) -> Number:
     """A polynomial of the rest by pi/2, or that of the sine, by the quotient."""
-    return _sin_cos(x)[1]
+    return sin_cos(x)[1]
 
 
 def tan(x: Number) -> Number:
     """sin(x) / cos(x)."""
-    sine, cosine = _sin_cos(x)
+    sine, cosine = sin_cos(x)
     return sine / cosine
 
 
@@ -518,7 +526,7 @@ def scaled_erfc(size: Number) -> Number:
 def _erfc_of(size: Number) -> Number:
     """erfc from 1/2 on."""
     bounded = size.of("arith.minimumf", 27.5)
-    square, error = _product(bounded, bounded)
+    square, error = product(bounded, bounded)
     power = exp(0.0 - square)
     return (power - power * error) * scaled_erfc(bounded)
 
@@ -554,12 +562,13 @@ DOUBLE_FUNCTIONS: dict[str, Callable[..., Number]] = {
 """The formulas of functions of f64."""
 
 
-def of_numbers(name: str, apply: expansions.Apply, *operands: Any) -> Any:
-    """The value of a function of f64 by its op's name; NaN results are canonical.
+def apply_formula(formula: Callable[..., Number], apply: expansions.Apply, *operands: Any) -> Any:
+    """The value of a formula of f64; NaN results are canonical.
 
     Args:
         apply: applies ops of arith and math to f64 values and to integers of 64 bits, which it makes of Python's floats
-            and ints. "bits" and "number" convert between the two; "ult" and "ne" compare integers.
+            and ints. "bits" and "number" convert between the two; "ult" and "ne" compare integers. Functions with
+            formulas of their own need not be known to it.
         operands: the values of the numbers.
     """
 
@@ -568,7 +577,7 @@ def of_numbers(name: str, apply: expansions.Apply, *operands: Any) -> Any:
             return apply(op, *values)
         return DOUBLE_FUNCTIONS[op](*(Number(v, nested) for v in values)).value
 
-    result = DOUBLE_FUNCTIONS[name](*(Number(v, nested) for v in operands))
+    result = formula(*(Number(v, nested) for v in operands))
     return result.same(result).choose(result, math.nan).value
 
 
@@ -587,6 +596,7 @@ _OPS: dict[str, Callable[..., Array]] = {
     "math.copysign": lambda a, b: ((_unsigned(a) & ~_SIGN) | (_unsigned(b) & _SIGN)).view(np.float64),
     "math.sqrt": lambda a: sqrt(a, "df"),
     "math.trunc": np.trunc,
+    "math.roundeven": np.rint,
     "signbit": np.signbit,
     "oeq": np.equal,
     "une": np.not_equal,
@@ -628,4 +638,9 @@ def evaluate(name: str, *operands: npt.ArrayLike) -> Array:
     Args:
         name: the MLIR op, such as "math.sinh".
     """
-    return np.asarray(of_numbers(name, _on_arrays, *(np.asarray(v, np.float64) for v in operands)))
+    return evaluate_formula(DOUBLE_FUNCTIONS[name], *operands)
+
+
+def evaluate_formula(formula: Callable[..., Number], *operands: npt.ArrayLike) -> Array:
+    """A formula of float64 arrays of one shape; NaN results are canonical."""
+    return np.asarray(apply_formula(formula, _on_arrays, *(np.asarray(v, np.float64) for v in operands)))

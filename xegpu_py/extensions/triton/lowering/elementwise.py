@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from mlir import ir as mlir
 
+from xegpu_py.extensions.triton.lowering import libdevice
 from xegpu_py.extensions.triton.lowering.lowering import Item, Lowering, Rule
 from xegpu_py.extensions.triton.lowering.positions import is_signed_comparison
 from xegpu_py.extensions.triton.lowering.types import elements_of, integer_bits, kind_of, number_of
@@ -14,7 +12,7 @@ from xegpu_py.extensions.triton.lowering.values import Constant, Pointer, applie
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.tiles import element_types
 from xegpu_py.tiles.effects import device_assert
-from xegpu_py.tiles.functions import PropagateNan, clamp, libdevice, umulhi
+from xegpu_py.tiles.functions import PropagateNan, clamp, umulhi
 from xegpu_py.tiles.tile_values import Value
 from xegpu_py.tiles.value_base import BUILDING
 
@@ -202,12 +200,9 @@ def _clamp(low: Lowering, op: mlir.Operation) -> Value:
 def _extern(low: Lowering, op: mlir.Operation) -> Value:
     """A function of a library by its symbol, such as `__nv_expf`."""
     symbol = str(op.opview.symbol)
-    name = symbol.removeprefix("__nv_").removeprefix("__imf_")
-    function: Callable[..., Any] | None = None
-    for one in (name, name.removesuffix("f"), name.removesuffix("d")):
-        function = function or getattr(libdevice, one, None)
+    function = libdevice.function_of(symbol)
     if function is None:
-        emit_error(op, f"calls '{symbol}', which is not known", "those of xegpu_py.language.libdevice are known")
+        emit_error(op, f"calls '{symbol}', which is not known", "docs/triton.md says which functions of libdevice are")
     result = signed(function(*(low.value(v) for v in op.operands)))
     dtype = kind_of(op.results[0]).dtype
     return result if result.dtype == dtype else result.to(dtype)
