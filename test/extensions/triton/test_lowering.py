@@ -146,6 +146,13 @@ def test_atomic_updates_order_other_accesses(block):
             run(kernels.published, x, flag, y, grid=(2,), BLOCK=block, SEM="relaxed")
 
 
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_positions_that_a_loop_has_computed(count):
+    x, out = np.arange(64, dtype=np.int32), np.zeros(16, np.int32)
+    run(kernels.behind_a_loop, x, out, count, BLOCK=16)
+    np.testing.assert_array_equal(out, x[16 * sum(range(count)) :][:16])
+
+
 def test_polls_end_after_their_time():
     flags, out = integers(16, low=0, high=2), np.zeros(16, np.int8)
     run(kernels.polled, flags, out, BLOCK=16)

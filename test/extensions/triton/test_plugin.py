@@ -576,6 +576,10 @@ def test_tables_of_addresses_point_to_the_arrays_of_the_process(engine):
         table[1] = 5
         with pytest.raises(xegpu_py.DiagnosticError, match="reads 4 bytes at 0x5, "):
             kernels.sums_of_groups[(n,)](*map(xe.wrap, (table, np.array([0, 1, 0, 0], np.int32), out)), BLOCK=64)
+        # So do null pointers alone.
+        table[:] = 0
+        with pytest.raises(xegpu_py.DiagnosticError, match="reads 4 bytes at 0x0, "):
+            kernels.sums_of_groups[(n,)](*map(xe.wrap, (table, np.array([0, 1, 0, 0], np.int32), out)), BLOCK=64)
 
 
 def test_the_key_of_the_cache_follows_the_files_of_triton(tmp_path, monkeypatch):

@@ -235,6 +235,16 @@ def locked(X, L, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def behind_a_loop(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    """The block of which a loop computes the position."""
+    first = 0
+    for k in range(n):
+        first += k * BLOCK
+    i = tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(x_ptr + first + i))
+
+
+@triton.jit
 def polled(F, OUT, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     tl.store(OUT + i, tl.atomic_poll(F + i, 1, timeout_ns=5000))

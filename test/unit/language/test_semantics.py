@@ -202,6 +202,14 @@ REFUSED = {
         lambda v: xl.dot(xl.zeros((2, 8, 16), F16), xl.zeros((3, 16, 16), F16)),
         "dot cannot multiply float16[2, 8, 16] by float16[3, 16, 16]: the leading dimensions differ",
     ),
+    "matrix by a stack": (
+        lambda v: xl.dot(xl.zeros((8, 16), F16), xl.zeros((3, 16, 16), F16)),
+        "dot cannot multiply float16[8, 16] by float16[3, 16, 16]: the leading dimensions differ",
+    ),
+    "stack by a matrix": (
+        lambda v: xl.dot(xl.zeros((3, 8, 16), F16), xl.zeros((16, 16), F16)),
+        "dot cannot multiply float16[3, 8, 16] by float16[16, 16]: the leading dimensions differ",
+    ),
     "sides of @": (
         lambda v: xl.zeros((8, 16), F16) @ xl.zeros((8, 16), F16),
         "'@' cannot multiply float16[8, 16] by float16[8, 16]",
@@ -355,18 +363,26 @@ def test_refused(name):
     assert "^" in str(caught.value)
 
 
-def test_a_value_of_another_kernel():
+@pytest.mark.parametrize(
+    ("value", "use"),
+    [
+        (lambda X: xl.zeros((8, 16)), lambda X, value: X.tile((8, 16), at=(0, 0)).store(value)),
+        (lambda X: X.tile((8, 16), at=(0, 0)), lambda X, tile: tile.load()),
+    ],
+    ids=["value", "tile"],
+)
+def test_a_value_of_another_kernel(value, use):
     kept = []
 
     @language.tile_kernel((F32, (8, 16)))
     def first(X):
-        kept.append(xl.zeros((8, 16)))
+        kept.append(value(X))
 
     with pytest.raises(DiagnosticError, match="a value of one kernel is used in another"):
 
         @language.tile_kernel((F32, (8, 16)))
         def second(X):
-            X.tile((8, 16), at=(0, 0)).store(kept[0])
+            use(X, kept[0])
 
 
 def test_what_is_assigned_in_one_branch_only():
