@@ -160,4 +160,25 @@ gpu.module @kernels {
     visa.ret (M1, 1)
     gpu.return
   }
+
+  // Writes of other parts of a variable leave a copy of one part as it is.
+  // CHECK-LABEL: gpu.func @parts
+  // CHECK-NOT: %y(
+  // CHECK: visa.add (M1_NM, 16) %z(0,0)<1> %x(0,0)<1;1,0> %x(0,0)<1;1,0>
+  gpu.func @parts() kernel {
+    %a = visa.decl "a", uq x 1, align = qword
+    %x = visa.decl "x", f x 48, align = GRF
+    %y = visa.decl "y", f x 16, align = GRF
+    %z = visa.decl "z", f x 16, align = GRF
+    visa.input %a, offset = 64, size = 8
+    visa.lsc_load.ugm (M1_NM, 1) %x[0]:d32x16t flat[%a[0]]:a64
+    visa.mov (M1_NM, 16) %y(0,0)<1> %x(0,0)<1;1,0>
+    visa.mul (M1_NM, 16) %x(1,0)<1> %x(0,0)<1;1,0> 3.0:f
+    visa.mul (M1_NM, 16) %x(2,0)<1> %x(1,0)<1;1,0> 5.0:f
+    visa.add (M1_NM, 16) %z(0,0)<1> %y(0,0)<1;1,0> %y(0,0)<1;1,0>
+    visa.lsc_store.ugm (M1_NM, 1) flat[%a[0]]:a64 %z[0]:d32x16t
+    visa.lsc_store.ugm (M1_NM, 1) flat[%a[0]]:a64 %x[128]:d32x16t
+    visa.ret (M1, 1)
+    gpu.return
+  }
 }
