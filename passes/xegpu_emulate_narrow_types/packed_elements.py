@@ -442,8 +442,6 @@ def bitcast(e: Emulation, op: ir.Operation) -> ir.Value:
     """Keep the bytes."""
     source, result = op.operands[0], op.results[0]
     packed = e.packed(source) if bits_of(source.type) else e.replacement(source)
-    if bits_of(result.type) and not e.is_packed(result.type):
-        e.fail(f"gives {result.type}, whose rows do not fill bytes")
     kind = e.held_type(result.type) if bits_of(result.type) else result.type
     return packed if packed.type == kind else build.make("vector.bitcast", kind, packed)
 
@@ -524,6 +522,4 @@ def truncate(e: Emulation, op: ir.Operation) -> ir.Value:
     """Convert to bytes."""
     result = op.results[0]
     truncated = build.create_like(op, [result.type], [e.replacement(v) for v in op.operands]).results[0]
-    if not e.is_packed(result.type):
-        e.fail(f"gives {result.type}, whose rows do not fill bytes")
     return build.make("vector.bitcast", e.held_type(result.type), truncated)

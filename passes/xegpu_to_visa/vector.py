@@ -473,18 +473,15 @@ _MASK_KINDS = {"maxui": "or", "minsi": "or", "add": "xor", "minui": "and", "maxs
 """The logic operation of each arithmetic kind on truth values, where true is 1 unsigned and -1 signed."""
 
 
-def _mask_kind(low: Lowering, op: ir.Operation) -> str:
+def _mask_kind(op: ir.Operation) -> str:
     """The logic instruction for a reduction of truth values."""
     kind = CombiningKind.of(op).value
-    logic = _MASK_KINDS.get(kind, kind)
-    if logic not in ("or", "and", "xor"):
-        low.fail(f"of kind {kind} is not supported for i1")
-    return logic
+    return _MASK_KINDS.get(kind, kind)
 
 
 def _reduce_mask(low: Lowering, op: ir.Operation, value: Mask | KnownMask) -> Mask | KnownMask:
     """Reduce all truth values to one."""
-    kind = _mask_kind(low, op)
+    kind = _mask_kind(op)
     emit = low.emit
     if isinstance(value, KnownMask):
         result: Mask | KnownMask = KnownMask(value.value and (kind != "xor" or value.count % 2 == 1))
@@ -528,7 +525,7 @@ def multi_reduction(low: Lowering, op: ir.Operation) -> Value:
 def _multi_reduce_mask(low: Lowering, op: ir.Operation, order: Order) -> Mask:
     """Reduce truth values along the first dimension of `order`, with the accumulator."""
     groups, count = order.shape
-    kind = _mask_kind(low, op)
+    kind = _mask_kind(op)
     rows = gather(low, _registers(low, op.operands[0]), order)
     mask = _nonzero_mask(low, _reduce(low, rows, groups, count, combiner(low.emit, CombiningKind(kind), "w")))
     return low.emit.flags(kind, count, mask, low.mask(op.operands[1]))

@@ -135,3 +135,35 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  gpu.func @odd(%m: memref<8x16xi4>, %o: memref<6xi8>, %i: index) kernel {
+    %x = arith.constant dense<1> : vector<3xi4>
+    // expected-error @below {{'vector.bitcast' op requires whole bytes, but got vector<3xi4>}}
+    %y = vector.bitcast %x : vector<3xi4> to vector<6xi2>
+    %z = arith.extui %y : vector<6xi2> to vector<6xi8>
+    vector.store %z, %o[%i] : memref<6xi8>, vector<6xi8>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  // expected-error @below {{has memref<8x16xi4, strided<[32, 2]>>, whose innermost stride is not 1, so elements do not fill bytes}}
+  // expected-note @below {{use a type whose innermost stride is 1, such as strided<[?, 1]>}}
+  gpu.func @apart(%m: memref<8x16xi4, strided<[32, 2]>>) kernel {
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  // expected-error @below {{has memref<8x15xi4>, whose rows end within a byte: 15 elements of i4}}
+  gpu.func @rows(%m: memref<8x15xi4>) kernel {
+    gpu.return
+  }
+}

@@ -9,8 +9,11 @@ import pytest
 import xegpu_py
 from xegpu_py import cache, numerics, plugins, reference
 from xegpu_py.bisection import bisect
+from xegpu_py.ir.builtin import bit_width
 from xegpu_py.ir.module import parse
 from xegpu_py.layout import LayoutError, NestedLayout
+from xegpu_py.numerics.systolic import Systolic
+from xegpu_py.reference.storage import element_of
 
 FILL = """gpu.module @m {
   gpu.func @fill(%y: memref<?xi32>, %z: memref<8xi4>) kernel {
@@ -248,3 +251,36 @@ def test_products_of_two_types(a, b):
             xegpu_py.DiagnosticError, match="multiplies .* by .*, which no target supports|of one width"
         ):
             xegpu_py.compile(text)
+
+
+FLUSHES = Systolic(flushed=("bf",))
+
+
+def broken_bytecode(path):
+    path.write_bytes(b"ML\xefR\x0dnot MLIR's bytecode at all")
+    return parse(path)
+
+
+WITH_FILES = [
+    (lambda path: xegpu_py.compile(kernel("", "%a: i1")), "argument 0 of type i1 is not supported: pass i1 as i8"),
+    (lambda path: xegpu_py.compile(kernel("", "%a: memref<4xf32, 3>")), "argument 0 .* is in shared local memory"),
+    (lambda path: bisect(FILL, None, [LINE, BYTES], nothing=1), r"bisect\(\) got an unexpected keyword argument 'noth"),
+    (lambda path: bit_width("index"), "expected an integer or floating-point type, but got index"),
+    (lambda path: bit_width("tensor<4xf32>"), "expected an integer or floating-point type, but got tensor<4xf32>"),
+    (lambda path: parse(f"{path}\0"), "the path of a file must not contain the character 0, but got"),
+    (broken_bytecode, "x.mlir:.*error: "),
+    (lambda path: reference.run(parse(FILL), "fill", [LINE, BYTES], model=FLUSHES), "the model of dpas takes some for"),
+    (lambda path: reference.run(parse(FILL), "fill", [LINE, BYTES], model="none"), "'model' must be one of .*, but"),
+    (lambda path: reference.run(parse(FILL), "fill", [LINE, BYTES[::2]]), "cannot be an array of shape"),
+    (lambda path: element_of("i128"), "elements of type i128 are not supported by the reference evaluator"),
+    (lambda path: element_of("complex<f32>"), "elements of type complex<f32> are not supported by the reference"),
+    (lambda path: xegpu_py.jit(3), "jit makes kernels of Python functions, not of 3"),
+    (lambda path: reference.run(parse(FILL), "fil", [LINE, BYTES]), "fil"),
+]  # fmt: skip
+"""Wrong calls, some with the path of a file, and a sentence of each error."""
+
+
+@pytest.mark.parametrize("call, message", WITH_FILES, ids=[message for _, message in WITH_FILES])
+def test_calls_with_files(call, message, tmp_path):
+    with pytest.raises((TypeError, ValueError, xegpu_py.DiagnosticError), match=message):
+        call(tmp_path / "x.mlir")

@@ -120,3 +120,12 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  // expected-error @below {{elements of type i4 have no register type}}
+  gpu.func @narrow(%x: vector<4x4xi4>) kernel {
+    gpu.return
+  }
+}

@@ -78,6 +78,19 @@ def block(what, bits, rows, columns, count, value):
     return f"%r = xevm.{what} {numbers} <{{{sizes}, {more}}}> : ({kinds}) -> {value}", arguments
 
 
+def multiplied(a, b, d, columns=16, scales=(), depth=16, kind="f16"):
+    """A product of XeVM, of lanes' parts of matrices."""
+    values = {"a": a, "b": b, **{f"s{i}": scale for i, scale in enumerate(scales)}, "c": d}
+    types = f"<d = f32, a = {kind}, b = {kind}, c = f32>"
+    return (
+        f"%r = xevm.mma{'_mx' if scales else ''} {', '.join(f'%{v}' for v in values)} "
+        f"{{shape = <m = 8, n = {columns}, k = {depth}>, types = {types}}} : ({', '.join(values.values())}) -> {d}",
+        ", ".join(f"%{v}: {t}" for v, t in values.items()),
+    )
+
+
+PART, PAIRS, SUMS = "vector<8xi16>", "vector<8xi32>", "vector<8xf32>"
+
 OF_LLVM = [
     (('%a = llvm.mlir.constant("text") : !llvm.array<4 x i8>',), "its value is \"text\""),
     (("%a = llvm.mlir.constant(1.0 : f32) : i32",), "its value is 1.0"),
@@ -107,6 +120,13 @@ OF_LLVM = [
      "this update of an element of memory is not supported"),
     (("%r = llvm.atomicrmw fadd %p, %x monotonic : !llvm.ptr<1>, vector<2xf16>",
       "%p: !llvm.ptr<1>, %x: vector<2xf16>"), "this update of an element of memory is not supported"),
+    (multiplied(PART, PAIRS, SUMS, columns=8), "it makes 8 columns; the lanes of a subgroup, 16, have one each"),
+    (multiplied("vector<4xi16>", PAIRS, SUMS), "its factors are not of 8x16 and 16x16 elements of 16 bits"),
+    (multiplied(PART, "vector<4xi32>", SUMS), "its factors are not of 8x16 and 16x16 elements of 16 bits"),
+    (multiplied(PART, PAIRS, SUMS, scales=("vector<2xi8>", "i8"), depth=32, kind="bf8"),
+     "scale_a must have 1 numbers of 8 bits, one for 32 elements of K"),
+    (multiplied(PART, PAIRS, SUMS, scales=("i8", "vector<2xi8>"), depth=32, kind="bf8"),
+     "scale_b must have 1 numbers of 8 bits, one for 32 elements of K"),
     (block("blockload2d", 32, 8, 16, 1, "vector<4xi32>"),
      "a lane has 256 bits of 1 blocks of 8x16 elements of 32 bits, not vector<4xi32>"),
     (block("blockload2d", 16, 8, 16, 2, "vector<8xi16>"),
