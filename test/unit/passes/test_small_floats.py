@@ -218,15 +218,3 @@ def test_functions_of_all_bf8(op):
         assert np.isnan(y.astype(np.float32)[nan]).all()
         y, expected = y[~nan], expected[~nan]
     assert np.array_equal(y.view(np.uint8), expected)
-
-
-@pytest.mark.parametrize("op", ["log10", "log1p", "expm1", "exp"])
-def test_functions_of_f64_are_refused(op):
-    """Through f32 they would be silently wrong."""
-    text = f"""gpu.module @k {{ gpu.func @f(%y: memref<1xf64>, %x: f64) kernel {{
-      %c0 = arith.constant 0 : index
-      %r = math.{op} %x : f64
-      memref.store %r, %y[%c0] : memref<1xf64>
-      gpu.return }} }}"""
-    with pytest.raises(xegpu_py.DiagnosticError, match=f"'math.{op}' op"):
-        xegpu_py.compile(text)
