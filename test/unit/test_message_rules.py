@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from msgspec import structs
 
 from xegpu_py.target import TARGETS, verdict
 from xegpu_py.target.message_rules import RULES, SURFACE_RULES, broken_rules
@@ -72,3 +74,72 @@ def test_rules_of_2d_blocks_are_of_targets_that_have_them() -> None:
 )  # fmt: skip
 def test_verdicts_on_broken_rules(name: str, on: str, operands: dict | None, said: str) -> None:
     assert verdict(RULES[name], TARGETS[on], operands) == said
+
+
+MEMORY = np.zeros(1 << 16, np.uint8)
+
+
+def strided(shape: tuple[int, ...], strides: tuple[int, ...], dtype: type = np.uint8) -> np.ndarray:
+    array: np.ndarray = np.lib.stride_tricks.as_strided(MEMORY.view(dtype), shape, strides)
+    return array
+
+
+@pytest.mark.parametrize(
+    ("array", "problem"),
+    [
+        (strided((64,), (1,)), ""),
+        (strided((8, 64), (64, 1)), ""),
+        (strided((8, 63), (64, 1)), "has rows of 63 bytes, but 2D block messages need 64"),
+        (strided((8, 66), (80, 1)), "has rows of 66 bytes, but 2D block messages need a multiple of 4"),
+        (strided((8, 64), (72, 1)), "has a pitch of 72 bytes, but 2D block messages need a multiple of 16"),
+        (strided((8, 68), (64, 1)), "has a pitch of 64 bytes, less than its rows' 68"),
+        (strided((0, 64), (64, 1)), "has no rows, but 2D block messages need 1"),
+        (strided((8, 16), (64, 4), np.float32), ""),
+        (strided((8, 15), (64, 4), np.float32), "has rows of 60 bytes, but 2D block messages need 64"),
+        # Column-major: a row of the surface is a column.
+        (strided((64, 8), (1, 64)), ""),
+        (strided((32, 8), (1, 64)), "has rows of 32 bytes, but 2D block messages need 64"),
+        (strided((16, 8), (4, 80), np.float32), ""),
+        # Matrices behind each other.
+        (strided((2, 8, 64), (512, 64, 1)), ""),
+        (strided((2, 8, 64), (544, 64, 1)), "has matrices that begin 544 bytes behind each other, but 2D block "
+         "messages need a multiple of 64"),
+        (strided((1, 8, 64), (544, 64, 1)), ""),
+        (strided((3, 1, 8, 64), (1024, 544, 64, 1)), ""),
+        (strided((1, 3, 8, 64), (1024, 544, 64, 1)), "has matrices that begin 544 bytes behind each other"),
+        (strided((3, 1, 8, 64), (1000, 512, 64, 1)), "has matrices that begin 1000 bytes behind each other"),
+    ],
+)  # fmt: skip
+def test_which_arrays_messages_can_address(array: np.ndarray, problem: str) -> None:
+    limits = TARGETS["bmg"].block2d
+    assert limits
+    found = limits.array_problem(array)
+    assert found is None if not problem else found is not None and found.startswith(problem)
+
+
+def test_what_is_not_known_breaks_no_rule() -> None:
+    limits = TARGETS["bmg"].block2d
+    assert limits and limits.surface_problem(None, None, None, None) is None
+    assert limits.surface_problem(64, 8, None, 0) is None and limits.surface_problem(None, 8, 64, 64) is None
+    assert limits.surface_problem(None, 8, 64, 32) == (
+        "begins 32 bytes behind its buffer, but 2D block messages need a multiple of 64"
+    )
+    assert limits.surface_problem(60, None, None, None) == "has rows of 60 bytes, but 2D block messages need 64"
+    assert limits.outer_problem([None, 64, 0]) is None and limits.outer_problem([None, 64, 65])
+
+
+def test_units_that_messages_transpose() -> None:
+    limits = TARGETS["bmg"].block2d
+    assert limits and [limits.transposed_unit(bits) for bits in (8, 16, 32, 64, 128)] == [32, 32, 32, 64, None]
+
+
+def test_limits_of_messages_as_they_are_executed() -> None:
+    """Triton saw right data on Xe-HPC beyond some limits that Intel's documents state."""
+    pvc, bmg = TARGETS["pvc"].block2d, TARGETS["bmg"].block2d
+    assert pvc and bmg and structs.asdict(bmg.executed) == structs.asdict(bmg)
+    assert (pvc.least_bytes, pvc.pitch_granule, pvc.executed.least_bytes, pvc.executed.pitch_granule) == (64, 16, 4, 4)
+    operands = {**LEGAL, "width": 52, "pitch": 52}
+    assert [rule.name for rule in broken_rules(pvc, operands)] == [
+        "block2d-pitch-least", "block2d-pitch-multiple", "block2d-width-least"
+    ]  # fmt: skip
+    assert broken_rules(pvc.executed, operands) == []

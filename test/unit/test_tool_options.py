@@ -1,5 +1,6 @@
 """Options of tools that exclude or need each other: each pair that is refused, and others that are not."""
 
+import sys
 from importlib.util import find_spec
 
 import pytest
@@ -105,6 +106,18 @@ OTHERS = [
     ),
     (xegpu_opt, "--emit-bytecode --split-input-file", "--emit-bytecode writes one module; --split-input-file reads"),
     (xegpu_viz, "-o x.png", "'x.png' is neither .svg nor .html"),
+    *(
+        (xegpu_viz, f"--shape={text}", f"'{text}' is not a shape, such as 8x16")
+        for text in ("8x", "x8", "8,16", "-8", "")
+    ),
+    (xegpu_viz, "--shape=8x16", "there is no layout in 'k.mlir'"),
+    *((xegpu_viz, f"--subgroups={text}", f"'{text}' is not a positive number") for text in ("0", "-1", "1.5", "x")),
+    (xegpu_viz, "--subgroups=1", "there is no layout in 'k.mlir'"),
+    *(
+        (xegpu_run, f"--grid={text}", f"'{text}' is not one to three positive numbers, such as 4,4,1")
+        for text in ("0", "1,0", "1,2,3,4", "x", "1,", "-1", "")
+    ),
+    (xegpu_run, "--grid=1,2,3 --trace --engine=jit", "only the interpreter can trace"),
 ]
 
 
@@ -115,3 +128,18 @@ def test_options_of_other_tools(tool, line, message, tmp_path, monkeypatch, caps
     with pytest.raises(SystemExit) as ended:
         tool.run(["k.mlir", *line.split()])
     assert ended.value.code == 2 and message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_bytecode_is_not_written_to_a_terminal(terminal, tmp_path, monkeypatch, capsysbinary):
+    (tmp_path / "k.mlir").write_text("module {}")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    line = [str(tmp_path / "k.mlir"), "--emit-bytecode"]
+    if terminal:
+        with pytest.raises(SystemExit):
+            xegpu_opt.run(line)
+        assert b"bytecode is not written to a terminal; name a file with -o" in capsysbinary.readouterr().err
+        line += ["-o", str(tmp_path / "k.mlirbc")]
+    assert xegpu_opt.run(line) == 0
+    written = (tmp_path / "k.mlirbc").read_bytes() if terminal else capsysbinary.readouterr().out
+    assert written.startswith(b"ML\xefR")

@@ -244,8 +244,10 @@ def _read_indirect(cursor: Cursor, notation: Notation, modifier: str, *, destina
     strides: list[int | None] = [*map(int, region.groups())]
     # The elements of a destination are those of the region <stride;1,0> behind one address.
     vstride, width, hstride = (strides[0], 1, 0) if destination else [None, *strides][-3:]
+    start = cursor.pos
     name = cursor.match(_TYPE)
     if name is None or name[1] not in TYPES:
+        cursor.pos = start
         raise cursor.expected(f"':' and the type, one of {', '.join(TYPES)}")
     assert width is not None and hstride is not None
     return Indirect(var, col, plus, vstride, width, hstride, name[1], modifier)
@@ -327,13 +329,13 @@ def _read_vector(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Opera
 
 
 def _read_scalar(slot: OperandSpec, cursor: Cursor, notation: Notation) -> Operand:
-    var = notation.name(cursor)
+    start, var = cursor.skip(), notation.name(cursor)
     if var is None:
         value = _integer(cursor) if slot.immediate else None
         if value is None:
             raise cursor.expected("a variable or an integer" if slot.immediate else "a variable")
         if not -(1 << 31) <= value < 1 << 32:
-            raise cursor.fault(f"{value} does not fit 32 bits")
+            raise cursor.fault(f"{value} does not fit 32 bits", start)
         return Immediate(value & 0xFFFFFFFF, "ud")
     at = _pair(cursor)
     if at is None:

@@ -318,3 +318,9 @@ def test_numbers_of_contended_atomics() -> None:
             else:
                 assert len(np.unique(array.view(np.uint32))) > 700
     assert sum("all threads" in name for name in checks) == 7 and len(checks) == 15
+
+
+def test_without_pyopencl_a_gpu_cannot_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hardware_check, "cl", None)
+    with pytest.raises(RuntimeError, match="pyopencl is not installed: `pip install pyopencl`"):
+        hardware_check.OpenCLDevice("bmg")

@@ -235,6 +235,13 @@ def test_lines_that_no_thread_executes_look_different() -> None:
     assert not any(lines for lines in always.values())
 
 
+def test_a_trace_that_ends_early_is_told(found: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
+    done, note = found.__dict__["launched"], "Only the first accesses are shown."
+    assert done.counts.trace.complete and note not in found.html()
+    monkeypatch.setitem(done.counts.__dict__, "trace", structs.replace(done.counts.trace, complete=False))
+    assert note in found.html()
+
+
 def test_rows_of_arrays() -> None:
     """The bytes from one row to the next of arrays that have rows, also of parts of wider arrays."""
     x = np.ones((32, 96), np.float32)[:, :64]

@@ -16,6 +16,7 @@ from xegpu_py.extensions.programs.__main__ import _given, _results, _taken
 from xegpu_py.extensions.programs.host_libraries import LIBRARY, HostMemRef, LibraryState, memref_copy
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
 from xegpu_py.ir.module import Context
+from xegpu_py.runtime.executable import Parameter
 
 BF16 = ml_dtypes.bfloat16
 
@@ -370,3 +371,23 @@ def test_results_of_host_functions():
             assert (copy == WIDE[:, ::2]).all() and not np.shares_memory(copy, WIDE)
         with pytest.raises(TypeError, match="results of type vector<4xf32> cannot be passed; memrefs and numbers can"):
             _results([ir.Type.parse("vector<4xf32>")])
+
+
+@pytest.mark.parametrize(
+    ("parameter", "array", "expected"),
+    [
+        (Parameter("f32", "f32"), f32(1.5, 2), 1.5),
+        (Parameter("vector<2xf32>", "f32", "vector", (2,)), f32(1, 2, 3), [1, 2]),
+        (Parameter("memref<3xf32>", "f32", "memref", (3,)), f32(1, 2, 3), [1, 2, 3]),
+        (Parameter("complex<f32>", "complex<f32>"), f32(1, 2), "complex<f32>, which host code cannot pass"),
+    ],
+)
+def test_arguments_of_kernels(parameter, array, expected):
+    """Those of memrefs are arrays of the same memory; numbers and vectors are stored at their memrefs."""
+    if isinstance(expected, str):
+        with pytest.raises(TypeError, match=f"has an argument with elements of {expected}"):
+            device._argument(parameter, HostMemRef.of(array))
+        return
+    found = device._argument(parameter, HostMemRef.of(array))
+    assert np.shape(found) == np.shape(expected) and (found == expected).all()
+    assert (parameter.kind == "memref") == (np.shape(found) == array.shape)

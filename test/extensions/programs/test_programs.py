@@ -681,3 +681,50 @@ def test_a_long_launch_that_changes_nothing_is_executed_once(monkeypatch):
     assert [launched(), launched(), launched("other"), launched(number=4)] == [4, 4, 5, 6]
     monkeypatch.setattr(device, "LONG", 60)
     assert [launched(number=7) for _ in range(3)] == [7, 8, 9]
+
+
+@pytest.mark.parametrize(
+    ("body", "message", "note"),
+    [
+        ("%c = func.constant @main : () -> ()", "makes a program with pointers to functions", "by its name"),
+        ("%a = tensor.empty() : tensor<4xf32>", "op cannot be part of host code; its dialects are affine, ", ""),
+        ("gpu.barrier", "op cannot be part of host code; of the gpu dialect there may be gpu.alloc, ", ""),
+        ("%a = gpu.alloc()[%n] : memref<4xf32, affine_map<(d0)[s0] -> (d0 * s0)>>",
+         "has symbols in the layout of its memref, which is refused", "allocate without a layout"),
+        ("%a = gpu.alloc(%n) : memref<?x4xf32, strided<[8, 1]>>",
+         "allocates memref<?x4xf32, strided<[8, 1]>>, whose layout is not known", "make a subview"),
+        ("%a = gpu.alloc()[%n] : memref<4x4xf32, strided<[?, 1]>>", "has symbols in the layout of its memref", ""),
+        ("%a = gpu.alloc() : memref<4xf32, affine_map<(d0) -> (d0 floordiv 2)>>", "whose layout has no strides", ""),
+        ("gpu.launch_func @m::@none blocks in (%n, %n, %n) threads in (%n, %n, %n)",
+         "launches @m::@none, which is not a kernel of this module|undefined|failed to verify|kernel", ""),
+        ("gpu.launch_func @m::@k clusters in (%n, %n, %n) blocks in (%n, %n, %n) threads in (%n, %n, %n)",
+         "launches clusters of workgroups, which is refused", "Xe GPUs have none"),
+    ],
+)  # fmt: skip
+def test_host_code_that_is_refused(body, message, note):
+    text = f"""module attributes {{gpu.container_module}} {{
+      gpu.module @m {{ gpu.func @k() kernel {{ gpu.return }} }}
+      func.func @main() {{
+        %n = arith.constant 1 : index
+        {body}
+        return
+      }}
+    }}"""
+    with pytest.raises(xegpu_py.DiagnosticError, match=message if "|" in message else re.escape(message)) as caught:
+        xegpu_py.load_program(text).main()
+    assert note in str(caught.value)
+
+
+def test_allocations_with_strides():
+    """Of all elements from the first to the last one, with zeros; a memory of its own for each."""
+    text = """func.func @main() -> (memref<3x2xf32, strided<[8, 3], offset: 5>>, memref<4xf32>) {
+      %a = gpu.alloc() : memref<3x2xf32, strided<[8, 3], offset: 5>>
+      %b = gpu.alloc() : memref<4xf32>
+      %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
+      %x = arith.constant 7.0 : f32
+      memref.store %x, %a[%c2, %c1] : memref<3x2xf32, strided<[8, 3], offset: 5>>
+      return %a, %b : memref<3x2xf32, strided<[8, 3], offset: 5>>, memref<4xf32>
+    }"""
+    a, b = xegpu_py.load_program(text).main()
+    assert a.tolist() == [[0, 0], [0, 0], [0, 7]] and b.tolist() == [0] * 4

@@ -7,9 +7,11 @@ import pytest
 
 import xegpu_py
 from xegpu_py.extensions.tuning import search, verification
+from xegpu_py.extensions.tuning.cluster import needing
 from xegpu_py.extensions.tuning.distributed_launch import Mapped
 from xegpu_py.extensions.tuning.kernel_space import Subject, module_text
 from xegpu_py.extensions.tuning.space import Space, expression
+from xegpu_py.plugins import MissingExtra
 
 RANGE = "the range of parameter 'a' "
 
@@ -123,6 +125,14 @@ def test_files_of_kernels_and_arrays(tmp_path):
     assert text.startswith("// one\n// two\n") and xegpu_py.compile(text).options.registers == 256
     with pytest.raises(ValueError, match=f"the worker cannot map '{tmp_path}/none': No such file or directory"):
         Mapped(f"{tmp_path}/none", np.dtype(np.int32), (4,), 0).private()
+
+
+def test_a_missing_library_names_the_extra():
+    with (
+        pytest.raises(MissingExtra, match=r"pip install 'xegpu-py\[tune\]' .there is no 'no_such_module'.$"),
+        needing("it"),
+    ):
+        import no_such_module  # noqa: F401
 
 
 def test_rules_of_triton():

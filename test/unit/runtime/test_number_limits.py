@@ -1,6 +1,7 @@
 """Numbers of every integer type are passed up to both ends of the type, and none beyond."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from msgspec import structs
 
 import xegpu_py
 from xegpu_py.runtime.executable import SMALL, Multiple, Parameter, Product, Sum, Surface, beyond, evaluated
+from xegpu_py.runtime.host_arrays import from_dlpack
 
 TEXT = """
 gpu.module @m {
@@ -228,3 +230,57 @@ def test_layouts_of_arrays_and_of_types(offset):
     odd = np.ndarray((3,), np.float32, bytes(32), strides=(6,))
     with pytest.raises(ValueError, match=r"strides \(6,\) bytes, which are not multiples of 4"):
         memref((None,), (None,)).inputs(0, odd, "X")
+
+
+OFF_ELEMENTS = np.lib.stride_tricks.as_strided(np.zeros(64, np.float32), (4, 5), (22, 4))
+
+
+@pytest.mark.parametrize(
+    ("parameter", "array", "message"),
+    [
+        (Parameter("memref<4xi128>", "i128", "memref", (4,)), np.zeros(4, np.int32),
+         "x has elements of i128, which no array has"),
+        (Parameter("", "f32", "memref", (4, 5), (None, 1), 0, False), OFF_ELEMENTS,
+         "x cannot be an array of strides (22, 4) bytes, which are not multiples of 4, the size of its elements"),
+        (Parameter("", "f32", "memref", (4, 5), (8, 1), 0, False), np.zeros((4, 5), np.float32),
+         "x cannot be an array of strides (5, 1) elements"),
+        (Parameter("", "f32", "memref", (4, 5), (5, 1), 3, False), np.zeros((4, 5), np.float32),
+         "x begins 3 elements into its buffer, which no array does; let it be dynamic"),
+        (Parameter("", "f32", "memref", (4, 5)), np.zeros((4, 5, 1), np.float32), "array of shape (4, 5, 1)"),
+        (Parameter("", "f32", "memref", (4, 5)), np.zeros((5, 4), np.float32), "array of shape (5, 4)"),
+        (Parameter("", "f32"), np.zeros(1), "x must be a number, but got an array"),
+        (Parameter("", "f32"), "1", "x must be a number, but got str"),
+        (Parameter("", "f32", "memref", (1,)), 1.0, "x must be a numpy array, but got float"),
+    ],
+)  # fmt: skip
+def test_arguments_that_no_parameter_takes(parameter: Parameter, array: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+        parameter.inputs(0, array, "x")
+
+
+@pytest.mark.parametrize(
+    ("parameter", "array", "strides"),
+    [
+        (Parameter("", "f32", "memref", (4, 5), (8, 1), 0, False), np.zeros((4, 8), np.float32)[:, :5], [8, 1]),
+        (Parameter("", "f32", "memref", (1, 5), (8, 1), 0, False), np.zeros((1, 5), np.float32), [5, 1]),
+        (Parameter("", "f32", "memref", (None, 5), (8, 1), None, False), np.zeros((0, 5), np.float32), None),
+        (Parameter("", "f32", "memref", (4, 5), (None, None), None, False), np.zeros((5, 4), np.float32).T, [1, 4]),
+        (Parameter("", "f32", "memref", ()), np.zeros((), np.float32), []),
+    ],
+)
+def test_arguments_that_parameters_take(parameter: Parameter, array: Any, strides: list[int] | None) -> None:
+    found = parameter.inputs(2, array, "x")
+    assert found["in2"].ctypes.data == array.ctypes.data and found["in2"].ndim == max(array.ndim, 1)
+    assert [found[f"in2_size{d}"] for d in range(array.ndim)] == [*array.shape]
+    if strides:
+        assert [found[f"in2_stride{d}"] for d in range(array.ndim)] == strides and found["in2_offset"] == 0
+
+
+def test_arrays_of_other_libraries_that_numpy_has_no_type_for() -> None:
+    with pytest.raises(TypeError, match="DLPack's elements of code 5, 64 bits and 1 lanes have no type"):
+        from_dlpack(np.zeros(2, np.complex64))
+    array = np.arange(6, dtype=np.int16).reshape(2, 3)
+    for given in (array, array.T, array[:, ::2], array[:0], np.zeros((), np.float32)):
+        found = from_dlpack(given)
+        assert (found == given).all() and found.dtype == given.dtype and found.shape == given.shape
+        assert not given.size or np.shares_memory(found, given)

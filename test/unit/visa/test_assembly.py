@@ -109,6 +109,14 @@ def test_spellings(written: str, canonical: str) -> None:
         ("add (M1, 16) X(0,0)<1> X(0,0)<1;1,0> 1.5:hf", 38, "a constant of type hf is written by its bits"),
         ("lsc_load.ugm (M1, 16) X:d32 [X]:a64", 29, "expected an address, such as 'flat[V]', but got '['"),
         ("lsc_load.ugm (M1, 16) X:d32 flat[X]", 36, "expected ':', but got end of input"),
+        ("lsc_load_block2d.ugm (M1, 1) X:d16.8x8nn flat[X,0x100000000,1,1,1,1]", 49, "4294967296 does not fit 32 bits"),
+        (
+            "lsc_load_block2d.ugm (M1, 1) X:d16.8x8nn flat[X,-2147483649,1,1,1,1]",
+            49,
+            "-2147483649 does not fit 32 bits",
+        ),
+        ("lsc_load_block2d.ugm (M1, 1) X:d16.8x8nn flat[1,1,1,1,1,1]", 47, "expected a variable, but got '1'"),
+        ("lsc_load_block2d.ugm (M1, 1) X:d16.8x8nn flat[X,?,1,1,1,1]", 49, "expected a variable or an integer, but"),
         ("gather_scaled.4 (M1, 16) 0x0:ud T6 X.0 X.0", 26, "expected a surface, such as '%slm', but got '0x0'"),
         ("oword_ld (2) X 0x0:ud Y.0", 14, "'X' is not supported: no engine has a table of surfaces"),
     ],
@@ -119,6 +127,26 @@ def test_faults_are_located(line: str, column: int, message: str) -> None:
     [diagnostic] = caught.value.diagnostics
     assert (diagnostic.position.line, diagnostic.position.column) == (6, column)
     assert message in diagnostic.message
+
+
+@pytest.mark.parametrize(
+    ("operand", "column", "message"),
+    [
+        ("r[Y(0),0]<1;1,0>:f", 26, "'Y' is no address variable"),
+        ("r[5]<1;1,0>:f", 26, "expected an address variable, but got '5'"),
+        ("r[A0(0),x]<1;1,0>:f", 32, "expected an integer, but got 'x'"),
+        ("r[A0(0),0 <1;1,0>:f", 34, "expected ']', but got '<'"),
+        ("r[A0(0),0]:f", 34, "expected a region, but got ':'"),
+        ("r[A0(0),0]<1;1,0>:zz", 41, "expected ':' and the type, one of ub, b, uw, w, ud, d, uq, q, hf, bf, f, df"),
+        ("r[A0(0),0]<1;1,0>", 41, "expected ':' and the type, one of "),
+    ],
+)
+def test_faults_of_indirect_operands(operand: str, column: int, message: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        read(f"{HEADER}.decl A0 v_type=A num_elts=4\nmov (M1, 16) X(0,0)<1> {operand}\n")
+    [diagnostic] = caught.value.diagnostics
+    assert message in diagnostic.message
+    assert (diagnostic.position.line, diagnostic.position.column) == (7, column)
 
 
 def test_a_text_without_a_kernel_is_refused() -> None:

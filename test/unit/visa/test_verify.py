@@ -295,3 +295,57 @@ def test_named_barriers_are_counted() -> None:
     body = "nbarrier.wait 0x3:ub\nret (M1, 1)\n"
     assert issues(".kernel_attr NBarrierCnt=4\n", body, "pvcxt") == []
     assert "uses named barrier 3, but the kernel allocates 2" in only(".kernel_attr NBarrierCnt=2\n", body).message
+    assert "uses named barrier 3, but the kernel allocates 3" in only(".kernel_attr NBarrierCnt=3\n", body).message
+
+
+SECOND = ".decl T v_type=G type=uq num_elts=1 align=qword\n"
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        (".decl X v_type=G type=d num_elts=4096 align=GRF", ""),
+        (".decl X v_type=G type=d num_elts=4097 align=GRF", "variable 'X' has 16388 bytes, but a thread has 16384"),
+        (".decl X v_type=G type=d num_elts=1 alias=<D,508>", ""),
+        (".decl X v_type=G type=d num_elts=1 alias=<D,512>", "reaches from byte 512 to 516, but 'D' has 512 bytes"),
+        (".decl X v_type=G type=d num_elts=128 alias=<D,0>", ""),
+        (".decl X v_type=G type=ub num_elts=1 align=byte alias=<D,511>", ""),
+        (".decl X v_type=G type=ub num_elts=2 align=byte alias=<D,511>", "reaches from byte 511 to 513"),
+        (".decl X v_type=G type=d num_elts=2 align=qword alias=<D,8>", ""),
+        (".decl X v_type=G type=d num_elts=2 align=qword alias=<D,12>", "aligned to qword, but lies at byte 12 of 'D'"),
+        (".decl X v_type=G type=d num_elts=1 align=qword alias=<L,8>", "of 'L', which is aligned to dword"),
+        (".input S offset=32 size=8", ""),
+        (".input S offset=24 size=8", "input 'S' is at 24, in the thread's header"),
+        (f"{SECOND}.input S offset=64 size=8\n.input T offset=72 size=8", ""),
+        (f"{SECOND}.input T offset=72 size=8\n.input S offset=64 size=8", ""),
+        (f"{SECOND}.input D offset=64 size=512\n.input T offset=568 size=8", "input 'T' overlaps input 'D'"),
+        (f"{SECOND}.input T offset=568 size=8\n.input D offset=64 size=512", "input 'D' overlaps input 'T'"),
+        (f"{SECOND}.input D offset=64 size=512\n.input T offset=576 size=8", ""),
+        *((f".kernel_attr SimdSize={n}", "") for n in (8, 16, 32)),
+        (".kernel_attr SLMSize=128", ""), (".kernel_attr SLMSize=0", ""),
+        (".kernel_attr SLMSize=129", "SLMSize is 129 KiB, but pvcxt has 128 KiB"),
+        (".kernel_attr NBarrierCnt=32", ""), (".kernel_attr NBarrierCnt=0", ""),
+    ],
+)  # fmt: skip
+def test_ends_of_what_declarations_may_be(declared: str, message: str) -> None:
+    found = [issue.message for issue in issues(declared + "\n", "ret (M1, 1)\n", "pvcxt")]
+    assert len(found) == bool(message) and message in "".join(found)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("mov (M1, 1) F(0,15)<1> F(0,0)<0;1,0>", ""), ("mov (M1, 16) F(7,0)<1> F(0,0)<1;1,0>", ""),
+        ("mov (M1, 16) F(0,0)<1> F(6,1)<2;1,0>", ""),
+        ("mov (M1, 16) F(0,0)<1> F(6,2)<2;1,0>", "operand 'src0' reaches to byte 516 of 'F', which has 512"),
+        ("mov (M1, 2) DF(0,0)<4> DF(1,0)<1;1,0>", "operand 'dst' of 64 bits has stride 4; it can be 1 or 2"),
+        ("mov (M1, 1) DF(0,0)<4> DF(1,0)<1;1,0>", ""), ("mov (M1, 2) DF(0,0)<2> DF(1,0)<1;1,0>", ""),
+        ("and (M1, 16) U(0,0)<1> (~)U(0,0)<1;1,0> (~)D(0,0)<1;1,0>", ""),
+        ("cmp.lt (M1, 16) P F(0,0)<1;1,0> F(0,0)<1;1,0>", ""), ("(P) mov (M1, 16) F(0,0)<1> F(0,0)<1;1,0>", ""),
+        ("cmp.lt (M1, 32) P F(0,0)<1;1,0> F(0,0)<1;1,0>", "reaches lane 31, but the predicate 'P' has 16 bits"),
+        ("cmp.lt (M5, 16) P F(0,0)<1;1,0> F(0,0)<1;1,0>", "reaches lane 31, but the predicate 'P' has 16 bits"),
+    ],
+)  # fmt: skip
+def test_ends_of_what_operands_may_be(line: str, message: str) -> None:
+    found = [issue.message for issue in issues("", f"{line}\nret (M1, 1)\n", "pvcxt")]
+    assert len(found) == bool(message) and message in "".join(found)

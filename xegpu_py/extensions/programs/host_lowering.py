@@ -349,10 +349,10 @@ _ALIGNMENT = 4096
 def _strides(op: ir.Operation, kind: ir.MemRefType) -> tuple[list[int], int]:
     try:
         strides, offset = kind.get_strides_and_offset()
-    except ir.MLIRError:
+    except RuntimeError:
         emit_error(op, f"allocates {kind}, whose layout has no strides")
-    unknown = ir.ShapedType.get_dynamic_stride_or_offset()
-    if not kind.has_static_shape or unknown in (*strides, offset):
+    # Strides that are not static are symbols.
+    if not kind.has_static_shape:
         emit_error(op, f"allocates {kind}, whose layout is not known", "allocate without a layout, and make a subview")
     return list(strides), offset
 
