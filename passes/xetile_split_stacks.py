@@ -75,7 +75,7 @@ class _Stacks:
             view = op.opview
             if isinstance(view, StoreOp) and _is_stack(view.value) and _is_scattered(view):
                 rows = self._joined_rows(view.value)
-                if rows and shape_of(view.value)[0] % rows == 0:
+                if rows:
                     self._store(view, rows)
             elif op.name == "vector.extract_strided_slice" and _is_stack(op.operands[0]):
                 slice_rows = _taken(op)

@@ -128,7 +128,8 @@ def _with_operands(current: Current, keeps: Keeps) -> None:
     """Use an operand in place of an op's result."""
     for op in list(_ops(current().text.splitlines())):
         lines = current().text.splitlines()
-        if op.start >= len(lines) or (results := _RESULTS.match(lines[op.start])) is None:
+        # Later ops are left out first, which moves no earlier one.
+        if (results := _RESULTS.match(lines[op.start])) is None:
             continue
         operands = [name for name in dict.fromkeys(_NAME.findall(lines[op.start])) if name != results[1]]
         for operand in operands:
