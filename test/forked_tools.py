@@ -2,8 +2,8 @@
 
 Starting Python and importing a tool's modules takes most of a small test's time. lit imports the tools once. A command
 that names one of them is run in a fork of the worker, which calls the tool's `main` with its own streams, working
-directory, environment and arguments. All other commands are executed as usual. If Python does not start lit's workers
-by `fork`, all commands are executed as usual.
+directory, environment and arguments. The worker runs FileCheck itself. All other commands are executed as usual. If
+Python does not start lit's workers by `fork`, all commands are executed as usual.
 
 The process of a program's host code, which a tool starts, is such a fork too.
 
@@ -16,6 +16,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import gc
+import io
 import os
 import runpy
 import select
@@ -27,6 +28,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -95,7 +97,34 @@ def install() -> None:
                 options["preexec_fn"] = partial(_run, tools[name], args, options["env"])
             super().__init__(args, **options)
 
-    lit.TestRunner.subprocess = SimpleNamespace(**{**vars(subprocess), "Popen": Popen})
+    def process(args: list[str], **options: Any) -> Any:
+        checks = Path(args[0]).name == "filecheck" and options["stdout"] == options["stderr"] == subprocess.PIPE
+        return FileCheck(tools["filecheck"], args, options["stdin"]) if checks else Popen(args, **options)
+
+    lit.TestRunner.subprocess = SimpleNamespace(**{**vars(subprocess), "Popen": process})
+
+
+class FileCheck:
+    """FileCheck in this process, as a process that has ended: a fork takes five times as long as its work."""
+
+    pid = 0
+
+    def __init__(self, main: Callable[[], Any], args: list[str], stdin: Any) -> None:
+        self.stdin, self.stdout, self.stderr = io.StringIO(), io.StringIO(), io.StringIO()
+        before = sys.argv, sys.stdin
+        with ExitStack() as stack:
+            stack.callback(lambda: [setattr(sys, name, old) for name, old in zip(("argv", "stdin"), before)])
+            stack.enter_context(contextlib.redirect_stdout(self.stdout))
+            stack.enter_context(contextlib.redirect_stderr(self.stderr))
+            fd = os.open(os.devnull, os.O_RDONLY) if stdin == subprocess.PIPE else os.dup(stdin.fileno())
+            sys.argv, sys.stdin = args, stack.enter_context(open(fd, encoding="utf-8"))
+            self.returncode = _status(main)
+
+    def communicate(self) -> tuple[str, str]:
+        return self.stdout.getvalue(), self.stderr.getvalue()
+
+    def wait(self) -> int:
+        return self.returncode
 
 
 def program_processes() -> SimpleNamespace:
@@ -133,14 +162,24 @@ def _run(main: Callable[[], Any], args: list[str], environment: dict[str, str], 
         open(fd, mode, encoding="utf-8", closefd=False, errors=errors)  # noqa: SIM115
         for fd, mode, errors in ((0, "r", "strict"), (1, "w", "strict"), (2, "w", "backslashreplace"))
     )
-    status: Any = 1
     record = recorder.Recorder()
     test = environment.get(recorder.LIT_TEST) or environment.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
     if Path(args[0]).name == "filecheck":
         test = ""  # it executes nothing of the package
+    with record.test(test):
+        status = _status(main)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+    record.write()
+    os._exit(status)
+
+
+def _status(main: Callable[[], Any]) -> int:
+    """Run a tool; its exit status."""
+    status: Any = 1
     try:
-        with record.test(test):
-            status = main()
+        status = main()
     except SystemExit as end:
         status = end.code
     except BaseException:
@@ -148,11 +187,7 @@ def _run(main: Callable[[], Any], args: list[str], environment: dict[str, str], 
     if isinstance(status, str):
         print(status, file=sys.stderr)
         status = 1
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError):
-            stream.flush()
-    record.write()
-    os._exit(int(status or 0))
+    return int(status or 0)
 
 
 # The server, which the programs of a folder ask.
