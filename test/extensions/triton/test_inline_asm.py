@@ -1,8 +1,10 @@
 """Instructions of PTX in inline assembly, against numpy by the rules of NVIDIA's "PTX ISA", section 9.7."""
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -77,7 +79,118 @@ def count_leading_zeros(x: Any) -> Any:
     return np.array([32 - int(v).bit_length() for v in x])
 
 
+def each(function: Callable[..., int]) -> Callable[..., Any]:
+    """A function of Python's integers without sign on arrays."""
+    return lambda x, y, z: np.array([function(*map(int, row)) % 2**32 for row in zip(x, y, z)], np.uint64)
+
+
+def of_sign(n: int, width: int = 32) -> int:
+    return n - (n >> width - 1 << width)
+
+
+def field(x: int, position: int, length: int, is_signed: bool) -> int:
+    """The pseudocode of `bfe`."""
+    position, length = position & 255, length & 255
+    sign = x >> min(position + length - 1, 31) & 1 if is_signed and length else 0
+    return sum((x >> position + i & 1 if i < length and position + i <= 31 else sign) << i for i in range(32))
+
+
+def inserted(x: int, y: int, position: int, length: int) -> int:
+    """The pseudocode of `bfi`."""
+    position, length = position & 255, length & 255
+    for i in range(length):
+        if position + i <= 31:
+            y = y & ~(1 << position + i) | (x >> i & 1 if i < 32 else 0) << position + i
+    return y
+
+
+def permuted(x: int, y: int, selector: int) -> int:
+    data, result = x | y << 32, 0
+    for n in range(4):
+        byte = data >> 8 * (selector >> 4 * n & 7) & 255
+        result |= (255 * (byte >> 7) if selector >> 4 * n & 8 else byte) << 8 * n
+    return result
+
+
+def logical(table: int) -> Callable[..., Any]:
+    return each(
+        lambda x, y, z: sum((table >> (x >> i & 1) * 4 + (y >> i & 1) * 2 + (z >> i & 1) & 1) << i for i in range(32))
+    )
+
+
+def dot(x: int, y: int, z: int, signs: tuple[bool, bool]) -> int:
+    parts = [[v >> 8 * n & 255 for n in range(4)] for v in (x, y)]
+    values = [[of_sign(v, 8) if sign else v for v in part] for part, sign in zip(parts, signs)]
+    return z + sum(a * b for a, b in zip(*values))
+
+
+def highest(x: int) -> int:
+    return x.bit_length() - 1
+
+
 INTEGERS: dict[str, Callable[..., Any]] = {
+    **{
+        f"lop3.b32 $0, $1, $2, $3, {table:#x}": logical(table)
+        for table in (0, 0xFF, 0x96, 0xE8, 0xEA, 0xCA, 0x1D, 0x6B)
+    },
+    "prmt.b32 $0, $1, $2, $3": each(permuted),
+    "prmt.b32 $0, $1, $2, 0x9F40": each(lambda x, y, z: permuted(x, y, 0x9F40)),
+    "bfe.u32 $0, $1, $2, $3": each(lambda x, y, z: field(x, y, z, False)),
+    "bfe.s32 $0, $1, $2, $3": each(lambda x, y, z: field(x, y, z, True)),
+    "bfe.s32 $0, $1, 4, 8": each(lambda x, y, z: field(x, 4, 8, True)),
+    "bfi.b32 $0, $1, $2, $3, 7": each(lambda x, y, z: inserted(x, y, z, 7)),
+    "bfi.b32 $0, $1, $2, 3, $3": each(lambda x, y, z: inserted(x, y, 3, z)),
+    "brev.b32 $0, $1": each(lambda x, y, z: int(f"{x:032b}"[::-1], 2)),
+    "bfind.u32 $0, $1": each(lambda x, y, z: highest(x)),
+    "bfind.s32 $0, $1": each(lambda x, y, z: highest(~of_sign(x) if x >> 31 else x)),
+    **{
+        f"dp4a.{a}32.{b}32 $0, $1, $2, $3": each(lambda x, y, z, s=(a == "s", b == "s"): dot(x, y, z, s))
+        for a in "us"
+        for b in "us"
+    },
+    "mad.hi.s32 $0, $1, $2, $3": each(lambda x, y, z: (of_sign(x) * of_sign(y) >> 32) + z),
+    "mul.wide.u16 $0, $1, $2": each(lambda x, y, z: (x & 0xFFFF) * (y & 0xFFFF)),
+    "mul.wide.s16 $0, $1, $2": each(lambda x, y, z: of_sign(x & 0xFFFF, 16) * of_sign(y & 0xFFFF, 16)),
+    "mad.wide.u16 $0, $1, $2, $3": each(lambda x, y, z: (x & 0xFFFF) * (y & 0xFFFF) + z),
+    ".reg .b64 w; mul.wide.u32 w, $1, $2; shr.u64 w, w, 32; cvt.u32.u64 $0, w": each(lambda x, y, z: x * y >> 32),
+    ".reg .b64 w; mul.wide.s32 w, $1, $2; mul.hi.s64 w, w, w; cvt.u32.u64 $0, w": each(
+        lambda x, y, z: (of_sign(x) * of_sign(y)) ** 2 >> 64
+    ),
+    ".reg .b64 w; mov.b64 w, {$1, $2}; mul.hi.u64 w, w, w; cvt.u32.u64 $0, w": each(
+        lambda x, y, z: (x | y << 32) ** 2 >> 64
+    ),
+    ".reg .b32 a, b; { mov.b64 {a, b}, 0x123456789ABCDEF0; xor.b32 $0, a, b; }": each(
+        lambda x, y, z: 0x12345678 ^ 0x9ABCDEF0
+    ),
+    ".reg .b16 a, b; mov.b32 {a, b}, $1; mov.b32 $0, {b, a}": each(lambda x, y, z: x >> 16 | x << 16),
+    "shf.l.clamp.b32 $0, $1, $2, $3": each(lambda x, y, z: (x | y << 32) << min(z, 32) >> 32),
+    "shf.r.clamp.b32 $0, $1, $2, $3": each(lambda x, y, z: (x | y << 32) >> min(z, 32)),
+    **{
+        f".reg .pred p; setp.{name}.{t}32 p, $1, $2; selp.b32 $0, $3, 7, p": each(
+            lambda x, y, z, c=compare, s=t == "s": z if c(*((of_sign(v) if s else v) for v in (x, y))) else 7
+        )
+        for name, t, compare in (
+            ("eq", "s", operator.eq),
+            ("ne", "u", operator.ne),
+            ("lt", "s", operator.lt),
+            ("lt", "u", operator.lt),
+            ("ge", "s", operator.ge),
+            ("hi", "u", operator.gt),
+            ("ls", "u", operator.le),
+        )
+    },
+    ".reg .pred p; setp.gt.u32 p, $1, $2; mov.b32 $0, $3; @p add.u32 $0, $1, 1": each(
+        lambda x, y, z: x + 1 if x > y else z
+    ),
+    ".reg .pred p; setp.gt.u32 p, $1, $2; mov.b32 $0, $3; @!p add.u32 $0, $1, 1": each(
+        lambda x, y, z: z if x > y else x + 1
+    ),
+    "add.u16x2 $0, $1, $2": each(lambda x, y, z: (x + y & 0xFFFF) | ((x >> 16) + (y >> 16) & 0xFFFF) << 16),
+    "min.s16x2 $0, $1, $2": each(
+        lambda x, y, z: sum(
+            (min(of_sign(x >> n & 0xFFFF, 16), of_sign(y >> n & 0xFFFF, 16)) & 0xFFFF) << n for n in (0, 16)
+        )
+    ),
     "mov.b32 $0, $1": lambda x, y, z: x,
     "mov.u32 $0, 0x10": lambda x, y, z: np.full_like(x, 16),
     "add.s32 $0, $1, $2": lambda x, y, z: wide(x) + y,
@@ -144,7 +257,73 @@ def truncated(x: Any) -> Any:
     return (half.view(np.uint16) - beyond).astype(np.uint16).view(np.float16)
 
 
+def halves(x: Any, kind: Any) -> list[Any]:
+    """The numbers in the lower and the upper halves."""
+    return [(x.view(np.uint32) >> np.uint32(n)).astype(np.uint16).view(kind) for n in (0, 16)]
+
+
+def packed(function: Callable[..., Any], kind: Any = np.float16) -> Callable[..., Any]:
+    """A function of both halves; results that are NaN have the canonical pattern."""
+
+    def apply(*values: Any) -> Any:
+        results = [np.asarray(function(*half), kind) for half in zip(*(halves(v, kind) for v in values))]
+        nan = 0x7E00 if kind == np.float16 else 0x7FC0
+        low, high = (
+            np.where(np.isnan(r.astype(np.float32)), nan, r.view(np.uint16)).astype(np.uint32) for r in results
+        )
+        return low | high << np.uint32(16)
+
+    return apply
+
+
+def joined(low: Any, high: Any, kind: Any) -> Any:
+    width = np.dtype(kind).itemsize * 8
+    word = np.uint16 if width == 16 else np.uint8
+    low, high = (np.asarray(v).astype(kind).view(word).astype(np.uint32) for v in (low, high))
+    return low | high << np.uint32(width)
+
+
+BF16, E4M3, E5M2 = ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
+
+
+def limited(x: Any, kind: Any) -> Any:
+    most = float(ml_dtypes.finfo(kind).max)
+    return np.clip(x, -most, most)
+
+
+def smaller(x: Any, y: Any) -> Any:
+    """numpy's minimum, with -0 below 0."""
+    return np.where((x == y) & np.signbit(x), x, np.minimum(x, y))
+
+
 REALS: dict[str, Callable[..., Any]] = {
+    "add.f16x2 $0, $1, $2": packed(lambda x, y, z: x + y),
+    "sub.rn.f16x2 $0, $1, $2": packed(lambda x, y, z: x - y),
+    "mul.bf16x2 $0, $1, $2": packed(lambda x, y, z: (x.astype(np.float32) * y.astype(np.float32)).astype(BF16), BF16),
+    "fma.rn.f16x2 $0, $1, $2, 0x3C003C00": packed(
+        lambda x, y, z: (x.astype(np.float64) * y.astype(np.float64) + 1).astype(np.float16)
+    ),
+    "neg.f16x2 $0, $1": lambda x, y, z: x.view(np.uint32) ^ np.uint32(0x80008000),
+    "cvt.rn.f16x2.f32 $0, $1, $2": lambda x, y, z: joined(y, x, np.float16),
+    "cvt.rn.bf16x2.f32 $0, $1, $2": lambda x, y, z: joined(y, x, BF16),
+    "cvt.rn.satfinite.e4m3x2.f32 $0, $1, $2": lambda x, y, z: joined(limited(y, E4M3), limited(x, E4M3), E4M3),
+    "cvt.rn.satfinite.e5m2x2.f32 $0, $1, $2": lambda x, y, z: joined(limited(y, E5M2), limited(x, E5M2), E5M2),
+    "cvt.rn.f16x2.e4m3x2 $0, $1": lambda x, y, z: joined(
+        *((x.view(np.uint32) >> np.uint32(n)).astype(np.uint8).view(E4M3).astype(np.float16) for n in (0, 8)),
+        np.float16,
+    ),
+    "min.NaN.f32 $0, $1, $2": lambda x, y, z: bits(smaller(x, y)),
+    "copysign.f32 $0, $1, $2": lambda x, y, z: bits(np.copysign(y, x)),
+    **{
+        f".reg .pred p; setp.{name}.f32 p, $1, $2; selp.b32 $0, 1, 0, p": compare
+        for name, compare in {
+            "lt": lambda x, y, z: x < y,
+            "ne": lambda x, y, z: (x < y) | (x > y),
+            "geu": lambda x, y, z: ~(x < y),
+            "num": lambda x, y, z: ~(np.isnan(x) | np.isnan(y)),
+            "nan": lambda x, y, z: np.isnan(x) | np.isnan(y),
+        }.items()
+    },
     "add.f32 $0, $1, $2": lambda x, y, z: bits(x + y),
     "add.rn.f32 $0, $1, 0f3F800000": lambda x, y, z: bits(x + np.float32(1)),
     "sub.f32 $0, $1, $2": lambda x, y, z: bits(x - y),
@@ -208,13 +387,53 @@ def test_instructions_on_floats() -> None:
     "text",
     [
         "add.rz.f32 $0, $1, $2", "add.rni.f32 $0, $1, $2", "add.sat.s32 $0, $1, $2", "cvt.sat.u8.s32 $0, $1",
-        "cvt.rni.f16.f32 $0, $1", "cvt.s32.f32 $0, $1", "cvt.rz.f32.s32 $0, $1",
-        "cvt.rn.f32 $0, $1", "mul.hi.u64 $0, $1, $2", "mul.wide.u32 $0, $1, $2", "mad.hi.s32 $0, $1, $2, $3",
-        "shf.l.clamp.b32 $0, $1, $2, $3", "min.NaN.f32 $0, $1, $2", "min.u16x2 $0, $1, $2", "add.f32 $0, $1",
-        "not.b32 $0, $1, $2", "mov.b32 $0", "mov.b64 {$0, $1}, $2", "mov.b64 $0, {$1, $2}",
+        "cvt.rni.f16.f32 $0, $1", "cvt.s32.f32 $0, $1", "cvt.rz.f32.s32 $0, $1", "cvt.rn.f32 $0, $1",
+        "mul.wide.u64 $0, $1, $2", "mul.wide.f32 $0, $1, $2", "prmt.b32.f4e $0, $1, $2, $3", "add.f32 $0, $1",
+        "not.b32 $0, $1, $2", "mov.b32 $0", "lop3.b32 $0, $1, $2, $3", "lop3.b32 $0, $1, $2, $3, $1",
+        "setp.hi.f32 $0, $1, $2", "selp.b32 $0, $1, $2, $3", "@$1 mov.b32 $0, $1", "@q mov.b32 $0, $1",
+        "dp4a.u8.s32 $0, $1, $2, $3", "cvt.rn.e4m3x2.f32 $0, $1, $2", "add.e4m3x2 $0, $1, $2", "cvt.f32.f16x2 $0, $1",
+        "ld.global.b32 $0, [$1]",
     ],
 )  # fmt: skip
 def test_other_instructions_are_refused(text: str) -> None:
     words = r"has the instruction '.*(of PTX, which is not|operands are not) known"
     with pytest.raises(xegpu_py.DiagnosticError, match=words):
         results([f"{{ {text}; }}"], [pairs(WORDS, 0)] * 3)
+
+
+def test_elements_that_share_registers() -> None:
+    """Four bytes in a register, beside four registers of 32 bits, as in Triton's documentation."""
+    arrays = {"a": "i8", "b": "f32", "c": "i32", "d": "f32", "e": "i8"}
+    parameters = ", ".join(f"%{name}: !tt.ptr<{t}>" for name, t in arrays.items())
+    pointers = "\n".join(
+        f"%s{name} = tt.splat %{name} : !tt.ptr<{t}> -> tensor<{N}x!tt.ptr<{t}>>\n"
+        f"%p{name} = tt.addptr %s{name}, %lane : tensor<{N}x!tt.ptr<{t}>>, tensor<{N}xi32>"
+        for name, t in arrays.items()
+    )
+    converted = " ".join(
+        f"cvt.u32.u8 ${n}, t{n}; cvt.rn.f32.s32 ${4 + n}, ${n}; max.f32 ${4 + n}, ${4 + n}, ${9 + n};" for n in range(4)
+    )
+    four = f"{{ .reg .b8 t<4>; mov.b32 {{t0, t1, t2, t3}}, $8; {converted} }}"
+    text = f"""
+    module {{ tt.func public @k({parameters}) {{
+        %lane = tt.make_range {{end = {N} : i32, start = 0 : i32}} : tensor<{N}xi32>
+        {pointers}
+        %va = tt.load %pa : tensor<{N}x!tt.ptr<i8>>
+        %vb = tt.load %pb : tensor<{N}x!tt.ptr<f32>>
+        %vc, %vd = tt.elementwise_inline_asm "{four}"
+            {{constraints = "=r,=r,=r,=r,=r,=r,=r,=r,r,r,r,r,r", packed_element = 4 : i32, pure = true}}
+            %va, %vb : tensor<{N}xi8>, tensor<{N}xf32> -> tensor<{N}xi32>, tensor<{N}xf32>
+        %ve = tt.elementwise_inline_asm "and.b32 $0, $1, 0x1F1F1F1F; shl.b32 $0, $0, 3;"
+            {{constraints = "=r,r", packed_element = 4 : i32, pure = true}} %va : tensor<{N}xi8> -> tensor<{N}xi8>
+        tt.store %pc, %vc : tensor<{N}x!tt.ptr<i32>>
+        tt.store %pd, %vd : tensor<{N}x!tt.ptr<f32>>
+        tt.store %pe, %ve : tensor<{N}x!tt.ptr<i8>>
+        tt.return
+    }} }}"""
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(-128, 128, N).astype(np.int8), rng.uniform(0, 255, N).astype(np.float32)
+    c, d, e = np.zeros(N, np.int32), np.zeros(N, np.float32), np.zeros(N, np.int8)
+    xegpu_py.compile(xegpu_py.parse(text), cache="off")(a, b, c, d, e)
+    np.testing.assert_array_equal(c, a.view(np.uint8))
+    np.testing.assert_array_equal(d, np.maximum(a.view(np.uint8).astype(np.float32), b))
+    np.testing.assert_array_equal(e, a << 3)

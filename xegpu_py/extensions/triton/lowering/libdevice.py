@@ -288,14 +288,16 @@ def _of_integer(n: Value, source: DType, target: DType, direction: str) -> Value
 # Integers.
 
 
-def _high(a: Value, b: Value) -> Value:
-    """The upper half of the product of signed integers."""
+def high_product(a: Value, b: Value) -> Value:
+    """The upper half of the product of integers of 32 or 64 bits."""
+    if a.dtype.kind == "uint":
+        return umulhi(a, b)
     high = signed(umulhi(unsigned(a), unsigned(b)))
     zero = constant(a.dtype, 0)
     return high - chosen(a < 0, b, zero) - chosen(b < 0, a, zero)
 
 
-def _reversed(n: Value) -> Value:
+def reversed_bits(n: Value) -> Value:
     """The bits in opposite order."""
     width, n = n.dtype.bits, unsigned(n)
     full, step = (1 << width) - 1, width // 2
@@ -375,8 +377,8 @@ _OF_BOTH: dict[str, Function] = {
 
 _OF_ONE: dict[str, Function] = {
     "abs": abs,
-    "brev": _reversed,
-    "brevll": _reversed,
+    "brev": reversed_bits,
+    "brevll": reversed_bits,
     "byte_perm": _permuted,
     "clz": lambda n: _op("math.ctlz", n).to(int32),
     "clzll": lambda n: _op("math.ctlz", n).to(int32),
@@ -402,8 +404,8 @@ _OF_ONE: dict[str, Function] = {
     "llabs": abs,
     "longlong_as_double": _number,
     "mul24": lambda a, b: _low_24(a) * _low_24(b),
-    "mul64hi": _high,
-    "mulhi": _high,
+    "mul64hi": high_product,
+    "mulhi": high_product,
     "popc": lambda n: _op("math.ctpop", n).to(int32),
     "popcll": lambda n: _op("math.ctpop", n).to(int32),
     "rhadd": partial(_averaged, up=1),
