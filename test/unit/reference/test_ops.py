@@ -710,3 +710,25 @@ def test_lines_have_no_bounds_and_blocks_have():
     reference.run(xegpu_py.parse(text), None, [m, line, block])
     assert line.tolist() == list(range(28, 60))
     assert block[0].tolist() == [*range(28, 40), *[0] * 20]
+
+
+def test_masked_loads_and_stores_of_consecutive_elements():
+    text = """gpu.module @k { gpu.func @f(%m: memref<4x20xf32>, %o: memref<40xf32>) kernel {
+      %c1 = arith.constant 1 : index
+      %c5 = arith.constant 5 : index
+      %p = arith.constant dense<[true, true, false, false, true, false, true, true]> : vector<8xi1>
+      %rest = arith.constant dense<7.0> : vector<8xf32>
+      %v = vector.maskedload %m[%c1, %c5], %p, %rest : memref<4x20xf32>, vector<8xi1>, vector<8xf32> into vector<8xf32>
+      vector.store %v, %o[%c1] : memref<40xf32>, vector<8xf32>
+      %n = arith.constant dense<[true, false, true, true, false, false, false, true]> : vector<8xi1>
+      %twice = arith.addf %v, %v : vector<8xf32>
+      %at = arith.constant 20 : index
+      vector.maskedstore %o[%at], %n, %twice : memref<40xf32>, vector<8xi1>, vector<8xf32>
+      gpu.return } }"""
+    m, out = np.arange(80, dtype=np.float32).reshape(4, 20), np.full(40, -1, np.float32)
+    reference.run(xegpu_py.parse(text), None, [m, out])
+    first = np.where([1, 1, 0, 0, 1, 0, 1, 1], m[1, 5:13], 7)
+    expected = np.full(40, -1, np.float32)
+    expected[1:9] = first
+    expected[20:28] = np.where([1, 0, 1, 1, 0, 0, 0, 1], 2 * first, -1)
+    np.testing.assert_array_equal(out, expected)

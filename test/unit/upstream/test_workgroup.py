@@ -655,3 +655,78 @@ def test_products_whose_factors_are_larger_than_the_registers(name):
     first = np.ascontiguousarray(a.T) if name == "transposed" else a.copy()
     xegpu_py.compile(module, engine="reference")(first, b, c)
     assert np.array_equal(c, expected)
+
+
+def run_workgroup(body, arguments, *arrays):
+    text = f"gpu.module @m {{ gpu.func @k({arguments}) kernel {{ {body} gpu.return }} }}"
+    module = import_upstream(text, level="workgroup")
+    results = []
+    for options in ({"engine": "reference"}, {"engine": "interpreter", "cache": "off"}):
+        copies = [a.copy() for a in arrays]
+        xegpu_py.compile(module, **options)(*copies)
+        results.append(copies[-1])
+    np.testing.assert_array_equal(*results)
+    return results[0]
+
+
+GROUPS = "#xegpu.layout<sg_layout = [2, 2], sg_data = [8, 16]>"
+
+
+def test_descriptors_that_are_moved():
+    """The moves of a descriptor, in a loop too, add up."""
+    d = "!xegpu.tensor_desc<16x32xf32>"
+    body = f"""
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c3 = arith.constant 3 : index
+    %zero = arith.constant dense<0.0> : vector<16x32xf32>
+    %0 = xegpu.create_nd_tdesc %a : memref<64x128xf32> -> {d}
+    %1 = xegpu.update_nd_offset %0, [8, 16] : {d}
+    %s:2 = scf.for %i = %c0 to %c3 step %c1 iter_args(%x = %zero, %t = %1) -> (vector<16x32xf32>, {d}) {{
+      %v = xegpu.load_nd %t : {d} -> vector<16x32xf32>
+      %y = arith.addf %x, %v : vector<16x32xf32>
+      %u = xegpu.update_nd_offset %t, [16, 32] : {d}
+      scf.yield %y, %u : vector<16x32xf32>, {d}
+    }}
+    %e = xegpu.create_nd_tdesc %o : memref<16x32xf32> -> {d}
+    xegpu.store_nd %s#0, %e[0, 0] <{{layout = {GROUPS}}}> : vector<16x32xf32>, {d}"""
+    a = np.random.default_rng(5).integers(-99, 100, (64, 128)).astype(np.float32)
+    out = run_workgroup(body, "%a: memref<64x128xf32>, %o: memref<16x32xf32>", a, np.zeros((16, 32), np.float32))
+    np.testing.assert_array_equal(out, sum(a[8 + k : 24 + k, 16 + 2 * k : 48 + 2 * k] for k in (0, 16, 32)))
+
+
+@pytest.mark.parametrize(("kind", "of"), [("add", np.sum), ("maxnumf", np.max), ("minimumf", np.min), ("mul", np.prod)])
+@pytest.mark.parametrize("acc", [False, True])
+def test_reductions_of_lines(kind, of, acc):
+    line, d = "!xegpu.tensor_desc<64xf32>", "!xegpu.tensor_desc<16x32xf32>"
+    body = f"""
+    %0 = xegpu.create_nd_tdesc %a : memref<64xf32> -> {line}
+    %v = xegpu.load_nd %0[0] : {line} -> vector<64xf32>
+    %start = arith.constant 3.0 : f32
+    %r = vector.reduction <{kind}>, %v{", %start" if acc else ""} : vector<64xf32> into f32
+    %w = vector.broadcast %r : f32 to vector<16x32xf32>
+    %e = xegpu.create_nd_tdesc %o : memref<16x32xf32> -> {d}
+    xegpu.store_nd %w, %e[0, 0] <{{layout = {GROUPS}}}> : vector<16x32xf32>, {d}"""
+    a = np.random.default_rng(6).choice([-1, 1, 2, -0.5, 1], 64).astype(np.float32)
+    out = run_workgroup(body, "%a: memref<64xf32>, %o: memref<16x32xf32>", a, np.zeros((16, 32), np.float32))
+    assert (out == of([*a, 3.0] if acc else a)).all()
+
+
+def test_chunks_under_a_mask():
+    """All elements of a chunk are left out, or none."""
+    body = """
+    %o = vector.step : vector<16xindex>
+    %five = arith.constant dense<5> : vector<16xindex>
+    %at = arith.muli %o, %five : vector<16xindex>
+    %limit = arith.constant dense<9> : vector<16xindex>
+    %m = arith.cmpi ult, %o, %limit : vector<16xindex>
+    %v = xegpu.load %a[%at], %m <{chunk_size = 4 : i64}>
+      : memref<128xf32>, vector<16xindex>, vector<16xi1> -> vector<16x4xf32>
+    %w = arith.addf %v, %v : vector<16x4xf32>
+    xegpu.store %w, %b[%at], %m <{chunk_size = 4 : i64}>
+      : vector<16x4xf32>, memref<128xf32>, vector<16xindex>, vector<16xi1>"""
+    a, b = np.random.default_rng(7).integers(-9, 10, (2, 128)).astype(np.float32)
+    expected = b.copy()
+    for lane in range(9):
+        expected[5 * lane : 5 * lane + 4] = 2 * a[5 * lane : 5 * lane + 4]
+    np.testing.assert_array_equal(run_workgroup(body, "%a: memref<128xf32>, %b: memref<128xf32>", a, b), expected)

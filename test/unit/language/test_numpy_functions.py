@@ -1,0 +1,101 @@
+"""Quotients, means, random numbers and descriptors of tiles compute the same as numpy."""
+
+import numpy as np
+import pytest
+
+import xegpu_py
+import xegpu_py.language as xl
+from xegpu_py import Constexpr
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.75, 3.0, -7.0, 1e-3, -6e4, np.inf, -np.inf, np.nan]
+
+
+@xegpu_py.jit
+def quotients(X, Y, Q, R, N: Constexpr):
+    i = xl.arange(0, N)
+    x, y = xl.load(X + i), xl.load(Y + i)
+    xl.store(Q + i, x // y)
+    xl.store(R + i, x % y)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_quotients_and_remainders_of_floats(dtype):
+    """Of all pairs of special numbers, and of random ones."""
+    pairs = np.array(np.meshgrid(SPECIAL, SPECIAL)).reshape(2, -1)
+    random = np.random.default_rng(2).standard_normal((2, 512 - pairs.shape[1])) * 8
+    x, y = np.concatenate([pairs, random], 1).astype(dtype)
+    found = np.zeros((2, 512), dtype)
+    quotients(x, y, *found, N=512)
+    with np.errstate(all="ignore"):
+        expected = np.floor_divide(x, y), np.remainder(x, y)
+    for actual, wanted in zip(found, expected):
+        np.testing.assert_array_equal(actual, wanted)
+        number = ~np.isnan(wanted)
+        np.testing.assert_array_equal(np.signbit(actual[number]), np.signbit(wanted[number]))
+
+
+@xegpu_py.jit
+def statistics(X, Y, Z, W, V):
+    x = X.tile((8, 16), at=(0, 0)).load()
+    Y.tile((8, 1), at=(0, 0)).store(x.mean(1, keep_dims=True))
+    Z.tile((1, 16), at=(0, 0)).store(x.mean(0).reshape((1, 16)))
+    W[0, 0] = x.mean()
+    if (y := x.max()) > 100:
+        y = y + 1
+    V[0, 0] = +y
+
+
+@pytest.mark.parametrize("most", [50, 200])
+def test_means_and_assigned_expressions(most):
+    x = np.random.default_rng(1).integers(-64, 50, (8, 16)).astype(np.float32)
+    x[3, 5] = most
+    y, z, w, v = (np.zeros(s, np.float32) for s in ((8, 1), (1, 16), (1, 1), (1, 1)))
+    statistics(x, y, z, w, v)
+    np.testing.assert_array_equal(y, x.mean(1, keepdims=True))
+    np.testing.assert_array_equal(z, x.mean(0, keepdims=True))
+    assert w[0, 0] == x.mean() and v[0, 0] == (most + 1 if most > 100 else most)
+
+
+@xegpu_py.jit
+def drawn(U, N, seed):
+    i = xl.arange(0, 64)
+    uniform, normal = xl.rand4x(seed, i), xl.randn4x(seed, i)
+    first, second = xl.rand(seed, i), xl.randn(seed, i)
+    for k in xl.static_range(4):
+        xl.store(U + k * 64 + i, uniform[k])
+        xl.store(N + k * 64 + i, normal[k])
+    xl.store(U + 256 + i, first)
+    xl.store(N + 256 + i, second)
+
+
+def test_four_random_numbers_at_a_time():
+    """The first ones are those of `rand` and `randn`; normal ones are those of Box and Muller."""
+    uniform, normal = np.zeros((5, 64), np.float32), np.zeros((5, 64), np.float32)
+    drawn(uniform, normal, 11)
+    assert (uniform[0] == uniform[4]).all() and (normal[0] == normal[4]).all()
+    assert (uniform >= 0).all() and (uniform < 1).all() and len(np.unique(uniform[:4])) > 250
+    for a, b in ((0, 1), (2, 3)):
+        radius = np.sqrt(-2 * np.log(np.maximum(uniform[a], 1e-7).astype(np.float64)))
+        angle = 2 * np.pi * uniform[b].astype(np.float64)
+        np.testing.assert_allclose(normal[a], radius * np.cos(angle), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(normal[b], radius * np.sin(angle), rtol=1e-4, atol=1e-5)
+
+
+@xegpu_py.jit
+def moved(X, Y, rows, columns):
+    source = xl.make_tensor_descriptor(X, (rows, columns), (columns, 1), (8, 16))
+    target = xl.make_tensor_descriptor(Y, (rows, columns), (columns, 1), (8, 16))
+    xl.static_assert(source.dtype == xl.int32 and len(source.shape) == len(source.strides) == 2)
+    x = xl.load_tensor_descriptor(source, (4, 8))
+    target.atomic_add((4, 8), x * 2)
+    xl.store_tensor_descriptor(target, (0, 0), source.load((0, 0)) + source.shape[1] + source.strides[0])
+
+
+def test_functions_of_descriptors():
+    """Blocks that reach over the end are cut there."""
+    x, y = (np.random.default_rng(n).integers(-99, 99, (10, 20)).astype(np.int32) for n in (0, 1))
+    expected = y.copy()
+    expected[4:, 8:] += 2 * x[4:, 8:]
+    expected[:8, :16] = x[:8, :16] + 40
+    moved(x, y, 10, 20)
+    np.testing.assert_array_equal(y, expected)
