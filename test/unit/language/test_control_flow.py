@@ -766,3 +766,19 @@ def test_lists_of_one_name_in_nested_loops_stay_apart():
         first = first + doubled(x, 3)
         second = second + first
     np.testing.assert_array_equal(y, first + second)
+
+
+def test_assignments_in_the_older_spelling():
+    @xegpu_py.jit
+    def kernel(X, Y, n, N: xegpu_py.Constexpr):
+        i = xl.arange(0, N)
+        x = xl.load(X + i)
+        parts = [x, x * 2]
+        for _ in range(n):
+            x.assign(x + 1)
+            parts[0].assign(parts[0] + x)
+        xl.store(Y + i, parts[0] - x)
+
+    x, y = np.arange(16, dtype=np.int32), np.zeros(16, np.int32)
+    kernel(x, y, 3, N=16)
+    np.testing.assert_array_equal(y, x + (x + 1) + (x + 2) + (x + 3) - (x + 3))

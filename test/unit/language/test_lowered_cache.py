@@ -242,3 +242,28 @@ def test_methods_of_constants_are_part_of_a_fingerprint(monkeypatch: pytest.Monk
 def test_what_cannot_be_told_is_not_kept(value) -> None:
     assert fingerprint(closed(value), {}) == ()
     assert fingerprint(calls, {"X": value}) == ()
+
+
+def with_default(number, named):
+    def scaled(v, by=number, *, more=named):
+        return v * by + more
+
+    return scaled
+
+
+def test_defaults_are_part_of_a_function():
+    """Functions of one text differ by their defaults, in the fingerprint and in what kernels of them compute."""
+    made = [with_default(2, 1), with_default(2, 1), with_default(5, 1), with_default(2, 3)]
+    first, same, *others = (fingerprint(function, {}) for function in made)
+    assert first == same and len({first, *others}) == 3
+    x = np.arange(16, dtype=np.int32)
+    for function, expected in zip(made, (2 * x + 1, 2 * x + 1, 5 * x + 1, 2 * x + 3)):
+
+        @xegpu_py.jit
+        def kernel(X, Y, N: xegpu_py.Constexpr):
+            i = xl.arange(0, N)
+            xl.store(Y + i, function(xl.load(X + i)))  # noqa: B023
+
+        y = np.zeros(16, np.int32)
+        kernel(x, y, N=16)
+        np.testing.assert_array_equal(y, expected)

@@ -72,6 +72,8 @@ BODIES = [
     ("x = three(x, x) #!", 5, r"three\(\): too many positional arguments"),
     ("x = min(x) #!", 5, r"min\(\) compares several values"),
     ("x.foo = 3 #!", 1, "an attribute cannot be assigned"),
+    ("x.foo, y = (x, x) #!", 1, "an attribute cannot be assigned"),
+    ("for x.foo in range(3): #!\n    pass", None, "an attribute cannot be assigned"),
     ("x = N(3) #!", 5, "64 is not callable"),
     ("j = i // 0 #!", 5, "'//' by zero"),
     ("x[0] = 1.0 #!", 1, r"elements of float32\[64\] cannot be assigned(.|\n)*where\(mask, value, x\) replaces some"),

@@ -376,3 +376,33 @@ def test_products_of_scaled_factors(a_kind, a_block, a_packs_k, b_kind, b_block,
     expected = c + values[0] @ values[1]
     program(", ".join(f"%{name}_p: !tt.ptr<{element}>" for name, (_, element) in types.items()), body)(*arrays, c)
     np.testing.assert_array_equal(c, expected)
+
+
+REDUCED = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
+           "xor": np.bitwise_xor}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", REDUCED)
+@pytest.mark.parametrize("element", ["si32", "ui32", "f32"])
+def test_updates_of_blocks_of_descriptors(kind, element):
+    """Signed and unsigned integers have other minima; a block that reaches over the end is cut."""
+    if element == "f32" and kind in ("and", "or", "xor"):
+        pytest.skip("floats have no bitwise updates")
+    plain, desc = element.removeprefix("s").removeprefix("u"), f"!tt.tensordesc<4x8x{element}>"
+    body = f"""%one = arith.constant 1 : i64 %r = arith.constant 6 : i32 %c = arith.constant 12 : i32
+    %s = arith.constant 12 : i64 %zero = arith.constant 0 : i32 %at = arith.constant 4 : i32
+    %d = tt.make_tensor_descriptor %p, [%r, %c], [%s, %one] : !tt.ptr<{plain}>, {desc}
+    %e = tt.make_tensor_descriptor %q, [%r, %c], [%s, %one] : !tt.ptr<{plain}>, {desc}
+    %x = tt.descriptor_load %d[%zero, %zero] : {desc} -> tensor<4x8x{plain}>
+    tt.descriptor_reduce {kind}, %e[%at, %at], %x : {desc}, tensor<4x8x{plain}>"""
+    dtype = {"si32": np.int32, "ui32": np.uint32, "f32": np.float32}[element]
+    if dtype == np.float32:
+        p, q = RNG.integers(-9, 10, (2, 6, 12)).astype(dtype)
+    else:
+        p, q = RNG.integers(0, 1 << 32, (2, 6, 12)).astype(np.uint32).view(dtype)
+    expected = q.copy()
+    expected[4:6, 4:12] = REDUCED[kind](expected[4:6, 4:12], p[:2, :8])
+    program(f"%p: !tt.ptr<{plain}>, %q: !tt.ptr<{plain}>", body)(
+        p.view(f"i{p.itemsize}") if plain == "i32" else p, (held := q.view(np.int32) if plain == "i32" else q)
+    )
+    np.testing.assert_array_equal(held.view(dtype), expected)
