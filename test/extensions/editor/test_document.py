@@ -5,6 +5,7 @@ import re
 import pytest
 from markdown import ROOT
 
+import xegpu_py
 from xegpu_py.extensions.editor.document import Document
 from xegpu_py.visa.instructions import INSTRUCTIONS
 
@@ -272,3 +273,44 @@ def test_formatting_keeps_text_that_it_cannot_read():
     assert mlir(TWO.replace("    %c7", "%c7")).formatted() == TWO
     wrong = TWO.replace("gpu.return", "gpu .. return")
     assert mlir(wrong).formatted() == wrong
+
+
+TILES = """\
+!b = !xetile.tile<64x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 2], sg_data = [16, 32]>>>
+gpu.module @kernels {
+  gpu.func @copy(%A: memref<64x64xf32>, %B: memref<64x64xf32>) kernel {
+    %c0 = arith.constant 0 : index
+    %a = xetile.init_tile %A[%c0, %c0] : memref<64x64xf32> -> !xetile.tile<64x64xf32>
+    %v = xetile.load_tile %a : !xetile.tile<64x64xf32> -> vector<64x64xf32>
+    %b = xetile.init_tile %B[%c0, %c0] : memref<64x64xf32> -> !b
+    xetile.store_tile %v, %b : vector<64x64xf32>, !b
+    gpu.return
+  }
+}
+"""
+
+
+def test_derived_layouts():
+    document = mlir(TILES)
+    derived = "<sg_layout = [4, 2], sg_data = [16, 32]>"
+    hints = {TILES[: hint.offset].split()[-1]: hint for hint in document.hints()}
+    assert {name: hint.text for name, hint in hints.items() if name[0] == "%"} == {
+        "%a": f" {derived}", "%v": f" {derived}", "%b": f" {derived}"
+    }  # fmt: skip
+    assert hints["@copy"].text.startswith(" register pressure")
+    for name in ("%a", "%v", "%b"):
+        *_, last = document.hover(TILES.index(f"{name} =")).split("\n\n```")
+        assert "Layout, as derived:" in document.hover(TILES.index(f"{name} =")) and derived in last
+        assert hints[name].tooltip.startswith("Layout, as derived:\n\n```mlir\n")
+    assert "Layout" not in document.hover(TILES.index("%c0 ="))
+    assert all(not hint.text.startswith(" <") for hint in mlir(TILES.replace("%v, %b :", "%v, %c :")).hints())
+
+
+def test_registers_of_values_of_visa():
+    text = xegpu_py.compile(TWO, "first").ir("visa")
+    found = {
+        name: document.hover(at)
+        for document in [mlir(text)]
+        for name, at in ((m[1], m.start()) for m in re.finditer(r"(%[\w$]+) = visa\.(?:decl|input) ", text))
+    }
+    assert found and all(re.search(r"Bytes r\d+\.\d+ to r\d+\.\d+ of the register file on ", t) for t in found.values())
