@@ -534,6 +534,41 @@ def test_memrefs_that_may_share_memory_are_not_jammed(a, b, second, expected):
     assert str(jam_loops(xegpu_py.parse(text).ir)).count("arith.addf") == expected
 
 
+@pytest.mark.parametrize(
+    ("source", "to", "expected"),
+    [("%m", "%n", 32), ("%m", "%d", 1), ("%d", "%m", 1), ("%d", "%e", 1), ("%m", "%m", 1), ("%m", "%h", 32),
+     ("%d", "%h", 32), ("%h", "%d", 32)],
+)  # fmt: skip
+def test_loads_from_memory_that_the_store_may_change(source, to, expected):
+    """Arguments are memory that is not known; elements of another type are apart."""
+    kinds = {name: "f16" if name == "%h" else "f32" for name in (source, to)}
+    value = {"f32": "%next", "f16": "%half"}
+    text = f"""
+    func.func @f(%d: memref<32xf32>, %e: memref<32xf32>) {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c32 = arith.constant 32 : index
+      %m = memref.alloc() : memref<32xf32>
+      %n = memref.alloc() : memref<32xf32>
+      %h = memref.alloc() : memref<32xf16>
+      %one = arith.constant 1.0 : {kinds[source]}
+      scf.for %j = %c0 to %c32 step %c1 {{
+        %sum = scf.for %k = %c0 to %c32 step %c1 iter_args(%s = %one) -> {kinds[source]} {{
+          %x = memref.load {source}[%k] : memref<32x{kinds[source]}>
+          %t = arith.addf %s, %x : {kinds[source]}
+          scf.yield %t : {kinds[source]}
+        }}
+        %next = arith.{"extf %sum : f16 to f32" if kinds[source] == "f16" else "addf %sum, %sum : f32"}
+        %half = arith.{"addf %sum, %sum : f16" if kinds[source] == "f16" else "truncf %sum : f32 to f16"}
+        memref.store {value[kinds[to]]}, {to}[%j] : memref<32x{kinds[to]}>
+      }}
+      return
+    }}
+    """
+    found = str(jam_loops(xegpu_py.parse(text).ir)).count("memref.store")
+    assert found == expected
+
+
 INNER = """%new = scf.for %k = %c0 to %c32 step %c1 iter_args(%sum = %one) -> f32 {{
   %next = arith.mulf %sum, %sum : f32
   {0}
