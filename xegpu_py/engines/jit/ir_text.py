@@ -123,9 +123,10 @@ class FunctionBody:
             arguments: types, each with its attributes behind it.
             result: its result's type; "" for none.
             attributes: LLVM's attributes of the function.
-            alignment: the alignment of the memory that `fetch` and `put` access.
+            alignment: the alignment of the memory that `fetch` and `put` access, but from pointers in `alignments`.
         """
         self.name, self.result, self.attributes, self.alignment = name, result, attributes, alignment
+        self.alignments: dict[str, int] = {}
         types = [ty.partition(" ") for ty in arguments]
         self.arguments = [LLVMValue(f"%a{i}", ty) for i, (ty, _, _) in enumerate(types)]
         self._signature = ", ".join(
@@ -401,11 +402,15 @@ class FunctionBody:
         for stores of the other elements, so no more is said than that they are aligned to their size.
         """
         size = max(max(lanes_of(ty), 1) * bits_of(ty) // 8, 1)
-        return self.load(self.at(base, offset), ty, gcd(offset, self.alignment, 1 << size.bit_length() - 1))
+        return self.load(self.at(base, offset), ty, gcd(self._aligned(base, offset), 1 << size.bit_length() - 1))
 
     def put(self, value: LLVMValue, base: LLVMValue, offset: int) -> None:
         """Store to a position of a register file."""
-        self.store(value, self.at(base, offset), gcd(offset, self.alignment))
+        self.store(value, self.at(base, offset), self._aligned(base, offset))
+
+    def _aligned(self, base: LLVMValue, offset: int) -> int:
+        """The alignment of a position of a register file."""
+        return gcd(offset, self.alignments.get(base.name, self.alignment))
 
     def count(self, pointer: LLVMValue, increment: LLVMValue) -> None:
         """Add to an i64 in memory."""

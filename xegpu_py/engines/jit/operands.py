@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
+from math import gcd
 from string import Template
 from typing import TYPE_CHECKING
 
@@ -89,6 +90,11 @@ def _messages(program: Program) -> list[int]:
     return [at for at, inst in enumerate(program.instructions) if INSTRUCTIONS[inst.name].is_message]
 
 
+def stride_offset(program: Program, at: int) -> int:
+    """The byte of `Frame.strides` at which those of message `at` begin. Messages that share them are not prefetched."""
+    return STRIDE_BYTES * (bisect_left(_messages(program), at) % STRIDES)
+
+
 def prefetch_next(
     code: FunctionBody, strides: LLVMValue, pointer: LLVMValue, prefetch: Callable[[LLVMValue], None]
 ) -> None:
@@ -118,6 +124,40 @@ def prefetch_line(code: FunctionBody, pointer: LLVMValue, category: str) -> None
 # Register promotion: values that need not be in the thread's block, and NaNs whose bits no one observes.
 
 
+class Repeat(Struct, frozen=True, eq=False):
+    """Instructions that execute as iterations of a loop.
+
+    Attributes:
+        start: the first one.
+        period: the number of instructions of an iteration.
+        count: the number of iterations.
+        length: instructions from the first one on that are alike, of which the last may be no whole iteration.
+        distances: how far the iterations are from the first one, for what differs between them: places in the thread's
+            block of its operands and predicates, its constants, and of its messages, which are numbers of instructions,
+            "strides" and "plus" of `FirstAddress`.
+    """
+
+    start: int
+    period: int
+    count: int
+    length: int
+    distances: Mapping[Hashable, tuple[int, ...]] = {}
+
+    @property
+    def first(self) -> range:
+        """The instructions of the first iteration."""
+        return range(self.start, self.start + self.period)
+
+    def places(self, at: int) -> range:
+        """The instructions of all iterations that correspond to one of the first."""
+        return range(at, at + self.period * self.count, self.period)
+
+    def iteration_of(self, at: int) -> int | None:
+        """The iteration of an instruction, or None."""
+        iteration = (at - self.start) // self.period
+        return iteration if 0 <= iteration < self.count else None
+
+
 class RegisterPromotion(Struct, frozen=True, dict=True):
     """Variables and predicates that LLVM may keep anywhere, and variables whose NaNs may have any bits.
 
@@ -126,12 +166,14 @@ class RegisterPromotion(Struct, frozen=True, dict=True):
         predicates: see `temporary_predicates`.
         nans: see `free_nans`.
         addresses: see `consecutive_addresses`.
+        repeats: loops of instructions, by the first one; see `with_repeats`.
     """
 
     variables: Set[Variable] = frozenset()
     predicates: Set[Predicate] = frozenset()
     nans: Set[Variable] = frozenset()
     addresses: Mapping[int, FirstAddress] = {}
+    repeats: Mapping[int, Repeat] = {}
 
     @cached_property
     def numbers(self) -> Mapping[int, list[SharedNumber]]:
@@ -211,6 +253,64 @@ class Emitter(Struct):
     _scratch: int = 0
     _leaves: bool = False
     _tiles: dict[str, int] = field(default_factory=dict)
+    _tables: list[str] = field(default_factory=list)
+    _shifts: dict[Hashable, LLVMValue] = field(default_factory=dict)
+    _passed: LLVMValue | None = None
+
+    def repeat(self, repeat: Repeat, body: Callable[[], None]) -> None:
+        """Write instructions that execute as iterations of a loop: `body` writes those of the first one."""
+
+        def iteration(index: LLVMValue) -> None:
+            code = self.code
+            self._passed = code.resize(code.mul(index, repeat.period), 32, False)
+            values: dict[tuple[int, ...], LLVMValue] = {}
+            pointers: dict[tuple[int, ...], LLVMValue] = {}
+            for key, distances in repeat.distances.items():
+                if distances not in values:
+                    values[distances] = self._distance(index, distances)
+                    pointers[distances] = code.at(self.thread, values[distances])
+                    code.alignments[pointers[distances].name] = gcd(code.alignment, *distances)
+                is_number = isinstance(key, Immediate) or (isinstance(key, tuple) and key[0] == "plus")
+                self._shifts[key] = (values if is_number else pointers)[distances]
+            body()
+            self._shifts, self._passed = {}, None
+
+        self.code.repeat(self.code.const(repeat.count, "i64"), iteration)
+
+    def _distance(self, index: LLVMValue, distances: Sequence[int]) -> LLVMValue:
+        """The distance of an iteration: a multiple of its index, or from a table."""
+        step = distances[1]
+        if list(distances) == [n * step for n in range(len(distances))]:
+            return self.code.mul(index, step)
+        name, count = f"{self.code.name}_distances_{len(self._tables)}", len(distances)
+        numbers = ", ".join(f"i64 {distance}" for distance in distances)
+        self._tables.append(f"@{name} = private unnamed_addr constant [{count} x i64] [{numbers}]\n")
+        return self.code.load(self.code.at(LLVMValue(f"@{name}", PTR), self.code.mul(index, 8)), "i64", 8)
+
+    def base(self, key: Hashable) -> LLVMValue:
+        """The pointer from which places in the thread's block count, for an operand or predicate of an instruction."""
+        return self._shifts.get(key, self.thread)
+
+    def pointer(self, operand: Raw | Address | Region) -> LLVMValue:
+        """The pointer to an operand in registers."""
+        return self.code.at(self.base(operand), self.register_offset(operand))
+
+    def _number(self, operand: Immediate) -> LLVMValue:
+        """A constant, which may be another one in each iteration."""
+        element, shift = f"i{operand.format.bits}", self._shifts.get(operand)
+        number = self.code.const(operand.bits, element)
+        return number if shift is None else self.code.add(self.code.resize(shift, operand.format.bits, False), number)
+
+    def first_address(self, at: int) -> LLVMValue:
+        """The address of the first lane of a message; see `consecutive_addresses`."""
+        first, shift = self.freedom.addresses[at], self._shifts.get(("plus", at))
+        address = self.code.add(self.numbers[first.number], first.plus)
+        return address if shift is None else self.code.add(address, shift)
+
+    def index(self, at: int) -> LLVMValue:
+        """The index of an instruction, i32."""
+        number = self.code.const(at, "i32")
+        return number if self._passed is None else self.code.add(self._passed, number)
 
     def note_numbers(self, at: int) -> None:
         """Read the shared numbers of addresses before instruction `at` executes."""
@@ -233,11 +333,8 @@ class Emitter(Struct):
         return self.live[root][1] == reader
 
     def strides(self, at: int) -> LLVMValue:
-        """Return the pointer to the strides of message `at`; see `Frame.strides`. Messages that share a slot are not
-        prefetched.
-        """
-        number = bisect_left(_messages(self.program), at) % STRIDES
-        return self.code.at(self.thread, self.frame.strides + STRIDE_BYTES * number)
+        """Return the pointer to the strides of message `at`; see `Frame.strides`."""
+        return self.code.at(self.base(("strides", at)), self.frame.strides + stride_offset(self.program, at))
 
     def scratch(self, size: int) -> LLVMValue:
         """Memory of the function that is used for one instruction only."""
@@ -252,7 +349,7 @@ class Emitter(Struct):
             self._write_exit()
         if self.host.multiplies_tiles:
             self.code.variable(_TILES.name, "i32")
-        return self.code.text()
+        return "".join([*self._tables, self.code.text()])
 
     def matrix(self, operand: Raw | Vector) -> tuple[Matrix, int] | None:
         """The matrix that holds an operand instead of registers, and the byte of the variable."""
@@ -347,7 +444,7 @@ class Emitter(Struct):
         """The memory of an operand's first byte: a pointer and an offset in bytes."""
         register_offset, (root, _) = self.register_offset(operand), operand.var.root
         if root not in self.freedom.variables:
-            return self.thread, register_offset
+            return self.base(operand), register_offset
         base = self._reserved.get(root)
         if base is None:
             base = self._reserved[root] = self.code.alloca(root.bytes, 64)
@@ -363,6 +460,8 @@ class Emitter(Struct):
         if isinstance(operand, Immediate) and operand.is_packed:
             return code.consts(operand.elements(lanes), f"i{operand.format.bits}")
         if isinstance(operand, Immediate):
+            if operand in self._shifts:
+                return code.splat(self._number(operand), lanes)
             return code.const(operand.bits, vector(lanes, f"i{operand.format.bits}"))
         size = operand.var.format.bytes
         element, (block, base) = f"i{8 * size}", self.where(operand)
@@ -458,7 +557,7 @@ class Emitter(Struct):
     def scalar(self, operand: Region | Immediate) -> LLVMValue:
         """The first element of a source, an integer."""
         if isinstance(operand, Immediate):
-            return self.code.const(operand.bits, f"i{operand.format.bits}")
+            return self._number(operand)
         return self.code.fetch(*self.where(operand), f"i{operand.format.bits}")
 
     def write(self, operand: Destination | Indirect, values: LLVMValue, mask: LLVMValue | None) -> None:
@@ -512,7 +611,9 @@ class Emitter(Struct):
         """All bits of a predicate in the thread's block, an i32."""
         # As many bytes as `write_flag` writes at once: see `Code.fetch`.
         bits = predicate.count if predicate.count in (8, 16) else 32
-        return self.code.resize(self.code.fetch(self.thread, self.flag_offset(predicate), f"i{bits}"), 32, False)
+        return self.code.resize(
+            self.code.fetch(self.base(predicate), self.flag_offset(predicate), f"i{bits}"), 32, False
+        )
 
     def chosen(self, inst: Instruction) -> LLVMValue:
         """The guard's bits for the instruction's lanes, the lowest of an i32. Inversion is after any and all."""
@@ -574,12 +675,12 @@ class Emitter(Struct):
 
     def write_flag(self, inst: Instruction, bits: LLVMValue) -> None:
         """Write the lowest bits of an i32 to the predicate that is the destination, in the lanes that act."""
-        code, flag_offset = self.code, self.flag_offset(inst["dst"].var)
+        code, base, flag_offset = self.code, self.base(inst["dst"].var), self.flag_offset(inst["dst"].var)
         lane_mask = (1 << inst.exec_size) - 1
         acting = self.acting(inst)
         if acting is None and inst.exec_size % 8 == 0 and inst.first_lane % 8 == 0:
             # LLVM 22 loses the other lanes when it inserts a byte or word into a value in a mask register.
-            code.put(code.resize(bits, inst.exec_size, False), self.thread, flag_offset + inst.first_lane // 8)
+            code.put(code.resize(bits, inst.exec_size, False), base, flag_offset + inst.first_lane // 8)
             return
         bits = code.mask(bits, lane_mask)
         where = code.const(lane_mask, "i32") if acting is None else acting
@@ -587,8 +688,8 @@ class Emitter(Struct):
             bits = code.and_(bits, acting)
         if inst.first_lane:
             bits, where = code.shl(bits, inst.first_lane), code.shl(where, inst.first_lane)
-        old_bits = code.fetch(self.thread, flag_offset, "i32")
-        code.put(code.or_(code.and_(old_bits, code.not_(where)), bits), self.thread, flag_offset)
+        old_bits = code.fetch(base, flag_offset, "i32")
+        code.put(code.or_(code.and_(old_bits, code.not_(where)), bits), base, flag_offset)
 
     # Leaving the function.
 
@@ -598,7 +699,7 @@ class Emitter(Struct):
 
     def _leaving(self, at: int, status: Status) -> tuple[LLVMValue, LLVMValue]:
         self._leaves = True
-        return self.code.const(at, "i32"), self.code.const(status, "i32")
+        return self.index(at), self.code.const(status, "i32")
 
     def _write_exit(self) -> None:
         code = self.code
@@ -624,8 +725,7 @@ class Emitter(Struct):
         assert not any(access.var in self.freedom.variables for access in accesses(inst, self.layout.target))
         active = code.load(self.active, "i32", 4) if self.active is not None else code.const(-1, "i32")
         pointer = self.context("semantics", PTR)
-        index = code.const(at, "i32")
-        status = code.call(pointer, self.context("worker"), index, self.thread, active, result="i32")
+        status = code.call(pointer, self.context("worker"), self.index(at), self.thread, active, result="i32")
         if self.host.multiplies_tiles:
             # Python's libraries may use tiles too.
             code.store(code.const(0, "i32"), _TILES, 4)

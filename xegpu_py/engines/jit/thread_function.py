@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from xegpu_py.engines.jit.checks import emit_checks, emit_record
@@ -13,6 +14,7 @@ from xegpu_py.engines.jit.llvm import function_of, functions_of
 from xegpu_py.engines.jit.native_launch_struct import ENDED_PC, SLICE, Frame, Status, context_offset
 from xegpu_py.engines.jit.operands import Emitter, RegisterPromotion, by_semantics, freedom_of, rounds_directed
 from xegpu_py.engines.jit.packed_operand_cache import WORDS, find_matrices
+from xegpu_py.engines.jit.repeated_instructions import with_repeats
 from xegpu_py.engines.jit.rules import CONTROL, RULES, RUNS
 from xegpu_py.engines.jit.rules.alu import emit_arithmetic, emit_directed, emit_flag_logic
 from xegpu_py.engines.jit.rules.block2d import surface
@@ -90,6 +92,8 @@ def functions_of_program(
     if not keep:
         records = layout.races or layout.logs
         freedom = freedom_of(program, layout.target, blocks.starts, within_blocks=can_inline, records=records)
+        if can_inline and not records and not _multiplies(program):
+            freedom = with_repeats(program, layout, freedom, blocks.starts)
     functions = [] if host.converts_halves else functions_of("halves.ll")
     helpers: dict[str, str] = {}
     if layout.races:
@@ -160,6 +164,14 @@ def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, block_rang
             terminator(control, inst, at)
             index += 1
             continue
+        repeat = emitter.freedom.repeats.get(at)
+        if repeat:
+            emitter.repeat(repeat, partial(_write_once, emitter, repeat.first))
+            last = index + repeat.period * repeat.count
+            for past_inst in instructions[index:last]:
+                emitter.forget(past_inst)
+            index = last
+            continue
         run, emit, fused_rule = [(at, inst)], None, RUNS.get(inst.name)
         if fused_rule:
             run_limit, count, emit = fused_rule
@@ -180,6 +192,13 @@ def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, block_rang
         index += len(run)
     if not is_terminated:
         control.go(block_range.stop - 1, block_range.stop)
+
+
+def _write_once(emitter: Emitter, numbers: range) -> None:
+    """Write instructions that do not end a block."""
+    for at in numbers:
+        emitter.note_numbers(at)
+        _write(emitter, emitter.program.instructions[at], at)
 
 
 def _order(emitter: Emitter, blocks: Blocks, block_range: range) -> list[int]:

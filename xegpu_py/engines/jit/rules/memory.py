@@ -35,7 +35,7 @@ def addresses(emitter: Emitter, inst: Instruction) -> LLVMValue:
     """Compute each lane's address, i64. The widths of sums are those of `semantics.memory`."""
     code, operand, base_operand = emitter.code, inst["address"], address_base(inst)
     bits = 64 if inst["address_size"] == "a64" else 32
-    offsets = code.fetch(emitter.thread, emitter.register_offset(operand), vector(inst.exec_size, f"i{bits}"))
+    offsets = code.fetch(emitter.base(operand), emitter.register_offset(operand), vector(inst.exec_size, f"i{bits}"))
     if base_operand and inst["sfid"] != "slm":
         offsets = code.resize(offsets, 64, inst["address_size"] == "a32s")
     if operand.scale != 1:
@@ -97,10 +97,10 @@ def _send(emitter: Emitter, inst: Instruction, at: int, names: Sequence[str], bo
     """
     code, shape, lanes, acting = emitter.code, inst["data"], inst.exec_size, emitter.acting(inst)
     operand_names = [name for name in names if inst[name].var is not None]
-    first_address = emitter.freedom.addresses.get(at)
+    is_consecutive = at in emitter.freedom.addresses
     function = "_".join(
         [
-            *(["consecutive"] if first_address else []),
+            *(["consecutive"] if is_consecutive else []),
             inst.name,
             inst["sfid"],
             str(lanes),
@@ -109,14 +109,12 @@ def _send(emitter: Emitter, inst: Instruction, at: int, names: Sequence[str], bo
             *operand_names,
         ]
     )
-    is_consecutive = first_address is not None
     emitter.helper(function, lambda: _sender(emitter, inst, function, operand_names, body, is_consecutive))
     bits = code.const((1 << lanes) - 1, "i32") if acting is None else acting
-    pointers = [code.at(emitter.thread, emitter.register_offset(inst[name])) for name in operand_names]
-    if first_address:
-        first = code.add(emitter.numbers[first_address.number], first_address.plus)
-        address_pointer = code.at(emitter.thread, emitter.register_offset(inst["address"]))
-        operands = [emitter.ctx, first, bits, emitter.strides(at), address_pointer, *pointers]
+    pointers = [emitter.pointer(inst[name]) for name in operand_names]
+    if is_consecutive:
+        address, address_pointer = emitter.first_address(at), emitter.pointer(inst["address"])
+        operands = [emitter.ctx, address, bits, emitter.strides(at), address_pointer, *pointers]
     else:
         operands = [emitter.ctx, addresses(emitter, inst), bits, emitter.strides(at), *pointers]
     emitter.require(code.call(function, *operands, result="i1"), at)
