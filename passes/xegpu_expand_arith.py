@@ -14,7 +14,6 @@ from xegpu_py.ir.builtin import element_type
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.numerics.double_functions import DOUBLE_FUNCTIONS, apply_formula
 from xegpu_py.numerics.expansions import EXPANSIONS, Number
 from xegpu_py.numerics.formats import BYTE_FLOATS, E8M0, FLOATS, F, Format
 from xegpu_py.numerics.narrow_floats import round_to
@@ -39,8 +38,11 @@ from xegpu_py.target import Target
 
 if TYPE_CHECKING:
     from mlir.dialects import scf
+
+    from xegpu_py.numerics import double_functions
 else:
     scf = deferred("mlir.dialects.scf")
+    double_functions = deferred("xegpu_py.numerics.double_functions")
 
 # Exact expansions of arithmetic that no instruction does: in wider formats, or in several steps.
 
@@ -89,10 +91,18 @@ def exact(low: Expansion, op: ir.Operation) -> ir.Value | None:
     return _by_wider(low, op, _WIDE[element]) if element in _WIDE else None
 
 
-@rule(*FLOAT_FUNCTIONS, "vector.reduction", "vector.multi_reduction")
+@rule("math.sqrt", "vector.reduction", "vector.multi_reduction")
 def by_single(low: Expansion, op: ir.Operation) -> ir.Value | None:
-    """Compute functions and reductions of narrow formats in f32."""
+    """Compute reductions and square roots of narrow formats in f32."""
     return _by_wider(low, op, "f32") if _format(op.operands[0]) in _WIDE else None
+
+
+@rule(*FLOAT_FUNCTIONS)
+def by_single_or_formula(low: Expansion, op: ir.Operation) -> ir.Value | None:
+    """Compute functions of narrow formats in f32, and those of f64 by their formulas."""
+    if _format(op.operands[0]) == "f64":
+        return _by_formula_of_double(op.name, *op.operands)
+    return by_single(low, op)
 
 
 @rule("arith.fptosi", "arith.fptoui")
@@ -177,12 +187,12 @@ def at_variable_position(low: Expansion, op: ir.Operation) -> ir.Value | None:
     return whole if is_insertion else result
 
 
-@rule(*EXPANSIONS, *DOUBLE_FUNCTIONS)
-def formula(low: Expansion, op: ir.Operation) -> ir.Value | None:
-    """Apply the formula of a function in f32 or f64. Some of f32 become instructions later."""
+@rule(*EXPANSIONS)
+def formula(low: Expansion, op: ir.Operation) -> ir.Value:
+    """Apply the formula of a function in f64 for f64, and in f32 for others."""
     if _format(op.results[0]) == "f64":
         return _by_formula_of_double(op.name, *op.operands)
-    return _in_single(low, op, partial(_by_formula, op.name)) if op.name in EXPANSIONS else by_single(low, op)
+    return _in_single(low, op, partial(_by_formula, op.name))
 
 
 def _by_formula(name: str, *operands: ir.Value) -> ir.Value:
@@ -216,7 +226,7 @@ def _by_formula_of_double(name: str, *operands: ir.Value) -> ir.Value:
             return build.make("arith.bitcast", pattern if name == "bits" else double, values[0])
         return build.make(name, values[1 if name == "arith.select" else 0].type, *values)
 
-    value: ir.Value = apply_formula(DOUBLE_FUNCTIONS[name], apply, *operands)
+    value: ir.Value = double_functions.apply_formula(double_functions.DOUBLE_FUNCTIONS[name], apply, *operands)
     return value
 
 

@@ -240,10 +240,10 @@ FLOAT_ARITHMETIC = (
 once."""
 
 FLOAT_FUNCTIONS = (
-    "math.exp", "math.exp2", "math.expm1", "math.log", "math.log2", "math.log10", "math.log1p", "math.sqrt",
-    "math.sin", "math.cos", "math.tanh", "math.erf", "math.powf",
+    "math.exp", "math.exp2", "math.expm1", "math.log", "math.log2", "math.log10", "math.log1p", "math.sin", "math.cos",
+    "math.tanh", "math.erf", "math.powf",
 )  # fmt: skip
-"""Functions of floats that are computed in f32 for narrower formats."""
+"""Functions of floats that are computed in f32 for narrower formats, and by formulas in f64."""
 
 INTEGRAL_FUNCTIONS = ("math.trunc", "math.floor", "math.ceil", "math.round", "math.roundeven")
 """Functions whose results are integral numbers."""

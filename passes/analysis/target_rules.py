@@ -520,6 +520,7 @@ def convert_integers(kernel: RuleContext, op: ir.Operation) -> Problem:
     *FLOAT_ARITHMETIC,
     *FLOAT_FUNCTIONS,
     *INTEGRAL_FUNCTIONS,
+    "math.sqrt",
     "math.rsqrt",
     "arith.negf",
     "math.absf",
