@@ -298,11 +298,21 @@ class ArrayFrom(Array):
         block = (tile_shape[0], tile_shape[1]) if len(tile_shape) == 2 else (1, tile_shape[0])
         return StridedTile(lambda index: self.at(index, map), self.dtype, bounds, tile_shape, at, block)
 
-    def view(self, shape: Sequence[int | Value], strides: Sequence[int | Value]) -> Array:
-        return ArrayFrom(Array(self.ir, self.dtype), self._first, shape, strides)
+    def _recast(self, extents: list[int | Value], strides: list[int | Value]) -> Array:
+        return ArrayFrom(Array(self.ir, self.dtype), self._first, extents, strides)
 
     def at(self, indices: Value, map: WgMap | None = None) -> Scattered:
         return super().at(indices + self._first, map)
+
+    def _element(self, key: Any) -> Scattered:
+        indices = [Value(i, element_types.index) for i in self._place(key)]
+        return (self + sum(i * n for i, n in zip(indices, self.strides))).place()
+
+    def __getitem__(self, key: Any) -> Value:
+        return self._element(key).load().reshape(())
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._element(key).store(value)
 
 
 def _known_or_index(n: Value) -> int | Value:

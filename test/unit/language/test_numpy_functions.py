@@ -99,3 +99,46 @@ def test_functions_of_descriptors():
     expected[:8, :16] = x[:8, :16] + 40
     moved(x, y, 10, 20)
     np.testing.assert_array_equal(y, expected)
+
+
+@xegpu_py.jit
+def viewed(X, Y, Z, first, row):
+    view = xl.make_tensor_descriptor(X + first, shape=[4, 8], strides=[12, 1], block_shape=[4, 8]).array
+    Y.tile((8, 4), at=(0, 0)).store(view.T.tile((8, 4), at=(0, 0)).load())
+    Z[0, 0] = view[row, 2] + view[3, row]
+    Z[0, 1] = view.view((24,), (2,))[row + 3]
+    view[row, 4] = -1.0
+    view[0, row] = view[0, row] + 1000
+
+
+@pytest.mark.parametrize("engine", ["both", "eager"])
+def test_elements_of_what_follows_a_pointer(engine):
+    """They count from the element to which the pointer points, as those of the view's transpose do."""
+    x = np.arange(96, dtype=np.float32).reshape(8, 12)
+    y, z, follow = np.zeros((8, 4), np.float32), np.zeros((1, 2), np.float32), x.reshape(-1).copy()[17:]
+    viewed.with_options(engine=engine)(x, y, z, 17, 1)
+    np.testing.assert_array_equal(y, follow[:48].reshape(4, 12)[:, :8].T)
+    assert z.tolist() == [[follow[14] + follow[37], follow[8]]]
+    follow[16], follow[1] = -1, follow[1] + 1000
+    np.testing.assert_array_equal(x.reshape(-1), [*range(17), *follow])
+
+
+@xegpu_py.jit
+def summed_matrices(X, Y, count, is_copied: Constexpr):
+    block = xl.make_block_ptr(X + 8, (4, 8, 24), (256, 32, 1), (1, 0, 0), (2, 8, 8))
+    total = xl.zeros((2, 8, 8), xl.float32)
+    for _ in range(count):
+        total += block.load()
+        block.prefetch()
+        block.advance(0, 8)
+    block = block.copy() if is_copied else block
+    block.advance(0, -8)
+    xl.make_block_ptr(Y, (2, 8, 8), (64, 8, 1), (0, 0, 0), (2, 8, 8)).store(total - block.load())
+
+
+@pytest.mark.parametrize("is_copied", [False, True])
+def test_tiles_of_several_matrices_move(is_copied):
+    x, y = np.random.default_rng(5).integers(-99, 99, (4, 8, 32)).astype(np.float32), np.zeros((2, 8, 8), np.float32)
+    summed_matrices(x.reshape(-1), y.reshape(-1), 3, is_copied)
+    parts = x[1:3, :, 8:].reshape(2, 8, 3, 8)
+    np.testing.assert_array_equal(y, parts[:, :, :2].sum(2))
