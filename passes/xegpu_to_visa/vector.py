@@ -485,7 +485,8 @@ def _reduce_mask(low: Lowering, op: ir.Operation, value: Mask | KnownMask) -> Ma
     emit = low.emit
     if isinstance(value, KnownMask):
         result: Mask | KnownMask = KnownMask(value.value and (kind != "xor" or value.count % 2 == 1))
-    elif kind == "xor" or value.count % MASK_LANES not in (0, value.predicates[-1].count):
+    elif kind == "xor" or value.count != len(value.predicates) * value.predicates[-1].count:
+        # A predicate has lanes beyond the values, or fewer lanes than the others.
         numbers = emit.select(value, "w", value.count, const(1, "w"), const(0, "w"))
         parity = _reduce(low, numbers, value.count, 1, combiner(low.emit, CombiningKind(kind), "w"))
         result = emit.compare("ne", 1, parity, const(0, "w"))

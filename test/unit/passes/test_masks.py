@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import xegpu_py
+
 from .kernels import apply
 
 COUNTS = [1, 2, 3, 5, 6, 7, 9, 11, 13, 15, 17, 18, 19, 21, 31, 33, 35, 50, 100]
@@ -88,3 +90,64 @@ def test_reductions(count, kind):
         found = apply(body, "vector<1xi32>", [(of, values.astype("i4"))])
         function = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}[kind]
         assert bool(found[0]) == function.reduce(values.astype(bool))
+
+
+@pytest.mark.parametrize("count", [17, 20, 24, 32, 33, 40])
+def test_reductions_that_one_lane_decides(count):
+    """Each lane in turn differs from all others; the last predicate has as many lanes as the others, or fewer."""
+    rows, of = 2 * count, f"vector<{count}xi1>"
+    text = f"""gpu.module @m {{ gpu.func @k(%a: memref<{rows}x{count}xi32>, %o: memref<2x{rows}xi32>) kernel {{
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %rows = arith.constant {rows} : index
+        %zero = arith.constant dense<0> : vector<{count}xi32>
+        scf.for %i = %c0 to %rows step %c1 {{
+          %v = vector.load %a[%i, %c0] : memref<{rows}x{count}xi32>, vector<{count}xi32>
+          %p = arith.cmpi ne, %v, %zero : vector<{count}xi32>
+          %all = vector.reduction <and>, %p : {of} into i1
+          %any = vector.reduction <or>, %p : {of} into i1
+          %all32 = arith.extui %all : i1 to i32
+          %any32 = arith.extui %any : i1 to i32
+          memref.store %all32, %o[%c0, %i] : memref<2x{rows}xi32>
+          memref.store %any32, %o[%c1, %i] : memref<2x{rows}xi32>
+        }}
+        gpu.return }} }}"""
+    a, found = np.r_[np.eye(count), 1 - np.eye(count)].astype("i4"), np.zeros((2, rows), "i4")
+    xegpu_py.compile(text, engine="both", cache="off")(a, found)
+    np.testing.assert_array_equal(found, [a.all(1), a.any(1)])
+
+
+@pytest.mark.parametrize("kind", ["and", "or", "xor", "add", "mul", "minui", "maxsi"])
+@pytest.mark.parametrize("source", ["%p", "dense<true>", "dense<false>"])
+def test_reductions_with_a_start(kind, source):
+    """Of truth values and of constants, with a start of either value, dynamic or constant."""
+    count = 5
+    of, stores = f"vector<{count}xi1>", ""
+    constant = f"%s = arith.constant {source} : {of}" if source[0] == "d" else ""
+    starts = ("%yes", "%no", "%t", "%f")
+    for i, start in enumerate(starts):
+        stores += f"""
+        %r{i} = vector.reduction <{kind}>, {"%s" if constant else source}, {start} : {of} into i1
+        %w{i} = arith.extui %r{i} : i1 to i32
+        %i{i} = arith.constant {i} : index
+        memref.store %w{i}, %o[%i{i}] : memref<4xi32>"""
+    text = f"""gpu.module @m {{ gpu.func @k(%a: memref<{count}xi32>, %one: i32, %o: memref<4xi32>) kernel {{
+        %c0 = arith.constant 0 : index
+        %zero = arith.constant dense<0> : vector<{count}xi32>
+        %z = arith.constant 0 : i32
+        %t = arith.constant true
+        %f = arith.constant false
+        %yes = arith.cmpi ne, %one, %z : i32
+        %no = arith.cmpi eq, %one, %z : i32
+        %v = vector.load %a[%c0] : memref<{count}xi32>, vector<{count}xi32>
+        %p = arith.cmpi ne, %v, %zero : vector<{count}xi32>
+        {constant} {stores}
+        gpu.return }} }}"""
+    # Signed, true is -1.
+    functions = {**dict.fromkeys(("and", "mul", "minui", "maxsi"), np.all), "or": np.any}
+    function = functions.get(kind, lambda values: values.sum() % 2)
+    for a in np.array([[1, 1, 1, 1, 1], [0, 1, 1, 0, 1], [0, 0, 0, 0, 0]], "i4"):
+        found = np.zeros(4, "i4")
+        xegpu_py.compile(text, engine="both", cache="off")(a, 1, found)
+        values = a if source == "%p" else np.full(count, source == "dense<true>", "i4")
+        np.testing.assert_array_equal(found, [function(np.r_[values, s]) for s in (1, 0, 1, 0)])
