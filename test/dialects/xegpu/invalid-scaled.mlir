@@ -81,3 +81,19 @@ func.func @lane_shuffle_of_matrices(%x: vector<4x2xf16>) {
   %0 = xegpu.lane_shuffle %x pack : vector<4x2xf16>
   return
 }
+
+// -----
+
+func.func @truncf(%x: vector<2x16xf16>) {
+  // expected-error @+1 {{'xegpu.truncf' op result must have the operand's shape 2x16, but got vector<16x2xf8E5M2>}}
+  %0 = xegpu.truncf %x : vector<2x16xf16> -> vector<16x2xf8E5M2>
+  return
+}
+
+// -----
+
+func.func @truncf(%x: vector<3xf16>) {
+  // expected-error @+1 {{'xegpu.truncf' op requires rows of even length to pack f4E2M1FN in bytes, but got vector<3xf4E2M1FN>}}
+  %0 = xegpu.truncf %x : vector<3xf16> -> vector<3xf4E2M1FN>
+  return
+}

@@ -91,3 +91,19 @@ func.func @older_producers_and_consumers(%n: i8) {
 
 // expected-error @below {{expected wi_layout, wi_data in #xegpu.sg_map}}
 func.func private @map(!xegpu.tensor_desc<8x16xf16, #xegpu.sg_map<{block = [8, 16], wi_layout = [1, 16], wi_data = [1, 1]}>>)
+
+// -----
+
+func.func @f(%n: i8) {
+  // expected-error @below {{'xegpu.create_nbarrier' op the number of threads must be 1 to 255, but got 0}}
+  %b = xegpu.create_nbarrier %n, %n {num_producers = 0 : i8, num_consumers = 0 : i8} : (i8, i8) -> !xegpu.nbarrier
+  return
+}
+
+// -----
+
+func.func @f(%n: i8) {
+  // expected-error @below {{'xegpu.create_nbarrier' op the number of threads must be 1 to 255, but got 256}}
+  %b = xegpu.create_nbarrier %n, %n {num_producers = 256 : i32, num_consumers = 256 : i32} : (i8, i8) -> !xegpu.nbarrier
+  return
+}

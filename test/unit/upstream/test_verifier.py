@@ -242,6 +242,78 @@ OURS += [
     ((f"%e = xegpu.update_nd_offset %d, [1] : {T}<{SCATTERED}>", f"%d: {T}<{SCATTERED}>"), "moves blocks, but"),
     ((f"%e = xegpu.update_nd_offset %d, [1] : {WIDE}", f"%d: {WIDE}"), "2 dimensions moves by 2 offsets, not 1"),
     ((f"%v = xegpu.load_nd %d[1] : {WIDE} -> vector<8x16xf32>", f"%d: {WIDE}"), "needs 2 offsets, but got 1"),
+    (
+        (
+            f"%d = xegpu.create_tdesc %s, %o : memref<64xf32>, vector<8xindex> -> {T}<{SCATTERED}>",
+            "%s: memref<64xf32>, %o: vector<8xindex>",
+        ),
+        "needs one offset for each of 16 lanes, but got vector<8xindex>",
+    ),
+    *(
+        (
+            (
+                f"%v = xegpu.load %d{at}, %m : {kind}{offsets}, vector<16xi1> -> vector<16xf32>",
+                f"%d: {kind}, %m: vector<16xi1>, %o: vector<16xindex>",
+            ),
+            message,
+        )
+        for kind, at, offsets, message in (
+            ("memref<64xf32>", "", "", "needs offsets, unless they are in a scattered descriptor"),
+            (f"{T}<{SCATTERED}>", "[%o]", ", vector<16xindex>", "needs offsets, unless they are in a scattered desc"),
+            (WIDE, "", "", f"needs a scattered descriptor, but got {WIDE}"),
+        )
+    ),
+    *(
+        (
+            (
+                f'%d = "xegpu.create_nd_tdesc"(%s) <{{{given} = array<i64: 64, 1>, '
+                f"operandSegmentSizes = array<i32: 1, 0, 0, 0>}}> : (i64) -> {WIDE}",
+                ADDRESS,
+            ),
+            "needs both shape and strides, or neither",
+        )
+        for given in ("const_shape", "const_strides")
+    ),
+    (
+        (
+            "%d = xegpu.dpas %a, %b : vector<8xf16>, vector<16x2xf16> -> vector<8xf32>",
+            "%a: vector<8xf16>, %b: vector<16x2xf16>",
+        ),
+        "has 8 times 16x2 is 8: at lane level all of these have one dimension",
+    ),
+    (
+        (
+            "%d = xegpu.dpas %a, %b : vector<2x8x16xf16>, vector<16x16xf16> -> vector<2x8x16xf32>",
+            "%a: vector<2x8x16xf16>, %b: vector<16x16xf16>",
+        ),
+        "cannot multiply 2x8x16 and 16x16 to 2x8x16",
+    ),
+    *(
+        (
+            (
+                f"%d = xegpu.dpas_mx %a, %b scale_a = %p scale_b = %q : ({', '.join(kinds)}) -> vector<8x16xf32>",
+                ", ".join(f"%{name}: {kind}" for name, kind in zip("abpq", kinds)),
+            ),
+            message,
+        )
+        for kinds, message in (
+            (
+                ("vector<8x64xf8E5M2>", "vector<64x16xf8E5M2>", "vector<8x2xf8E8M0FNU>", "vector<1x16xf8E8M0FNU>"),
+                "scale_a has 2 blocks along K, but scale_b has 1",
+            ),
+            (
+                ("vector<8x64xf8E5M2>", "vector<64x16xf8E5M2>", "vector<8x2xf8E8M0FNU>", "vector<2x16xi8>"),
+                "scale_b must have elements f8E8M0FNU, but got vector<2x16xi8>",
+            ),
+        )
+    ),
+    (
+        ("", "%a: i32) attributes {x = #xegpu.range<[1, 2, 3]>} kernel { gpu.return } gpu.func @g("),
+        "a range has a start and an end",
+    ),
+    (typed("8x16xf32, 5 : i32"), "expected a layout or the attribute of a descriptor, but got '5 : i32'"),
+    (typed(f"8x16xf32, {LAYOUT}<lane_layout = [1, 16], lane_data = [1, 1], order = [1, 2]>"), "order must be a permut"),
+    (typed(f"16xf32, {BLOCK}<array_length = 2>"), "array_length is for 2D descriptors only"),
 ]
 
 
