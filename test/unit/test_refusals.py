@@ -107,6 +107,32 @@ EVALUATED = [
     (kernel(f"%i = gpu.thread_id x %t = xetile.init_tile %a[%i, 0] : memref<32x32xf32> -> {TILE}",
             "%a: memref<32x32xf32>"),
      [np.zeros((32, 32), np.float32)], "differs within a workgroup(.|\n)*lower it to subgroups first"),
+    (kernel("%s = memref.subview %a[1] [4] [1] : memref<8xi4> to memref<4xi4, strided<[1], offset: 1>> "
+            "%d = xegpu.create_nd_tdesc %s[0] {mode = vc} : memref<4xi4, strided<[1], offset: 1>> "
+            "-> !xegpu.tensor_desc<4xi4>", "%a: memref<8xi4>"),
+     [BYTES], "takes the address of element 1, which lies within a byte"),
+    (kernel("%w = arith.constant 64 : index %p = arith.constant 66 : index %d = xegpu.create_nd_tdesc %x[0, 0], "
+            "[%w, %w], [%p, 1] {mode = vc} : i64 -> !xegpu.tensor_desc<8x16xf32, message = true>", "%x: i64"),
+     [0], "has a pitch of 66 bytes, which is not a multiple of its elements' 4"),
+    (kernel("%n = arith.constant 1 : index %x = memref.dim %a, %n : memref<4xi32>", "%a: memref<4xi32>"), [LINE],
+     "dimension 1 is out of range for a memref of rank 1"),
+    (kernel("%x = memref.get_global @g : memref<4xf32>")
+     .replace("{", '{ memref.global "private" @g : memref<4xf32> ', 1),
+     [], "refers to memory that is no constant with a value(.|\n)*pass the memref as an argument"),
+    (kernel("%n = builtin.unrealized_conversion_cast %a : memref<4xi32> to i64", "%a: memref<4xi32>"), [LINE],
+     "is supported only to convert an address to a memref(.|\n)*use an operand of type i64"),
+    (kernel("%x = arith.constant 1 : i128 %y = arith.addi %x, %x : i128"), [], "has no rule for i128"),
+    (kernel("", "%a: memref<2x2xi32, strided<[2, 1], offset: 3>>"), [LINE.reshape(2, 2)], "begins 3 elements into its"),
+    (kernel("", "%a: memref<2x2xi32, strided<[4, 1]>>"), [LINE.reshape(2, 2)],
+     r"'%a' cannot be an array of strides \(2, 1\) elements"),
+    (kernel("", "%a: memref<2x2xi32, strided<[2, 1]>>"), [LINE.reshape(2, 2)[::-1]],
+     r"'%a' cannot be an array of strides \(-8, 4\) bytes"),
+    *((kernel(f"%r = func.call @{name}(%x, %n) : ({kinds}) -> vector<4xf16>", "%x: vector<4xf64>, %n: vector<4xi32>")
+       .replace("{", f"{{ func.func private @{name}({kinds}) -> vector<4xf16> ", 1),
+       [np.zeros(4), LINE], message)
+      for kinds in ("vector<4xf64>, vector<4xi32>",)
+      for name, message in (("no", "calls undefined function 'no' and stands for no instruction"),
+                            ("llvm.genx.srnd", "cannot round f64 to f16"))),
 ]  # fmt: skip
 """Kernels that the evaluator refuses for these arguments."""
 
@@ -153,7 +179,7 @@ def test_positions_that_are_not_constant(op):
 @pytest.mark.parametrize("text, arguments, message", EVALUATED)
 def test_evaluation(text, arguments, message):
     module = parse(text)
-    with pytest.raises((TypeError, xegpu_py.DiagnosticError), match=message):
+    with pytest.raises((TypeError, ValueError, xegpu_py.DiagnosticError), match=message):
         reference.run(module, "fill" if text == FILL else "k", arguments)
 
 

@@ -1,10 +1,12 @@
 """Ops of the reference evaluator against numpy and exact arithmetic, and the faults that it reports."""
 
 import math
+from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
 import pytest
+from numerics import exact
 
 import xegpu_py
 from xegpu_py import reference
@@ -72,6 +74,48 @@ def test_integers(name):
     found = evaluate(f"%r = arith.{name} %a0, %a1 : {kind}", kind, (kind, A), (kind, NONZERO))
     expected = [int(INTEGER_OPS[name](int(a), int(b))) % 2**32 for a, b in zip(A, NONZERO)]
     assert found.view(np.uint32).tolist() == expected
+
+
+# The type, the function of the op's operands, and the same of exact numbers or of numpy's.
+F8S = {"f8E5M2": ("bf8", ml_dtypes.float8_e5m2), "f8E4M3FN": ("hf8", ml_dtypes.float8_e4m3fn)}
+
+
+@pytest.mark.parametrize("element", F8S)
+def test_products_and_sums_of_bytes_are_rounded_once(element):
+    """Of all pairs of some numbers, each with a third, as exact rationals have it."""
+    name, dtype = F8S[element]
+    patterns = np.array(
+        [0, 1, 3, 0x12, 0x2F, 0x38, 0x3C, 0x45, 0x51, 0x66, 0x7A, 0x81, 0xA2, 0xB9, 0xC4, 0xF7], np.uint8
+    )
+    a, b = (g.ravel() for g in np.meshgrid(patterns, patterns))
+    c = RNG.integers(0, 0x78, 256).astype(np.uint8) | (RNG.integers(0, 2, 256).astype(np.uint8) << 7)
+    kind = f"vector<256x{element}>"
+    found = evaluate(f"%r = math.fma %a0, %a1, %a2 : {kind}", kind, *((kind, v.view(dtype)) for v in (a, b, c)))
+    for x, y, z, got in zip(*([Fraction(exact.value(int(n), name)) for n in v] for v in (a, b, c)), found):
+        number = x * y + z
+        expected = np.uint8(exact.nearest(number, name)).view(dtype)
+        assert got == expected or (np.isnan(got) and np.isnan(expected))
+
+
+def test_doubles_round_away_from_zero_at_ties():
+    numbers = [0.5, -0.5, 1.5, 2.5, -2.5, 0.49999999999999994, -0.0, 2.0**52 + 1, -(2.0**53) - 2, np.inf, -np.inf]
+    x = np.array([*numbers, np.nan, 4503599627370495.5, -0.3, 1e300, 3.0])
+    with np.errstate(invalid="ignore"):
+        halves = np.floor(np.abs(x)) + (np.abs(x) - np.floor(np.abs(x)) >= 0.5)
+    kind = "vector<16xf64>"
+    found = evaluate(f"%r = math.round %a0 : {kind}", kind, (kind, x))
+    np.testing.assert_array_equal(found, np.copysign(halves, x))
+    assert (np.signbit(found) == np.signbit(x))[~np.isnan(x)].all()
+
+
+def test_numbers_of_the_launch_and_of_types():
+    body = """%rank = memref.rank %out : memref<4xindex>
+      %bits = index.sizeof
+      %lanes = gpu.subgroup_size : index
+      %subgroups = gpu.num_subgroups : index
+      %r = vector.from_elements %rank, %bits, %lanes, %subgroups : vector<4xindex>"""
+    assert evaluate(body, "vector<4xindex>", attributes=SIMT, block=40).tolist() == [1, 64, 16, 3]
+    assert evaluate(body, "vector<4xindex>", block=3).tolist() == [1, 64, 1, 3]
 
 
 def test_integers_of_odd_widths_wrap():
@@ -301,6 +345,7 @@ def test_unstructured_control_flow_of_work_items():
 
 
 SIMT = "attributes {xegpu.subgroup_size = 16 : i32}"
+SG_BLOCK = "!xegpu.tensor_desc<8x16xf32, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>>"
 
 
 @pytest.mark.parametrize(
@@ -319,6 +364,18 @@ SIMT = "attributes {xegpu.subgroup_size = 16 : i32}"
          "xegpu.nbarrier_arrive %b", "", 1,
          "'xegpu.nbarrier_arrive' op uses named barrier 3, but the kernel allocates 0"),
         ('"cf.assert"(%no) {msg = "never"} : (i1) -> ()', "", 1, "assertion failed: never"),
+        ("%x = arith.constant dense<1> : vector<2xi32>\n%y = xegpu.lane_shuffle %x pack : vector<2xi32>", SIMT, 8,
+         "'xegpu.lane_shuffle' op exchanges elements of 16 work items, but the subgroup has 8"),
+        ("%x = arith.constant dense<1.0> : vector<8x1xf16>\n%y = arith.constant dense<1.0> : vector<8x1x2xf16>\n"
+         "%r = xegpu.dpas %x, %y : vector<8x1xf16>, vector<8x1x2xf16> -> vector<8x1xf32>", SIMT, 8,
+         "'xegpu.dpas' op multiplies fragments of 16 work items, but the subgroup has 8"),
+        *((f"%a = memref.extract_aligned_pointer_as_index %out : memref<4xf32> -> index\n"
+           "%x = arith.index_cast %a : index to i64\n%n = arith.constant 4 : index\n"
+           f"%d = xegpu.create_nd_tdesc %x[0, 0], [1, %n], [%n, 1] : i64 -> {SG_BLOCK}\n"
+           f"%v = xegpu.load_nd %d : {SG_BLOCK} -> vector<8x1xf32>", SIMT.replace("16", lanes), count, message)
+          for lanes, count, message in (
+              ("32", 32, "'xegpu.load_nd' op distributes its block to 16 work items, but a subgroup has 32"),
+              ("16", 8, "'xegpu.load_nd' op works on a block of 16 work items, but the subgroup has 8"))),
         ("%e = gpu.dynamic_shared_memory : memref<?xi8, #gpu.address_space<workgroup>>", "", 1,
          "'gpu.dynamic_shared_memory' op has no rule in the reference evaluator"),
     ],
