@@ -58,9 +58,10 @@ def create_nd_tdesc(e: Emulation, op: ir.Operation) -> Results:
         e.fail("has an innermost stride that is not known to be 1, so that elements do not fill bytes")
     if shape:
         for quantity, values in (("shape", shape[-1:]), ("strides", strides[:-1])):
-            bad = next((n for n in values if isinstance(n, int) and n % each), None)
+            bad = next((n for n in values if divisor(n) % each), None)
             if bad is not None and len(shape) > 1:
-                e.fail(f"has {quantity} of {bad} elements, which do not fill bytes", f"let it be a multiple of {each}")
+                which = f"of {bad} elements, which do not fill" if isinstance(bad, int) else "not known to be whole"
+                e.fail(f"has {quantity} {which} bytes", f"let it be a multiple of {each}")
         attributes = {
             "shape": [*shape[:-1], bytes_before(build.add(shape[-1], each - 1), each)],
             "strides": [*(bytes_before(n, each) for n in strides[:-1]), strides[-1]],
@@ -274,6 +275,8 @@ def expand_shape(e: Emulation, op: ir.Operation) -> ir.Value:
     each = e.each(source.type)
     if shape[-1] == _UNKNOWN:
         *extents, last = extents
+        if divisor(last) % each:
+            e.fail("has rows that are not known to be whole bytes", f"let them be multiples of {each} elements")
         extents.append(build.index(bytes_before(e.replacement(last), each)))
     else:
         shape[-1] //= each
@@ -294,6 +297,8 @@ def subview(e: Emulation, op: ir.Operation) -> ir.Value:
         e.fail("has an innermost stride that is not known to be 1, so that elements do not fill bytes")
     # The strides of a subview multiply those of its source; the strides of the other op are numbers of elements.
     in_elements = {"offsets": offsets[-1:], "strides": strides[:-1] if op.name == "memref.reinterpret_cast" else []}
+    # The extent of rows in bytes replaces an extent that is not static.
+    in_elements["sizes"] = [n for n in sizes[-1:] if not isinstance(n, int)]
     for quantity, values in in_elements.items():
         if any(divisor(n) % each for n in values):
             e.fail(f"has {quantity} that are not known to be whole bytes", f"let them be multiples of {each} elements")

@@ -167,3 +167,49 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  gpu.func @shape(%m: memref<?x?xi4>, %n: index) kernel {
+    // expected-error @below {{'xegpu.create_nd_tdesc' op has shape not known to be whole bytes}}
+    // expected-note @below {{let it be a multiple of 2}}
+    %d = xegpu.create_nd_tdesc %m[0, 0], [%n, %n], [64, 1] {mode = vc} : memref<?x?xi4> -> !xegpu.tensor_desc<8x16xi4>
+    %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<8x16xi4> -> vector<8x16xi4>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @pitch(%m: memref<?x?xi2>, %n: index) kernel {
+    // expected-error @below {{'xegpu.create_nd_tdesc' op has strides not known to be whole bytes}}
+    // expected-note @below {{let it be a multiple of 4}}
+    %d = xegpu.create_nd_tdesc %m[0, 0], [%n, 64], [%n, 1] {mode = vc} : memref<?x?xi2> -> !xegpu.tensor_desc<8x16xi2>
+    %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<8x16xi2> -> vector<8x16xi2>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @view(%m: memref<64x64xi4>, %n: index) kernel {
+    // expected-error @below {{'memref.subview' op has sizes that are not known to be whole bytes}}
+    // expected-note @below {{let them be multiples of 2 elements}}
+    %v = memref.subview %m[0, 0] [8, %n] [1, 1] : memref<64x64xi4> to memref<8x?xi4, strided<[64, 1]>>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @rows(%m: memref<?xi2>, %n: index) kernel {
+    // expected-error @below {{'memref.expand_shape' op has rows that are not known to be whole bytes}}
+    // expected-note @below {{let them be multiples of 4 elements}}
+    %v = memref.expand_shape %m [[0, 1]] output_shape [2, %n] : memref<?xi2> into memref<2x?xi2>
+    gpu.return
+  }
+}

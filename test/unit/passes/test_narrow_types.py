@@ -595,3 +595,77 @@ def test_positions_that_a_loop_computes_beside_numbers():
         wanted[n : n + 16] = a[n : n + 16]
         found = run(kernel("%a: memref<64xi4>, %o: memref<64xi4>, %n: index", body), a, o, n)[1]
         assert (whole(found) == whole(wanted)).all()
+
+
+INDICES = "".join(f"%c{n} = arith.constant {n} : index\n" for n in (0, 1, 2, 3, 8))
+
+OPS = {
+    "extents": """
+      %r = memref.dim %a, %c0 : memref<?x?x{t}>
+      %c = memref.dim %a, %c1 : memref<?x?x{t}>
+      %s = memref.dim %b, %c1 : memref<4x16x{t}>
+      memref.store %r, %n[%c0] : memref<4xindex>
+      memref.store %c, %n[%c1] : memref<4xindex>
+      memref.store %s, %n[%c2] : memref<4xindex>""",
+    "transfers over edges": """
+      %p = arith.constant 1 : {t}
+      %j = arith.muli %x, %c8 : index
+      %v = vector.transfer_read %a[%c2, %j], %p : memref<?x?x{t}>, vector<4x16x{t}>
+      vector.store %v, %b[%c0, %c0] : memref<4x16x{t}>, vector<4x16x{t}>
+      vector.transfer_write %v, %a[%c3, %j] : vector<4x16x{t}>, memref<?x?x{t}>""",
+    "rows of a dynamic extent": """
+      %j = arith.muli %x, %c8 : index
+      %f = memref.collapse_shape %a [[0, 1]] : memref<?x?x{t}> into memref<?x{t}>
+      %e = memref.expand_shape %f [[0, 1]] output_shape [5, %j] : memref<?x{t}> into memref<5x?x{t}>
+      memref.prefetch %e[%c0, %c1], read, locality<3>, data : memref<5x?x{t}>
+      %v = vector.load %e[%c3, %c8] : memref<5x?x{t}>, vector<8x{t}>
+      vector.store %v, %b[%c1, %c0] : memref<4x16x{t}>, vector<8x{t}>""",
+    "a view of dynamic extent and stride": """
+      %j = arith.muli %x, %c8 : index
+      %e = memref.reinterpret_cast %a to offset: [%c8], sizes: [2, %j], strides: [%j, 1]
+        : memref<?x?x{t}> to memref<2x?x{t}, strided<[?, 1], offset: ?>>
+      %d = memref.dim %e, %c1 : memref<2x?x{t}, strided<[?, 1], offset: ?>>
+      memref.store %d, %n[%c3] : memref<4xindex>
+      %v = vector.load %e[%c1, %c2] : memref<2x?x{t}, strided<[?, 1], offset: ?>>, vector<8x{t}>
+      vector.store %v, %b[%c1, %c0] : memref<4x16x{t}>, vector<8x{t}>""",
+    "signed constants": """
+      %k = arith.constant dense<[-2, -1, 0, 1, -2, -1, 0, 1, -2, -1, 0, 1, -2, 1, 1, 1]> : vector<16x{t}>
+      %v = vector.load %b[%c0, %c0] : memref<4x16x{t}>, vector<16x{t}>
+      %l = arith.cmpi slt, %v, %k : vector<16x{t}>
+      %w = arith.extsi %l : vector<16xi1> to vector<16x{t}>
+      vector.store %w, %b[%c1, %c0] : memref<4x16x{t}>, vector<16x{t}>
+      %m = arith.maxsi %v, %k : vector<16x{t}>
+      vector.store %m, %b[%c2, %c0] : memref<4x16x{t}>, vector<16x{t}>""",
+    "a row inserted within a byte": """
+      %v = vector.load %b[%c0, %c0] : memref<4x16x{t}>, vector<16x{t}>
+      %k = vector.load %b[%c1, %c1] : memref<4x16x{t}>, vector<4x{t}>
+      %r = vector.insert_strided_slice %k, %v {{offsets = [3], strides = [1]}} : vector<4x{t}> into vector<16x{t}>
+      %q = vector.insert_strided_slice %k, %r {{offsets = [8], strides = [1]}} : vector<4x{t}> into vector<16x{t}>
+      vector.store %q, %b[%c3, %c0] : memref<4x16x{t}>, vector<16x{t}>""",
+    "casts of index": """
+      %i = vector.step : vector<16xindex>
+      %v = arith.index_cast %i : vector<16xindex> to vector<16x{t}>
+      vector.store %v, %b[%c3, %c0] : memref<4x16x{t}>, vector<16x{t}>
+      %s = arith.index_cast %x : index to {t}
+      %u = arith.index_castui %x : index to {t}
+      %wide = arith.index_cast %s : {t} to index
+      %high = arith.index_castui %u : {t} to index
+      memref.store %wide, %n[%c0] : memref<4xindex>
+      memref.store %high, %n[%c1] : memref<4xindex>""",
+}
+
+
+@pytest.mark.parametrize("element", ["i4", "i2"])
+@pytest.mark.parametrize("name", OPS)
+def test_ops_beside_others(name, element):
+    """The engines give the bits of the reference, which has no elements that share bytes."""
+    arguments = f"%a: memref<?x?x{element}>, %b: memref<4x16x{element}>, %n: memref<4xindex>, %x: index"
+    given = numbers(element, 5, 24), numbers(element, 4, 16, seed=1), np.array([5, -7, 90, 2**20])
+    found = run(kernel(arguments, INDICES + OPS[name].format(t=element)), *given, 2)
+    assert any(a.tobytes() != b.tobytes() for a, b in zip(given, found))
+    if name == "extents":
+        assert list(found[2][:3]) == [5, 24, 16]
+    if name == "transfers over edges":
+        wanted = np.ones((4, 16), int)
+        wanted[:3, :8] = whole(given[0])[2:, 16:]
+        np.testing.assert_array_equal(whole(found[1]), np.where(wanted == 2, -2, wanted))
