@@ -18,6 +18,7 @@ from xegpu_py.dialects.xegpu.upstream_types import MemDesc, UpstreamNBarrier, Up
 from xegpu_py.ir.builtin import bit_width, by, strides_of
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import remark
+from xegpu_py.passes.analysis.divisibility import divisor
 from xegpu_py.passes.analysis.ir_queries import shape_of
 from xegpu_py.passes.rewriting.builders import (
     constant,
@@ -198,7 +199,7 @@ class SubgroupImport(Rewriter):
         outer = (ir.MemRefType(source.type).rank if is_memref else len(shape)) - rank
         offsets = offsets or [0] * (outer + rank)
         if outer:
-            source, offsets, shape, strides = _inner(source, offsets, shape, strides, rank, desc)
+            source, offsets, shape, strides = _inner(view, source, offsets, shape, strides, rank, desc)
         else:
             source = long_address(source)
         if isinstance(source.type, ir.MemRefType) and is_static(source):
@@ -549,7 +550,13 @@ def _unless_known(view: Any, source: ir.Value, shape: Sequence[Any], strides: Se
 
 
 def _inner(
-    source: ir.Value, offsets: list[Any], shape: list[Any], strides: list[Any], rank: int, desc: UpstreamTensorDesc
+    view: Any,
+    source: ir.Value,
+    offsets: list[Any],
+    shape: list[Any],
+    strides: list[Any],
+    rank: int,
+    desc: UpstreamTensorDesc,
 ) -> tuple[ir.Value, list[Any], list[Any], list[Any]]:
     """The innermost dimensions of a tensor, as a tensor of `rank` dimensions, and the offsets in it.
 
@@ -558,14 +565,15 @@ def _inner(
     outer = len(offsets) - rank
     fixed = len(offsets) if rank == 1 else outer
     if not isinstance(source.type, ir.MemRefType):
-        return as_address(source, offsets, shape, strides, rank, desc.element, fixed)
+        return as_address(view, source, offsets, shape, strides, rank, desc.element, fixed)
     starts = mixed(offsets[:fixed]) + mixed([0] * (len(offsets) - fixed))
     inner_sizes: list[Any] = list(desc.shape) if rank == 1 else extents_of(source, shape)[outer:]
-    view = subview(source, starts, [1] * outer + inner_sizes, rank)
-    return view, [0] * rank if rank == 1 else offsets[outer:], [], []
+    inner = subview(source, starts, [1] * outer + inner_sizes, rank)
+    return inner, [0] * rank if rank == 1 else offsets[outer:], [], []
 
 
 def as_address(
+    view: Any,
     source: ir.Value,
     offsets: list[Any],
     shape: list[Any],
@@ -579,16 +587,22 @@ def as_address(
     A tensor of fewer dimensions gets outer ones of size 1.
 
     Args:
+        view: the op that accesses the tensor.
         fixed: how many offsets are added to the address; by default those of the dimensions that are left out.
     """
     i64 = ir.IntegerType.get_signless(64)
     address = signless(long_address(source))
     outer = max(len(offsets) - rank, 0)
     fixed = outer if fixed is None else fixed
+    each = max(8 // bit_width(element), 1)
     for offset, stride in zip(offsets[:fixed], strides):
         if offset == 0:
             continue
-        moved = arith.muli(arith.muli(*mixed([offset, stride])), index(bit_width(element) // 8))
+        moved = arith.muli(*mixed([offset, stride]))
+        if divisor(moved) % each:
+            refuse(view, "it is not known to begin at a byte", f"offsets must be multiples of {each} elements")
+        size = bit_width(element) // 8
+        moved = arith.muli(moved, index(size)) if size else arith.divsi(moved, index(each))
         address = arith.addi(address, arith.index_cast(i64, moved))
     left = [0] * fixed + offsets[fixed:]
     more = [1] * (rank - len(shape))

@@ -234,7 +234,9 @@ class WorkgroupImport(VectorImport):
         in_bounds = not block_attr(desc).boundary_check
         if not isinstance(source.type, ir.MemRefType):
             rank = len(shape)
-            source, offsets, shape, strides = as_address(source, offsets or [0] * rank, shape, strides, 2, desc.element)
+            source, offsets, shape, strides = as_address(
+                view, source, offsets or [0] * rank, shape, strides, 2, desc.element
+            )
         else:
             memory = ir.MemRefType(source.type)
             if memory.rank == 1:

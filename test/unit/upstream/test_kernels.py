@@ -326,6 +326,71 @@ def test_a_lane_has_a_column_of_sixteen_columns_of_bytes():
     np.testing.assert_array_equal(o, np.hstack([b[8:].T, b[5:7].T]))
 
 
+def test_a_lane_has_two_columns_of_pairs_of_rows():
+    """Pairs of rows that VNNI packs follow each other, of a lane's first column and of its second in turn."""
+    body = """
+    %db = xegpu.create_nd_tdesc %b : memref<32x32xf16> -> !xegpu.tensor_desc<16x32xf16>
+    %v = xegpu.load_nd %db[2, 0] <{packed}> : !xegpu.tensor_desc<16x32xf16> -> vector<32xf16>
+    %lane = gpu.lane_id
+    %c0 = arith.constant 0 : index
+    vector.store %v, %o[%lane, %c0] : memref<16x32xf16>, vector<32xf16>"""
+    b, o = np.random.default_rng(1).integers(-8, 8, (32, 32)).astype(np.float16), np.zeros((16, 32), np.float16)
+    run(kernel("%b: memref<32x32xf16>, %o: memref<16x32xf16>", body), b, o, level="lane", block=16)
+    pairs = b[2:18].reshape(8, 2, 2, 16)  # [pair, row of the pair, column of the lane, lane]
+    np.testing.assert_array_equal(o, pairs.transpose(3, 0, 2, 1).reshape(16, 32))
+
+
+def of_address(desc, offsets, shape, strides, value):
+    """A kernel that copies a block of memory at an address, whose offsets the first argument multiplies."""
+    held, places = f"vector<{desc}>", ", ".join(f"%i{i}" for i in range(len(offsets)))
+    numbers = (
+        f"%k{i} = arith.constant {n} : index %i{i} = arith.muli %one, %k{i} : index" for i, n in enumerate(offsets)
+    )
+    cast = "" if desc == value else f"%w = vector.bitcast %v : {held} to vector<{value}>"
+    return kernel(
+        f"%one: index, %m: memref<1024xi8>, %o: memref<{value}>",
+        f"""
+    %p = memref.extract_aligned_pointer_as_index %m : memref<1024xi8> -> index
+    %a = arith.index_cast %p : index to i64
+    {" ".join(numbers)}
+    %d = xegpu.create_nd_tdesc %a[{places}], shape: {shape}, strides: {strides}
+      : i64 -> !xegpu.tensor_desc<{desc}>
+    %v = xegpu.load_nd %d : !xegpu.tensor_desc<{desc}> -> {held} {cast}
+    %e = xegpu.create_nd_tdesc %o : memref<{value}> -> !xegpu.tensor_desc<{value}>
+    xegpu.store_nd {"%w" if cast else "%v"}, %e : vector<{value}>, !xegpu.tensor_desc<{value}>""",
+    )
+
+
+@pytest.mark.parametrize("level", ["subgroup", "workgroup"])
+@pytest.mark.parametrize("element", ["i4", "i8", "i32"])
+@pytest.mark.parametrize("rank", [1, 2])
+def test_the_outer_dimensions_of_a_tensor_at_an_address(level, element, rank):
+    """Their offsets count elements, of which two may share a byte."""
+    bits = int(element[1:])
+    columns, count = (1024 * 8 // bits // 8, 128 // bits)
+    row = columns * bits // 8
+    data = np.random.default_rng(rank).integers(0, 256, 1024).astype(np.uint8)
+    if rank == 1:
+        block, offsets, shape, strides = f"{count}x{element}", (3, count), [8, columns], [columns, 1]
+        value = f"{count}x{element}" if bits > 4 else "16xi8"
+        expected = data.reshape(8, row)[3, 16:32]
+    else:
+        block, offsets, shape, strides = (
+            f"4x{count}x{element}", (1, 0, count), [2, 4, columns], [4 * columns, columns, 1]
+        )  # fmt: skip
+        value = f"4x{count}x{element}" if bits > 4 else "4x16xi8"
+        expected = data.reshape(2, 4, row)[1, :, 16:32]
+    out = np.zeros(expected.shape, np.uint8).view(f"i{max(bits // 8, 1)}")
+    run(of_address(block, offsets, shape, strides, value), 1, data.view(np.int8), out, level=level)
+    np.testing.assert_array_equal(out.view(np.uint8), expected)
+
+
+def test_elements_at_an_address_that_may_lie_within_a_byte():
+    text = of_address("32xi4", (1, 1), [8, 64], [64, 1], "16xi8")
+    with pytest.raises(xegpu_py.DiagnosticError, match="it is not known to begin at a byte"):
+        import_upstream(text, level="subgroup")
+
+
 def test_a_lane_has_a_row_of_the_first_factors_scales():
     """So narrow a block has fewer columns than lanes. Lanes without a row, and out-of-bounds elements, are zero."""
     body = """
