@@ -82,6 +82,7 @@ class _Finder:
         self._program, self._layout, self._freedom = program, layout, freedom
         self._variables, self._predicates = set(freedom.variables), set(freedom.predicates)
         self._spans: dict[Variable | Predicate, tuple[int, int]] = {}
+        self._ends = np.zeros((0, 2), int)
         self._parts: list[list[Any]] = []
         self._readers: dict[SharedNumber, list[int]] = {}
         for at, first in freedom.addresses.items():
@@ -177,15 +178,17 @@ class _Finder:
             inst_effects = effects(inst, self._layout.target)
             for root in (*inst_effects.read, *inst_effects.written):
                 self._spans[root] = self._spans.get(root, (at, at))[0], at
+        self._ends = np.array(sorted(self._spans.values()), int).reshape(-1, 2)
 
     def _placed(self, candidate: Repeat) -> Iterator[Repeat]:
         """The candidate, with iterations that begin where the fewest variables of one iteration are live."""
         period, past = candidate.period, candidate.start + candidate.length
         live = np.zeros(candidate.length + 1, int)
-        for first, last in self._spans.values():
-            if candidate.start <= first < last < past and last - first < period:
-                live[first + 1 - candidate.start] += 1
-                live[last + 1 - candidate.start] -= 1
+        inside = slice(*np.searchsorted(self._ends[:, 0], (candidate.start, past)))
+        first, last = self._ends[inside].T
+        short = (first < last) & (last < past) & (last - first < period)
+        np.add.at(live, first[short] + 1 - candidate.start, 1)
+        np.add.at(live, last[short] + 1 - candidate.start, -1)
         # Those of the second iteration: the first one may use results of instructions before.
         crossing = np.cumsum(live)[period : 2 * period]
         start = candidate.start + int(np.argmin(crossing))
