@@ -801,3 +801,122 @@ def test_the_size_of_accesses(what):
     ops = [line for line in str(import_upstream(text)).splitlines() if f".{what}" in line]
     for (kind, alignment, bits), op in zip(accesses, ops, strict=True):
         assert re.search(r"memref<\?xi?f?(\d+)", op)[1] == str(bits), (kind, alignment, op)
+
+
+def bits_of(number):
+    return int(number) & 0xFFFFFFFF
+
+
+REAL = {
+    "fabs": (np.abs, "f"), "sqrt": (lambda x: np.sqrt(np.abs(x)), "a"), "floor": (np.floor, "f"),
+    "ceil": (np.ceil, "f"), "roundeven": (np.rint, "f"),
+    "round": (lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x), "f"),
+    "trunc": (np.trunc, "f"), "exp": (np.exp, "f"), "exp2": (np.exp2, "f"), "log": (lambda x: np.log(np.abs(x)), "a"),
+    "log2": (lambda x: np.log2(np.abs(x)), "a"), "log10": (lambda x: np.log10(np.abs(x)), "a"), "sin": (np.sin, "f"),
+    "cos": (np.cos, "f"), "tan": (np.tan, "f"), "asin": (lambda x: np.arcsin(x / 4), "q"),
+    "acos": (lambda x: np.arccos(x / 4), "q"), "atan": (np.arctan, "f"), "sinh": (np.sinh, "f"), "cosh": (np.cosh, "f"),
+    "tanh": (np.tanh, "f"), "copysign": (np.copysign, "fg"), "atan2": (np.arctan2, "fg"),
+    "pow": (lambda x, y: np.abs(x) ** y, "ag"), "powi": (lambda x, n: x ** n.astype(np.float64), "fn"),
+    "fma": (lambda x, y, z: x * y + z, "fga"), "fmuladd": (lambda x, y, z: x * y + z, "gfq"),
+}  # fmt: skip
+"""LLVM's functions of floats, what numpy says, and the operands: x, |x|, x / 4, y, and an integer."""
+
+WHOLE = {
+    "ctpop": (lambda n: bin(bits_of(n)).count("1"), ""),
+    "abs": (lambda n: abs(int(n)), "is_int_min_poison"),
+    "ctlz": (lambda n: 32 - bits_of(n).bit_length(), "is_zero_poison"),
+    "cttz": (lambda n: (bits_of(n) & -bits_of(n)).bit_length() - 1 if n else 32, "is_zero_poison"),
+}
+
+
+def test_functions_of_numbers():
+    """One result of each intrinsic for each lane."""
+    x, y = np.random.default_rng(8).uniform(-3.75, 3.75, (2, LANES)).astype(np.float32)
+    x[:4] = (0.5, -1.5, 2.5, -0.25)
+    n = np.array([0, 1, -1, 2**31 - 1, -(2**31), 5, -7, 1 << 20, 3, -3, 2, -2, 4, 12, 96, -5], np.int32)
+    small = n % 7 - 3
+    source = np.stack([x.view(np.int32), y.view(np.int32), n, small])
+    body = ["%q = llvm.mlir.constant(0.25 : f32) : f32"]
+    for i, (name, kind) in enumerate((("f", "f32"), ("g", "f32"), ("m", "i32"), ("n", "i32"))):
+        body += [
+            f"%p{i} = llvm.getelementptr %a[{i * LANES}] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32",
+            f"%l{i} = llvm.getelementptr %p{i}[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i32",
+            f"%{name} = llvm.load %l{i} : !llvm.ptr<1> -> {kind}",
+        ]
+    body += ["%a0 = llvm.intr.fabs(%f) : (f32) -> f32", "%q0 = llvm.fmul %f, %q : f32"]
+    values = {"f": x, "a": np.abs(x), "q": x / 4, "g": y, "n": small}
+    names = {"f": "%f", "a": "%a0", "q": "%q0", "g": "%g", "n": "%n"}
+    expected = []
+    for i, name in enumerate((*REAL, *WHOLE)):
+        if name in REAL:
+            function, operands = REAL[name]
+            kinds = ", ".join("i32" if o == "n" else "f32" for o in operands)
+            body.append(f"%r{i} = llvm.intr.{name}({', '.join(names[o] for o in operands)}) : ({kinds}) -> f32")
+            given = [values["f" if o in "aq" and len(operands) == 1 else o].astype(np.float64) for o in operands]
+            expected.append(function(*given))
+        else:
+            function, poison = WHOLE[name]
+            given = f"<{{{poison} = false}}>" if poison else ""
+            body.append(f'%r{i} = "llvm.intr.{name}"(%m) {given} : (i32) -> i32')
+            expected.append([function(v) for v in n])
+        body += [
+            f"%s{i} = llvm.getelementptr %b[{i * LANES}] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32",
+            f"%t{i} = llvm.getelementptr %s{i}[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i32",
+            f"llvm.store %r{i}, %t{i} : {'f32' if name in REAL else 'i32'}, !llvm.ptr<1>",
+        ]
+    found = run("\n".join(body), source, np.zeros((len(expected), LANES), np.int32), "reference")
+    for name, bits, want in zip((*REAL, *WHOLE), found, expected):
+        if name in WHOLE:
+            assert [bits_of(b) for b in bits] == [bits_of(w) for w in want], name
+        else:
+            np.testing.assert_allclose(bits.view(np.float32), want, rtol=2e-5, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "memref<?x?xf32, strided<[?, ?], offset: ?>>",
+        "memref<3x4xf32, strided<[8, 1], offset: 5>>",
+        "memref<?x4xf32, strided<[8, 1], offset: ?>>",
+    ],
+)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_descriptors_of_memrefs_are_structs(kind, engine):
+    """Parts are put in and taken out one by one and as arrays; a memref becomes such a struct, too."""
+    struct, pair = "!llvm.struct<(ptr<1>, ptr<1>, i64, array<2 x i64>, array<2 x i64>)>", "!llvm.array<2 x i64>"
+    numbers = "\n".join(f"%c{n} = llvm.mlir.constant({n} : i64) : i64" for n in (1, 3, 4, 5, 8))
+    body = f"""{numbers}
+    %u = llvm.mlir.undef : {struct}
+    %s0 = llvm.insertvalue %a, %u[0] : {struct}
+    %s1 = llvm.insertvalue %a, %s0[1] : {struct}
+    %s2 = llvm.insertvalue %c5, %s1[2] : {struct}
+    %e = llvm.mlir.undef : {pair}
+    %e0 = llvm.insertvalue %c3, %e[0] : {pair}
+    %e1 = llvm.insertvalue %c4, %e0[1] : {pair}
+    %s3 = llvm.insertvalue %e1, %s2[3] : {struct}
+    %old = llvm.insertvalue %c3, %s3[4, 0] : {struct}
+    %s4 = llvm.insertvalue %c8, %old[4, 0] : {struct}
+    %s5 = llvm.insertvalue %c1, %s4[4, 1] : {struct}
+    %m = builtin.unrealized_conversion_cast %s5 : {struct} to {kind}
+    %x = arith.constant 1 : index
+    %y = arith.constant 2 : index
+    %v = memref.load %m[%x, %y] : {kind}
+    llvm.store %v, %b : f32, !llvm.ptr<1>
+    %d = builtin.unrealized_conversion_cast %m : {kind} to {struct}
+    %extents = llvm.extractvalue %d[3] : {struct}
+    %rows = llvm.extractvalue %extents[0] : {pair}
+    %columns = llvm.extractvalue %d[3, 1] : {struct}
+    %pitch = llvm.extractvalue %d[4, 0] : {struct}
+    %offset = llvm.extractvalue %d[2] : {struct}
+    %start = llvm.extractvalue %d[1] : {struct}
+    %t0 = llvm.mul %rows, %pitch : i64
+    %t1 = llvm.mul %columns, %offset : i64
+    %t2 = llvm.sub %t0, %t1 : i64
+    %w = llvm.sitofp %t2 : i64 to f32
+    %q = llvm.getelementptr %b[1] : (!llvm.ptr<1>) -> !llvm.ptr<1>, f32
+    llvm.store %w, %q : f32, !llvm.ptr<1>
+    %z = llvm.load %start : !llvm.ptr<1> -> f32
+    %q2 = llvm.getelementptr %b[2] : (!llvm.ptr<1>) -> !llvm.ptr<1>, f32
+    llvm.store %z, %q2 : f32, !llvm.ptr<1>"""
+    found = run(body, np.arange(7, 71, dtype=np.float32), np.zeros(3, np.float32), engine)
+    assert found.tolist() == [7 + 5 + 8 + 2, 3 * 8 - 4 * 5, 7]
