@@ -329,3 +329,40 @@ def test_moves_in_shared_local_memory_do_not_wrap_around(moves, element, known):
     }}"""
     with pytest.raises(DiagnosticError, match="shared local memory, which has 1024 bytes"):
         xegpu_py.compile(text, engine="interpreter", cache="off")(np.zeros(16, f"int{element[1:]}"), 1)
+
+
+def test_index_dialect_in_work_items() -> None:
+    """Comparisons, arithmetic and casts of values that differ among the work items."""
+    edges = np.array([0, -1, 1, 5, -7, 2**40, -(2**40), 2**63 - 1])
+    a, b = (v.ravel() for v in np.meshgrid(edges, edges))
+    count, lines = len(a), ""
+    for i, name in enumerate((*COMPARISONS, "maxu", "sub")):
+        lines += f"""
+        %at{i} = index.constant {i}"""
+        if name in COMPARISONS:
+            lines += f"""
+        %c{i} = index.cmp {name}(%x, %y)
+        %r{i} = arith.index_castui %c{i} : i1 to index"""
+        else:
+            lines += f"""
+        %w{i} = index.{name} %x, %y
+        %n{i} = index.casts %w{i} : index to i32
+        %r{i} = index.castu %n{i} : i32 to index"""
+        lines += f"""
+        memref.store %r{i}, %o[%at{i}, %t] : memref<8x{count}xindex>"""
+    text = f"""gpu.module @m {{
+      gpu.func @k(%a: memref<{count}xindex>, %b: memref<{count}xindex>, %o: memref<8x{count}xindex>) kernel
+          attributes {{xegpu.subgroup_size = 16 : i32}} {{
+        %t = gpu.thread_id x
+        %x = memref.load %a[%t] : memref<{count}xindex>
+        %y = memref.load %b[%t] : memref<{count}xindex>
+        {lines}
+        gpu.return
+      }} }}"""
+    found = np.zeros((8, count), np.int64)
+    xegpu_py.compile(text, engine="both", cache="off")(a, b, found, block=count)
+    for row, (name, function) in zip(found, (COMPARISONS | {n: BINARY[n] for n in ("maxu", "sub")}).items()):
+        expected = [int(function(int(x), int(y))) for x, y in zip(a, b)]
+        if name in BINARY:
+            expected = [unsigned(n, 32) for n in expected]
+        assert row.tolist() == expected, name

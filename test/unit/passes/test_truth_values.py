@@ -115,3 +115,9 @@ def test_divisions_by_constants(part: int) -> None:
             text += f"%r{i} = arith.extsi %v{i} : vector<16xi32> to vector<16xi64>"
         forms.append(text)
     compared(forms, numbers(part))
+
+
+@pytest.mark.parametrize("name", ["ctpop", "ctlz", "cttz"])
+def test_counts_of_bits(name):
+    a, _, out = run(f"%r = math.{name} %x : vector<20xi1>" + wide("%r", 20), 20)
+    np.testing.assert_array_equal(out[:20], a if name == "ctpop" else 1 - a)

@@ -173,3 +173,105 @@ def test_kernel_assembles_without_spills(name, native_of):
     native = native_of(kernel.asm, target, registers=256)
     assert native.instructions > 0
     assert native.spill_bytes == 0
+
+
+MAP = "wg_map = <sg_layout = [2, 2], sg_data = [8, 16]>"
+DIVIDED = f"!xetile.tile<16x32xf32, #xetile.tile_attr<{MAP}>>"
+SCATTERED = "#xetile.tile_attr<{}scattered = true>"
+LOADED = f"""
+    %source = xetile.init_tile %a[%c0, %c0] : memref<48x32xf32> -> {DIVIDED}
+    %target = xetile.init_tile %o[%c0, %c0] : memref<48x32xf32> -> {DIVIDED}
+    %v = xetile.load_tile %source : {DIVIDED} -> vector<16x32xf32>"""
+
+
+def computed(body, *numbers, block=4):
+    """What a kernel stores to %o, and its input, whose elements are small integers."""
+    names = "".join(f", %{n}: index" for n in "ij"[: len(numbers)])
+    text = f"""gpu.module @m {{
+      gpu.func @k(%a: memref<48x32xf32>, %n: memref<16x32xindex>, %o: memref<48x32xf32>{names}) kernel {{
+        %c0 = arith.constant 0 : index
+        {body}
+        gpu.return
+      }} }}"""
+    rng = np.random.default_rng(0)
+    a, n, o = rng.integers(-9, 9, (48, 32)).astype(np.float32), rng.integers(0, 700, (16, 32)), empty(48, 32)
+    o[:] = 0
+    xegpu_py.compile(text, engine="both", cache="off")(a, n, o, *numbers, block=block)
+    return a, n, o
+
+
+@pytest.mark.parametrize(("kind", "function"), [("add", np.add), ("maximumf", np.maximum), ("mul", np.multiply)])
+def test_matrix_reduced_to_a_scalar(kind, function):
+    a, _, o = computed(f"""{LOADED}
+        %s = arith.constant 1.5 : f32
+        %k = arith.constant dense<1.0> : vector<16x32xf32>
+        %u = arith.{"minimumf" if kind == "mul" else "addf"} %v, %k : vector<16x32xf32>
+        %r = vector.multi_reduction <{kind}>, %u, %s [0, 1] : vector<16x32xf32> to f32
+        memref.store %r, %o[%c0, %c0] : memref<48x32xf32>""")
+    elements = np.minimum(a[:16], 1) if kind == "mul" else a[:16] + 1
+    assert o[0, 0] == function.reduce([*elements.ravel(), 1.5])
+
+
+@pytest.mark.parametrize("bounds", [(5, 7), (16, 32), (0, 3), (-2, 9), (12, 40), (9, 20)])
+def test_mask_divided_among_subgroups(bounds):
+    a, _, o = computed(f"""{LOADED}
+        %mask = vector.create_mask %i, %j : vector<16x32xi1>
+        %zeros = arith.constant dense<0.0> : vector<16x32xf32>
+        %r = arith.select %mask, %v, %zeros : vector<16x32xi1>, vector<16x32xf32>
+        xetile.store_tile %r, %target : vector<16x32xf32>, {DIVIDED}""", *bounds)  # fmt: skip
+    rows, columns = (max(n, 0) for n in bounds)
+    expected = np.zeros((48, 32))
+    expected[:16][:rows, :columns] = a[:16][:rows, :columns]
+    np.testing.assert_array_equal(o, expected)
+
+
+def test_scattered_tile_divided_among_subgroups():
+    """Each subgroup moves its lanes by its part of the offsets."""
+    tile = f"!xetile.tile<16x32xf32, {SCATTERED.format(MAP + ', ')}>"
+    a, n, o = computed(f"""{LOADED}
+        %flat = memref.collapse_shape %a [[0, 1]] : memref<48x32xf32> into memref<1536xf32>
+        %at = vector.load %n[%c0, %c0] : memref<16x32xindex>, vector<16x32xindex>
+        %mask = arith.constant dense<true> : vector<16x32xi1>
+        %t = xetile.init_tile %flat, %at : memref<1536xf32>, vector<16x32xindex> -> {tile}
+        %u = xetile.update_tile_offset %t, %at : {tile}, vector<16x32xindex>
+        xetile.prefetch_tile %u : {tile}
+        %w = xetile.load %u, %mask : {tile}, vector<16x32xi1> -> vector<16x32xf32>
+        xetile.store_tile %w, %target : vector<16x32xf32>, {DIVIDED}""")  # fmt: skip
+    np.testing.assert_array_equal(o[:16], a.ravel()[2 * n])
+
+
+@pytest.mark.parametrize("how", ["select", "if"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_choice_of_tiles(first, how):
+    tile = "!xetile.tile<8x16xf32>"
+    scattered = f"!xetile.tile<4x16xf32, {SCATTERED.format('')}>"
+    choice = f"""
+        %x = xetile.init_tile %a[%c0, %i] : memref<48x32xf32> -> {tile}
+        %y = xetile.init_tile %a[%c8, %c8] : memref<48x32xf32> -> {tile}
+        %t = arith.select %p, %x, %y : {tile}
+        %v = xetile.load_tile %t : {tile} -> vector<8x16xf32>
+        %target = xetile.init_tile %o[%c0, %c0] : memref<48x32xf32> -> {tile}
+        xetile.store_tile %v, %target : vector<8x16xf32>, {tile}"""
+    if how == "if":
+        choice = f"""
+        %flat = memref.collapse_shape %a [[0, 1]] : memref<48x32xf32> into memref<1536xf32>
+        %at = vector.load %n[%c0, %c0] : memref<16x32xindex>, vector<4x16xindex>
+        %mask = arith.constant dense<true> : vector<4x16xi1>
+        %t = scf.if %p -> {scattered} {{
+          %x = xetile.init_tile %flat, %at : memref<1536xf32>, vector<4x16xindex> -> {scattered}
+          scf.yield %x : {scattered}
+        }} else {{
+          %y = xetile.init_tile %flat, %at : memref<1536xf32>, vector<4x16xindex> -> {scattered}
+          %u = xetile.update_tile_offset %y, %at : {scattered}, vector<4x16xindex>
+          scf.yield %u : {scattered}
+        }}
+        %v = xetile.load %t, %mask : {scattered}, vector<4x16xi1> -> vector<4x16xf32>
+        vector.store %v, %o[%c0, %c0] : memref<48x32xf32>, vector<4x16xf32>"""
+    a, n, o = computed(f"""
+        %c8 = arith.constant 8 : index
+        %p = arith.cmpi ne, %i, %c0 : index
+        {choice}""", first, block=1)  # fmt: skip
+    if how == "if":
+        np.testing.assert_array_equal(o[:4, :16], a.ravel()[n[:4, :16] * (1 if first else 2)])
+    else:
+        np.testing.assert_array_equal(o[:8, :16], a[:8, 1:17] if first else a[8:16, 8:24])
