@@ -3,8 +3,10 @@
 import itertools
 import re
 
+import numpy as np
 import pytest
 
+import xegpu_py
 from xegpu_py.ir.module import parse
 from xegpu_py.upstream import export_upstream, import_upstream
 
@@ -58,3 +60,141 @@ def test_control_flow_passes_on_offsets(kind, size, stated):
     assert made == f"xegpu.create_nd_tdesc %arg0{stated}"
     assert re.fullmatch(r"xegpu\.load_nd %\d\[(%\d)#0, \1#1\]", load)
     assert re.fullmatch(r"xegpu\.store_nd %\d, %\d\[%arg3, %c4\]", store)
+
+
+VC, BLOCK = "{mode = vc}", "!xegpu.tensor_desc<"
+LINE = np.random.default_rng(3).integers(-99, 99, (2, 64)).astype(np.int32)
+HALVES = np.random.default_rng(4).integers(-9, 9, (64, 64)).astype(np.float16)
+
+
+def atomic(kind, combine):
+    """Every third element of the first array is updated by the second; one lane is off."""
+    body = f"""%o = vector.step : vector<16xindex>
+    %three = arith.constant dense<3> : vector<16xindex>
+    %p = arith.muli %o, %three : vector<16xindex>
+    %five = arith.constant dense<5> : vector<16xindex>
+    %m = arith.cmpi ne, %o, %five : vector<16xindex>
+    %d = xegpu.create_tdesc %a, %p {VC} : memref<64xi32>, vector<16xindex> -> {BLOCK}16xi32, #xegpu.scattered>
+    %e = xegpu.create_nd_tdesc %b[7] {VC} : memref<64xi32> -> {BLOCK}16xi32>
+    %v = xegpu.load_nd %e {VC} : {BLOCK}16xi32> -> vector<16xi32>
+    %r = xegpu.atomic_rmw {kind}, %v, %d, %m {VC}
+      : vector<16xi32>, {BLOCK}16xi32, #xegpu.scattered>, vector<16xi1> -> vector<16xi32>
+    %z = arith.constant dense<0> : vector<16xi32>
+    %w = arith.select %m, %r, %z : vector<16xi1>, vector<16xi32>
+    %f = xegpu.create_nd_tdesc %c[8] {VC} : memref<64xi32> -> {BLOCK}16xi32>
+    xegpu.store_nd %w, %f {VC} : vector<16xi32>, {BLOCK}16xi32>"""
+    a, c, lanes = LINE[0].copy(), np.zeros(64, np.int32), np.arange(16) != 5
+    c[8:24] = np.where(lanes, a[:48:3], 0)
+    a[:48:3] = np.where(lanes, combine(a[:48:3], LINE[1, 7:23]), a[:48:3])
+    return ["64xi32"] * 3, body, [*LINE, np.zeros(64, np.int32)], [a, LINE[1], c]
+
+
+def unsigned(function):
+    return lambda x, y: function(x.view(np.uint32), y.view(np.uint32)).view(np.int32)
+
+
+def side_by_side():
+    body = f"""%d = xegpu.create_nd_tdesc %a[3, 4] {VC} : memref<64x64xf16> -> {BLOCK}8x16xf16, array_length = 2>
+    %v = xegpu.load_nd %d {VC} : {BLOCK}8x16xf16, array_length = 2> -> vector<2x8x16xf16>
+    %x = vector.extract %v[0] : vector<8x16xf16> from vector<2x8x16xf16>
+    %y = vector.extract %v[1] : vector<8x16xf16> from vector<2x8x16xf16>
+    %s = arith.subf %x, %y : vector<8x16xf16>
+    %e = xegpu.create_nd_tdesc %b[0, 0] {VC} : memref<8x16xf16> -> {BLOCK}8x16xf16>
+    xegpu.store_nd %s, %e {VC} : vector<8x16xf16>, {BLOCK}8x16xf16>"""
+    expected = HALVES[3:11, 4:20] - HALVES[3:11, 20:36]
+    return ["64x64xf16", "8x16xf16"], body, [HALVES, np.zeros((8, 16), np.float16)], [HALVES, expected]
+
+
+def in_one_matrix(packing):
+    """Two blocks, in one vector, in VNNI layout or not."""
+    kind, held = f"{BLOCK}16x16xf16, array_length = 2>", "8x32x2" if packing else "16x32"
+    body = f"""%d = xegpu.create_nd_tdesc %a[3, 4] {VC} : memref<64x64xf16> -> {kind}
+    %v = xegpu.load_nd %d {{mode = vc{packing}}} : {kind} -> vector<{held}xf16>
+    %w = vector.shape_cast %v : vector<{held}xf16> to vector<16x32xf16>
+    %e = xegpu.create_nd_tdesc %b[0, 0] {VC} : memref<16x32xf16> -> {BLOCK}16x32xf16>
+    xegpu.store_nd %w, %e {VC} : vector<16x32xf16>, {BLOCK}16x32xf16>"""
+    block = HALVES[3:19, 4:36]
+    expected = block.reshape(8, 2, 32).transpose(0, 2, 1).reshape(16, 32) if packing else block
+    return ["64x64xf16", "16x32xf16"], body, [HALVES, np.zeros((16, 32), np.float16)], [HALVES, expected]
+
+
+def moved_elements():
+    kind = f"{BLOCK}16xi32, #xegpu.scattered>"
+    body = f"""%o = vector.step : vector<16xindex>
+    %m = arith.constant dense<true> : vector<16xi1>
+    %d = xegpu.create_tdesc %a, %o {VC} : memref<64xi32>, vector<16xindex> -> {kind}
+    %u = xegpu.update_offset %d, %o {VC} : {kind}, vector<16xindex> -> {kind}
+    %v = xegpu.load %u, %m {VC} : {kind}, vector<16xi1> -> vector<16xi32>
+    %e = xegpu.create_tdesc %b, %o {VC} : memref<64xi32>, vector<16xindex> -> {kind}
+    xegpu.store %v, %e, %m {VC} : vector<16xi32>, {kind}, vector<16xi1>"""
+    expected = np.r_[LINE[0, :32:2], np.zeros(48, np.int32)]
+    return ["64xi32"] * 2, body, [LINE[0], np.zeros(64, np.int32)], [LINE[0], expected]
+
+
+def transposed():
+    body = f"""%d = xegpu.create_nd_tdesc %a[3, 4] {VC} : memref<64x64xf32> -> {BLOCK}16x8xf32>
+    %u = xegpu.update_nd_offset %d, [8, 8] {VC} : {BLOCK}16x8xf32> -> {BLOCK}16x8xf32>
+    %v = xegpu.load_nd %u {{mode = vc, transpose = [1, 0]}} : {BLOCK}16x8xf32> -> vector<8x16xf32>
+    %e = xegpu.create_nd_tdesc %b[0, 0] {VC} : memref<8x16xf32> -> {BLOCK}8x16xf32>
+    xegpu.store_nd %v, %e {VC} : vector<8x16xf32>, {BLOCK}8x16xf32>"""
+    wide = HALVES.astype(np.float32)
+    return ["64x64xf32", "8x16xf32"], body, [wide, np.zeros((8, 16), np.float32)], [wide, wide[11:27, 12:20].T]
+
+
+def multiplied():
+    body = f"""%d = xegpu.create_nd_tdesc %a[8, 0] {VC} : memref<64x64xf16> -> {BLOCK}8x16xf16>
+    %v = xegpu.load_nd %d {VC} : {BLOCK}8x16xf16> -> vector<8x16xf16>
+    %f = xegpu.create_nd_tdesc %a[0, 16] {VC} : memref<64x64xf16> -> {BLOCK}16x16xf16>
+    %w = xegpu.load_nd %f {{mode = vc, vnni_axis = 0}} : {BLOCK}16x16xf16> -> vector<8x16x2xf16>
+    %p = xegpu.dpas %v, %w {VC} : vector<8x16xf16>, vector<8x16x2xf16> -> vector<8x16xf32>
+    %e = xegpu.create_nd_tdesc %b[0, 0] {VC} : memref<8x16xf32> -> {BLOCK}8x16xf32>
+    xegpu.store_nd %p, %e {VC} : vector<8x16xf32>, {BLOCK}8x16xf32>"""
+    wide = HALVES.astype(np.float32)
+    expected = wide[8:16, :16] @ wide[:16, 16:32]
+    return ["64x64xf16", "8x16xf32"], body, [HALVES, np.zeros((8, 16), np.float32)], [HALVES, expected]
+
+
+def chunks():
+    kind = f"{BLOCK}16x4xf16, #xegpu.scattered>"
+    body = f"""%o = vector.step : vector<16xindex>
+    %n = arith.constant dense<16> : vector<16xindex>
+    %p = arith.muli %o, %n : vector<16xindex>
+    %m = arith.cmpi ult, %p, %n : vector<16xindex>
+    %all = arith.constant dense<true> : vector<16xi1>
+    %d = xegpu.create_tdesc %a, %p {{chunk_size_per_lane = 4, mode = vc}} : memref<256xf16>, vector<16xindex> -> {kind}
+    xegpu.prefetch %d {VC} : {kind}
+    %v = xegpu.load %d, %all {{mode = vc, transpose = [1, 0]}} : {kind}, vector<16xi1> -> vector<4x16xf16>
+    %e = xegpu.create_tdesc %b, %p {{chunk_size_per_lane = 4, mode = vc}} : memref<256xf16>, vector<16xindex> -> {kind}
+    %off = arith.xori %m, %all : vector<16xi1>
+    xegpu.store %v, %e, %off {VC} : vector<4x16xf16>, {kind}, vector<16xi1>"""
+    source, expected = HALVES.reshape(-1)[:256].copy(), np.zeros((16, 16), np.float16)
+    expected[1:, :4] = source.reshape(16, 16)[1:, :4]
+    return ["256xf16"] * 2, body, [source, np.zeros(256, np.float16)], [source, expected.ravel()]
+
+
+KERNELS = {
+    **{
+        f"atomic {kind}": (lambda kind=kind, function=function: atomic(kind, function))
+        for kind, function in {
+            "addi": np.add, "maxs": np.maximum, "minu": unsigned(np.minimum), "andi": np.bitwise_and,
+            "xori": np.bitwise_xor, "muli": np.multiply, "assign": lambda x, y: y,
+        }.items()
+    },
+    "blocks side by side": side_by_side, "blocks in one matrix": lambda: in_one_matrix(""),
+    "packed blocks in one matrix": lambda: in_one_matrix(", vnni_axis = 0"), "moved elements": moved_elements,
+    "a transposed block": transposed, "a product": multiplied, "chunks": chunks,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_exported_kernels_compute_the_same(name):
+    """They are imported again and run; numpy says what they compute."""
+    kinds, body, arrays, expected = KERNELS[name]()
+    arguments = ", ".join(f"%{x}: memref<{kind}>" for x, kind in zip("abc", kinds))
+    exported = str(
+        export_upstream(parse(f"gpu.module @m {{ gpu.func @k({arguments}) kernel {{ {body} gpu.return }} }}"))
+    )
+    copies = [a.copy() for a in arrays]
+    xegpu_py.compile(import_upstream(exported, level="subgroup"), cache="off")(*copies)
+    for found, wanted in zip(copies, expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
