@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 
-.PHONY: help demo check test test-bare repository sweep lint fuzz mutants bench docs site oracles clean
+.PHONY: help demo check test test-bare repository sweep unexecuted lint fuzz mutants bench docs site oracles clean
 
 help:
 	@echo "make demo        lower a GEMM step by step, run it and check every bit"
@@ -15,6 +15,7 @@ help:
 	@echo "make docs        the generated pages, pictures and stubs"
 	@echo "make site        the documentation site, in build/site"
 	@echo "make bench       the benchmarks"
+	@echo "make unexecuted  the statements that no test executes"
 	@echo "make fuzz        random programs for SECONDS=600; make mutants: planted mistakes"
 	@echo "make oracles     Intel's compilers, in build/oracles (Debian, x86-64)"
 	@echo "make clean       remove the environment and all that is built"
@@ -62,6 +63,14 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/python test/prose.py
 	$(BIN)/mypy --strict -p xegpu_py
+
+# The statements that no test executes: where mistakes are noticed least.
+unexecuted: export UNEXECUTED := 1
+unexecuted: $(VENV)/.installed
+	rm -rf build/executed
+	-$(BIN)/lit -s test
+	-$(BIN)/pytest -q -n auto --dist worksteal
+	$(BIN)/python test/unexecuted.py
 
 # Random programs at every level, for so many seconds on all processors, or with SCHEDULER on the workers of a Dask
 # cluster; docs/testing.md says more.

@@ -25,6 +25,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
+import unexecuted
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "build" / "recorded" / "tests.db"
@@ -245,3 +246,5 @@ def read() -> tuple[dict[str, int], dict[str, tuple[float, Any]]]:
 # Tests import this module before the package. Processes that they start may import it later, and record nothing.
 if os.environ.get(RUN) and "xegpu_py" not in sys.modules:
     sys.meta_path.insert(0, _Finder())
+if os.environ.get(unexecuted.VARIABLE) and "xegpu_py" not in sys.modules:
+    sys.meta_path.insert(0, unexecuted.Finder())
