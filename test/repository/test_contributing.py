@@ -23,7 +23,7 @@ def test_recipes(tmp_path):
     path = f'\nconfig.environment["PYTHONPATH"] = "{copy}"\n'
     (copy / "lit.cfg.py").write_text(configuration + path)
     (copy / "test/unit").mkdir(parents=True)
-    for name in ("compiled_objects", "conftest", "effort", "forked_tools", "recorder"):
+    for name in ("compiled_objects", "conftest", "effort", "forked_tools", "recorder", "unexecuted"):
         shutil.copy(ROOT / "test" / f"{name}.py", copy / "test" / f"{name}.py")
 
     # pytest's plugins take longer to load than these tests to run.
