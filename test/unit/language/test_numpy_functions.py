@@ -1,11 +1,14 @@
 """Quotients, means, random numbers and descriptors of tiles compute the same as numpy."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import xegpu_py
 import xegpu_py.language as xl
 from xegpu_py import Constexpr
+
+from .computing import check
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.75, 3.0, -7.0, 1e-3, -6e4, np.inf, -np.inf, np.nan]
 
@@ -142,3 +145,74 @@ def test_tiles_of_several_matrices_move(is_copied):
     summed_matrices(x.reshape(-1), y.reshape(-1), 3, is_copied)
     parts = x[1:3, :, 8:].reshape(2, 8, 3, 8)
     np.testing.assert_array_equal(y, parts[:, :, :2].sum(2))
+
+
+WHOLE, REALS = np.arange(-8, 8, dtype=np.int32), np.linspace(-3, 3, 16)
+BYTES, WIDE = REALS.astype(ml_dtypes.float8_e5m2), WHOLE.astype(np.int64) * 123456789123
+SINGLE = REALS.astype(np.float32)
+
+# A function of a line, the line, and numpy's results.
+FUNCTIONS = {
+    "quotients of doubles": (lambda v: (v // 0.3, v % 0.3), REALS, (REALS // 0.3, REALS % 0.3)),
+    "quotients of a number": (lambda v: (2 // v, 2.5 % v), REALS, (2 // REALS, 2.5 % REALS)),
+    "quotients of bytes": (
+        lambda v: (v // 0.75, v % 0.75),
+        BYTES,
+        tuple(f(BYTES.astype(np.float32), np.float32(0.75)).astype(BYTES.dtype) for f in (np.floor_divide, np.mod)),
+    ),
+    "powers of a number": (lambda v: 2.0**v, WHOLE.astype(np.float32), np.float32(2) ** WHOLE.astype(np.float32)),
+    "a product of truth values": (
+        lambda v: (v > 0) * (v < 5) + (v > 2),
+        WHOLE,
+        (((WHOLE > 0) & (WHOLE < 5)) + 1 * (WHOLE > 2)).astype(np.int32),
+    ),
+    "truth values and a constant": (
+        lambda v: (xl.maximum(v > 0, False), xl.minimum(v > 0, True)),
+        WHOLE,
+        (WHOLE > 0,) * 2,
+    ),
+    "truth values in order": (
+        lambda v: (xl.sort((v & 1) != 0), xl.sort(v > 3, descending=True)),
+        WHOLE,
+        (np.sort(WHOLE % 2 != 0), np.sort(WHOLE > 3)[::-1]),
+    ),
+    "truth values as indices": (lambda v: (v > 0).to(xl.index).to(xl.int64), WHOLE, (WHOLE > 0).astype(np.int64)),
+    "indices as truth values": (lambda v: v.to(xl.index).to(xl.bool_), WHOLE, WHOLE != 0),
+    "Triton's names": (
+        lambda v: (xl.add(v, 3), xl.sub(v, 2 * v), xl.mul(v, v)),
+        WHOLE,
+        (WHOLE + 3, -WHOLE, WHOLE * WHOLE),
+    ),
+    "between 16 bits": (
+        lambda v: v.to(xl.bfloat16).to(xl.float16),
+        SINGLE,
+        SINGLE.astype(ml_dtypes.bfloat16).astype(np.float16),
+    ),
+    "upper halves": (
+        lambda v: xl.umulhi(v, v * 7),
+        WIDE,
+        np.array([(int(v) % 2**64) * (int(v) * 7 % 2**64) >> 64 for v in WIDE], np.uint64).astype(np.int64),
+    ),
+    "parity of truth values": (lambda v: (v > 1).xor_sum(), WHOLE, np.bool_((WHOLE > 1).sum() % 2)),
+    "an unsigned number in fewer bits": (
+        lambda v: v.to(xl.int8, saturate=True),
+        WHOLE.astype(np.uint32) * 100,
+        np.minimum(WHOLE.astype(np.uint32) * 100, 127).astype(np.int8),
+    ),
+    "elements of the middle dimension": (
+        lambda v: xl.gather(v.reshape((2, 4, 2)), v.reshape((2, 4, 2)) & 3, 1),
+        WHOLE,
+        np.take_along_axis(WHOLE.reshape(2, 4, 2), WHOLE.reshape(2, 4, 2) & 3, 1),
+    ),
+    "a function of pairs of all": (
+        lambda v: xl.reduce((v, v * 2), None, lambda p, q, r, s: (p + r, q * s + 1)),
+        WHOLE[:4],
+        (np.int32(-26), np.int32((16 * 14 + 1) * (12 * 10 + 1) + 1)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_lines(name):
+    function, line, expected = FUNCTIONS[name]
+    check(function, [line], tuple(map(np.asarray, expected)) if isinstance(expected, tuple) else expected)
