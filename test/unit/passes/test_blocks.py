@@ -282,3 +282,21 @@ def test_a_surface_that_is_not_known_at_the_call_says_what_to_do():
     assert "kernel's attribute xegpu.unaligned or in the argument 'unaligned' of xegpu_py.compile" in notes
     xegpu_py.compile(text, target="bmg", unaligned=[0], cache="off")(a, out, 8, 0, 64)
     np.testing.assert_array_equal(out[:, :2], a.reshape(16, 64)[:8, 2:4])
+
+
+@pytest.mark.parametrize(("rows", "columns", "blocks"), [(8, 16, 2), (16, 16, 2), (12, 32, 2), (32, 8, 4)])
+def test_arrays_of_blocks_are_stored_block_by_block(rows, columns, blocks):
+    """No message stores an array of blocks, and none stores more than eight rows."""
+    desc = f"!xegpu.tensor_desc<{rows}x{columns}xf16, #xegpu.tdesc_attr<array_length = {blocks}>>"
+    vector = f"vector<{blocks}x{rows}x{columns}xf16>"
+    text = f"""gpu.module @m {{ gpu.func @k(%a: memref<64x256xf16>, %o: memref<64x256xf16>) kernel {{
+      %d = xegpu.create_nd_tdesc %a[3, 4] {{mode = vc}} : memref<64x256xf16> -> {desc}
+      %e = xegpu.create_nd_tdesc %o[5, 8] {{mode = vc}} : memref<64x256xf16> -> {desc}
+      %v = xegpu.load_nd %d {{mode = vc}} : {desc} -> {vector}
+      xegpu.store_nd %v, %e {{mode = vc}} : {vector}, {desc}
+      gpu.return }} }}"""
+    a = np.random.default_rng(0).integers(-99, 99, (64, 256)).astype(np.float16)
+    found, expected = np.zeros((2, 64, 256), np.float16)
+    xegpu_py.compile(text, engine="both", cache="off")(a, found)
+    expected[5 : 5 + rows, 8 : 8 + blocks * columns] = a[3 : 3 + rows, 4 : 4 + blocks * columns]
+    np.testing.assert_array_equal(found, expected)
