@@ -168,7 +168,11 @@ def whole_product(low: Lowering, op: ir.Operation) -> tuple[Value, ...]:
         # (-1) * (-1) and 1 * 1 are 1 in two bits.
         return low.emit.flags("and", count, *(low.mask(v) for v in op.operands)), KnownMask(False, count)
     emit, bits, is_signed = low.emit, TYPES[name].bits, op.name == "arith.mulsi_extended"
-    a, b = (emit.broadcast(emit.in_registers(n), count) for n in sources_of(low, op))
+    sources = sources_of(low, op)
+    if element == "index":
+        # Some indices have 32 bits in registers.
+        sources = [low.cast(n, name) for n in sources]
+    a, b = (emit.broadcast(emit.in_registers(n), count) for n in sources)
     x, y = (a, b) if is_signed else (emit.as_unsigned(a), emit.as_unsigned(b))
     wide = "d" if is_signed else "ud"
     if bits < 32:

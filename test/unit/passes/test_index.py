@@ -366,3 +366,31 @@ def test_index_dialect_in_work_items() -> None:
         if name in BINARY:
             expected = [unsigned(n, 32) for n in expected]
         assert row.tolist() == expected, name
+
+
+@pytest.mark.parametrize("factors", ["%t, %x", "%x, %t", "%t, %t", "%m, %x", "%t, %m"])
+def test_products_of_128_bits(factors: str) -> None:
+    """Ids and small constants have 32 bits in registers, and their products have both halves of 64."""
+    text = f"""gpu.module @m {{ gpu.func @k(%a: memref<8xindex>, %o: memref<4x8xindex>) kernel {{
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %c2 = arith.constant 2 : index
+        %c3 = arith.constant 3 : index
+        %m = arith.constant -5 : index
+        %t = gpu.block_id x
+        %x = memref.load %a[%t] : memref<8xindex>
+        %l, %h = arith.mulsi_extended {factors} : index
+        %ul, %uh = arith.mului_extended {factors} : index
+        memref.store %l, %o[%c0, %t] : memref<4x8xindex>
+        memref.store %h, %o[%c1, %t] : memref<4x8xindex>
+        memref.store %ul, %o[%c2, %t] : memref<4x8xindex>
+        memref.store %uh, %o[%c3, %t] : memref<4x8xindex>
+        gpu.return }} }}"""
+    x = np.array([0, 1, -1, 2**63 - 1, -(2**63), 2**31, -(2**40), 2**32 - 1])
+    found = np.zeros((4, 8), np.int64)
+    xegpu_py.compile(text, engine="both", cache="off")(x, found, grid=8)
+    values = {"%t": range(8), "%x": x.tolist(), "%m": [-5] * 8}
+    for i, (a, b) in enumerate(zip(*(values[f] for f in factors.split(", ")))):
+        whole, positive = a * b, unsigned(a) * unsigned(b)
+        expected = [signed(whole), signed(whole >> 64), signed(positive), signed(positive >> 64)]
+        assert found[:, i].tolist() == expected, (a, b)
