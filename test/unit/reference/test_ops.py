@@ -1,6 +1,7 @@
 """Ops of the reference evaluator against numpy and exact arithmetic, and the faults that it reports."""
 
 import math
+import operator
 from fractions import Fraction
 
 import ml_dtypes
@@ -95,6 +96,20 @@ def test_products_and_sums_of_bytes_are_rounded_once(element):
         number = x * y + z
         expected = np.uint8(exact.nearest(number, name)).view(dtype)
         assert got == expected or (np.isnan(got) and np.isnan(expected))
+
+
+@pytest.mark.parametrize(
+    ("name", "function"), [("addf", operator.add), ("mulf", operator.mul), ("divf", operator.truediv)]
+)
+def test_arithmetic_of_tf32_is_rounded_once(name, function):
+    bits = RNG.integers(0x30000000, 0x4F000000, (2, 64)).astype(np.uint32) & 0xFFFFE000
+    a, b = bits.view(np.float32)
+    kind = "vector<64xtf32>"
+    body = "\n".join(f"%b{i} = arith.truncf %a{i} : vector<64xf32> to {kind}" for i in range(2))
+    body += f"\n%c = arith.{name} %b0, %b1 : {kind}\n%r = arith.extf %c : {kind} to vector<64xf32>"
+    found = evaluate(body, "vector<64xf32>", ("vector<64xf32>", a), ("vector<64xf32>", b))
+    expected = [exact.nearest(function(Fraction(float(x)), Fraction(float(y))), "tf32") << 13 for x, y in zip(a, b)]
+    assert found.view(np.uint32).tolist() == expected
 
 
 def test_doubles_round_away_from_zero_at_ties():
