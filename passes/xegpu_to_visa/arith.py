@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from mlir import ir
 
@@ -148,6 +150,14 @@ def _binary(instruction: str) -> LoweringRule:
     return rule
 
 
+def _whole_operands(low: Lowering, op: ir.Operation) -> Iterator[Reg]:
+    """The operands in registers of all their bits; some indices have 32 bits in registers."""
+    count, element, name = result_of(low, op)
+    for numbers in sources_of(low, op):
+        widened = low.cast(numbers, name) if element == "index" else numbers
+        yield low.emit.broadcast(low.emit.in_registers(widened), count)
+
+
 @vc_lowering_rule("arith.addui_extended")
 def add_with_carry(low: Lowering, op: ir.Operation) -> tuple[Value, ...]:
     """A sum, and the mask of overflow, where the sum is less than an operand."""
@@ -155,7 +165,7 @@ def add_with_carry(low: Lowering, op: ir.Operation) -> tuple[Value, ...]:
     if element == "i1":
         a, b = (low.mask(v) for v in op.operands)
         return low.emit.flags("xor", count, a, b), low.emit.flags("and", count, a, b)
-    x, y = (low.emit.broadcast(low.emit.in_registers(n), count) for n in sources_of(low, op))
+    x, y = _whole_operands(low, op)
     total = low.emit.apply("add", name, count, x, y)
     return total, low.emit.compare("lt", count, low.emit.as_unsigned(total), low.emit.as_unsigned(x))
 
@@ -168,11 +178,7 @@ def whole_product(low: Lowering, op: ir.Operation) -> tuple[Value, ...]:
         # (-1) * (-1) and 1 * 1 are 1 in two bits.
         return low.emit.flags("and", count, *(low.mask(v) for v in op.operands)), KnownMask(False, count)
     emit, bits, is_signed = low.emit, TYPES[name].bits, op.name == "arith.mulsi_extended"
-    sources = sources_of(low, op)
-    if element == "index":
-        # Some indices have 32 bits in registers.
-        sources = [low.cast(n, name) for n in sources]
-    a, b = (emit.broadcast(emit.in_registers(n), count) for n in sources)
+    a, b = _whole_operands(low, op)
     x, y = (a, b) if is_signed else (emit.as_unsigned(a), emit.as_unsigned(b))
     wide = "d" if is_signed else "ud"
     if bits < 32:

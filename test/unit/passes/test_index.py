@@ -394,3 +394,25 @@ def test_products_of_128_bits(factors: str) -> None:
         whole, positive = a * b, unsigned(a) * unsigned(b)
         expected = [signed(whole), signed(whole >> 64), signed(positive), signed(positive >> 64)]
         assert found[:, i].tolist() == expected, (a, b)
+
+
+@pytest.mark.parametrize("terms", ["%u, %m", "%u, %u", "%t, %m", "%m, %t", "%u, %x", "%x, %m"])
+def test_carry_of_64_bits(terms: str) -> None:
+    """Terms that are negative and have 32 bits in registers are above 2^63 as unsigned numbers."""
+    text = f"""gpu.module @m {{ gpu.func @k(%a: memref<8xindex>, %o: memref<8xindex>, %carry: memref<8xi32>) kernel {{
+        %m = arith.constant -5 : index
+        %t = gpu.block_id x
+        %u = arith.subi %m, %t : index
+        %x = memref.load %a[%t] : memref<8xindex>
+        %sum, %over = arith.addui_extended {terms} : index, i1
+        %wide = arith.extui %over : i1 to i32
+        memref.store %sum, %o[%t] : memref<8xindex>
+        memref.store %wide, %carry[%t] : memref<8xi32>
+        gpu.return }} }}"""
+    x = np.array([0, 1, -1, 2**63 - 1, -(2**63), 2**31, -(2**40), 2**32 - 1])
+    found, carry = np.zeros(8, np.int64), np.zeros(8, np.int32)
+    xegpu_py.compile(text, engine="both", cache="off")(x, found, carry, grid=8)
+    values = {"%t": range(8), "%x": x.tolist(), "%m": [-5] * 8, "%u": [-5 - i for i in range(8)]}
+    for i, (a, b) in enumerate(zip(*(values[f] for f in terms.split(", ")))):
+        total = unsigned(a) + unsigned(b)
+        assert (found[i], carry[i]) == (signed(total), total >> 64), (a, b)
