@@ -17,8 +17,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.machinery import SourceFileLoader
 from itertools import compress
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -121,18 +120,6 @@ class _Loader(SourceFileLoader):
         code = self.get_code(module.__name__)
         module.__dict__["__executed__"] = _modules[Path(self.path).resolve().relative_to(ROOT).as_posix()][0]
         exec(code, module.__dict__)
-
-
-class _Finder(MetaPathFinder):
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name.partition(".")[0] != "xegpu_py":
-            return None
-        for finder in sys.meta_path:
-            if finder is not self and (spec := finder.find_spec(name, path, target)):
-                if type(spec.loader) is SourceFileLoader and Path(spec.loader.path).resolve().is_relative_to(ROOT):
-                    spec.loader = _Loader(spec.loader.name, spec.loader.path)
-                return spec
-        return None
 
 
 class Recorder:
@@ -245,6 +232,6 @@ def read() -> tuple[dict[str, int], dict[str, tuple[float, Any]]]:
 
 # Tests import this module before the package. Processes that they start may import it later, and record nothing.
 if os.environ.get(RUN) and "xegpu_py" not in sys.modules:
-    sys.meta_path.insert(0, _Finder())
+    sys.meta_path.insert(0, unexecuted.Finder(_Loader))
 if os.environ.get(unexecuted.VARIABLE) and "xegpu_py" not in sys.modules:
     sys.meta_path.insert(0, unexecuted.Finder())

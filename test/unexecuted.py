@@ -84,7 +84,10 @@ def _lines(name: str) -> Any:
 
 
 class Finder(MetaPathFinder):
-    """Finds the package's modules with marks."""
+    """Finds the package's modules, and loads them by a loader that adds marks."""
+
+    def __init__(self, loader: type[SourceFileLoader] = _Loader) -> None:
+        self._loader = loader
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """The specification of a module of the package."""
@@ -93,7 +96,7 @@ class Finder(MetaPathFinder):
         for finder in sys.meta_path:
             if finder is not self and (spec := finder.find_spec(name, path, target)):
                 if type(spec.loader) is SourceFileLoader and Path(spec.loader.path).resolve().is_relative_to(ROOT):
-                    spec.loader = _Loader(spec.loader.name, spec.loader.path)
+                    spec.loader = self._loader(spec.loader.name, spec.loader.path)
                 return spec
         return None
 
