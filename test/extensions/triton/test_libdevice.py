@@ -409,6 +409,17 @@ def test_functions_of_math(t):
         np.testing.assert_allclose(result, wanted, rtol=2e-6 if t == "f32" else 2e-15, err_msg=name)
 
 
+def test_functions_of_f32_on_a_target_without_division_of_f64():
+    x = np.array([0, -0.0, np.inf, -np.inf, 1, 2, 3, -1, 39, -50, 38, 10, -45, 0.5, 5, -37.5], np.float32)
+    (found,) = computed([("exp10f", [x], "f32")], target="dg2")
+    with np.errstate(over="ignore"):
+        wanted = 10.0 ** x.astype(np.float64)
+        nearest = wanted.astype(np.float32)
+    np.testing.assert_array_equal(np.isinf(found), np.isinf(nearest))
+    held = np.isfinite(nearest)
+    assert (np.abs(found[held] - wanted[held]) <= 1.5 * np.spacing(nearest[held])).all()
+
+
 COMPILED = [("j1", "f32"), ("hypot", "f64")]
 
 

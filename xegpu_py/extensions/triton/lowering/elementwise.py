@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mlir import ir as mlir
 
-from xegpu_py.extensions.triton.lowering import libdevice
+from xegpu_py.deferred import deferred
 from xegpu_py.extensions.triton.lowering.lowering import Item, Lowering, Rule
 from xegpu_py.extensions.triton.lowering.positions import is_signed_comparison
 from xegpu_py.extensions.triton.lowering.types import elements_of, integer_bits, kind_of, number_of
@@ -15,6 +17,11 @@ from xegpu_py.tiles.effects import device_assert
 from xegpu_py.tiles.functions import PropagateNan, clamp, umulhi
 from xegpu_py.tiles.tile_values import Value
 from xegpu_py.tiles.value_base import BUILDING
+
+if TYPE_CHECKING:
+    from xegpu_py.extensions.triton.lowering import libdevice
+else:
+    libdevice = deferred("xegpu_py.extensions.triton.lowering.libdevice")
 
 # Constants and integers.
 

@@ -14,11 +14,11 @@ import re
 import struct
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mlir import ir as mlir
 
-from xegpu_py.extensions.triton.lowering import libdevice
+from xegpu_py.deferred import deferred
 from xegpu_py.extensions.triton.lowering.lowering import Lowering, Rule
 from xegpu_py.extensions.triton.lowering.types import kind_of
 from xegpu_py.extensions.triton.lowering.values import applied, chosen, signed
@@ -28,6 +28,11 @@ from xegpu_py.tiles import element_types
 from xegpu_py.tiles.element_types import DType, integer_of
 from xegpu_py.tiles.functions import join, maximum, minimum, where
 from xegpu_py.tiles.tile_values import Value, constant
+
+if TYPE_CHECKING:
+    from xegpu_py.extensions.triton.lowering import libdevice
+else:
+    libdevice = deferred("xegpu_py.extensions.triton.lowering.libdevice")
 
 _FLOATS = {
     "f16": element_types.float16, "bf16": element_types.bfloat16, "f32": element_types.float32,
@@ -242,7 +247,7 @@ _OPS: dict[str, Callable[..., Any]] = {
     "max.NaN": _arith("maximumf", ""),
     "bfe": _extracted,
     "bfi": _inserted,
-    "brev": libdevice.reversed_bits,
+    "brev": lambda a: libdevice.reversed_bits(a),
     "bfind": _highest_set,
     "prmt": _permuted,
     "copysign": lambda sign, size: applied("math.copysign", size.dtype, size, sign),

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from xegpu_py.extensions.triton.lowering.special_functions import SPECIAL_FUNCTIONS
 from xegpu_py.extensions.triton.lowering.values import applied, chosen, signed, unsigned
 from xegpu_py.numerics.double_functions import apply_formula
@@ -96,8 +98,20 @@ def _power(x: Value, n: Value) -> Value:
     return _op("math.powf", x.to(float64), n.to(float64)).to(x.dtype)
 
 
+_LOG2_10 = math.log2(10)
+
+
 def _exp10(x: Value) -> Value:
-    return _op("math.powf", constant(float64, 10.0), x.to(float64)).to(x.dtype)
+    """10 to the power x; of f32 as `exp` is computed, so that targets without division of f64 have it."""
+    if x.dtype == float64:
+        return _op("math.powf", _filled(x, 10.0), x)
+    high = float(np.float32(_LOG2_10))
+    scaled = x * high
+    lost = fma(x, _filled(x, _LOG2_10 - high), fma(x, _filled(x, high), -scaled))
+    power = _op("math.exp2", scaled)
+    corrected = fma(power * math.log(2), lost, power)
+    # Infinities have no correction.
+    return chosen(corrected.equals(corrected), corrected, power)
 
 
 def _exponent(x: Value) -> tuple[Value, Value]:
