@@ -20,7 +20,6 @@ from xegpu_py.passes.visa_optimize.constant_propagation import (
     is_number,
     never,
     start_of,
-    tested_bits,
 )
 from xegpu_py.target import Target
 from xegpu_py.visa.dataflow import (
@@ -41,7 +40,6 @@ from xegpu_py.visa.operands import (
     Address,
     Destination,
     Flag,
-    Guard,
     Immediate,
     Predicate,
     Raw,
@@ -156,57 +154,35 @@ class Copies:
         self._facts, self._places, self._target = facts, places, target
 
     def rewrite(self, inst: Instruction) -> Instruction:
-        """The instruction with its sources and predicates replaced by those that they are copies of."""
+        """The instruction with its sources replaced by those that they are copies of."""
         for slot in INSTRUCTIONS[inst.name].slots:
             if slot.use == "read":
                 inst = self._rewrite_slot(inst, slot)
-        guard = inst.guard
-        if guard and self._facts.has_copies(guard.var):
-            bits = tested_bits(inst, guard)
-            predicate = self._predicate(guard, bits)
-            if predicate and (not guard.control or predicate.count == guard.var.count):
-                inst = self._accept(inst, inst.replaced(guard=structs.replace(guard, var=predicate)))
         return inst
 
     def _rewrite_slot(self, inst: Instruction, slot: OperandSpec) -> Instruction:
         value = inst[slot.name]
         var = getattr(value, "var", None)
-        if var is None or not self._facts.has_copies(var if isinstance(value, Flag) else var.root[0]):
+        # No instruction copies a predicate to another one.
+        if var is None or isinstance(value, Flag) or not self._facts.has_copies(var.root[0]):
             return inst
         new: Any = None
-        if isinstance(value, Flag):
-            lanes = var.count if inst.name == "mov" else inst.first_lane + inst.exec_size
-            predicate = self._predicate(value, range(0 if inst.name == "mov" else inst.first_lane, lanes))
-            if predicate and (inst.name != "mov" or predicate.count == var.count):
-                new = Flag(predicate)
-        elif isinstance(value, Region):
+        if isinstance(value, Region):
             new = self._region(inst, slot, value)
         elif isinstance(value, (Raw, Vector, Address)) and slot.bytes:
             new = self._run(slot, value, slot.bytes(inst, self._target))
         if new is None:
             return inst
-        root = None if isinstance(new, Flag) else new.var.root[0]
+        root = new.var.root[0]
         dst = getattr(inst.values.get("dst"), "var", None)
         payload = isinstance(value, Address) and holds_payload(value, inst, self._target)
         if payload and not holds_payload(new, inst, self._target):
             return inst
-        if root is not None and dst is not None and not isinstance(inst["dst"], Flag) and dst.root[0] == root:
+        if dst is not None and not isinstance(inst["dst"], Flag) and dst.root[0] == root:
             # The instruction would overwrite bytes that it reads, and not all hardware executes it in one step.
             return inst
-        return self._accept(inst, inst.replaced(values={**inst.values, slot.name: new}))
-
-    def _accept(self, old: Instruction, new: Instruction) -> Instruction:
-        return old if instruction_problem(new, self._target) else new
-
-    def _predicate(self, value: Flag | Guard, bits: range) -> Any:
-        """The predicate that all these bits are copied from, at the same bit positions."""
-        predicates: set[Root] = set()
-        for bit in bits:
-            source = self._facts.copied(value.var, bit, 1)
-            if source is None or source.at != bit:
-                return None
-            predicates.add(source.root)
-        return predicates.pop() if len(predicates) == 1 else None
+        replaced = inst.replaced(values={**inst.values, slot.name: new})
+        return inst if instruction_problem(replaced, self._target) else replaced
 
     def _sources(self, root: Root, offsets: list[int], size: int) -> list[ElementSource] | None:
         """The bytes that these elements are copies of; None if these are not all in one variable."""

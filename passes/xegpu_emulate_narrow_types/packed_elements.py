@@ -376,8 +376,12 @@ def _moves_bytes(e: Emulation, op: ir.Operation) -> bool:
     """Apply an op to packed vectors if it keeps bytes whole; returns whether it does."""
     numbers = [v for v in (*op.operands, *op.results) if bits_of(v.type)]
     if op.name == "ub.poison":
-        poison = build.make("ub.poison", e.held_type(op.results[0].type), value=op.attributes["value"])
-        e.replace(op, (poison,))
+        e.replace(op, [build.poison(kind) for kind in e.convert_types(op.results[0]) or ()])
+        return True
+    if not numbers:
+        # It chooses a memref or a descriptor.
+        condition, *choices = op.operands
+        e.replace(op, [build.select(condition, *both) for both in zip(*map(e.get, choices))])
         return True
     if not all(e.is_packed(v.type) for v in numbers):
         return False
@@ -447,12 +451,9 @@ def bitcast(e: Emulation, op: ir.Operation) -> ir.Value:
 
 
 @rule("arith.bitcast")
-def same_bits(e: Emulation, op: ir.Operation) -> ir.Value | None:
+def same_bits(e: Emulation, op: ir.Operation) -> ir.Value:
     """Convert to numbers with the same number of bits, in the bytes that contain them."""
-    if bits_of(op.results[0].type):
-        return e.replacement(op.operands[0])
-    e.keep(op)
-    return None
+    return e.replacement(op.operands[0])
 
 
 @rule("vector.reduction", "vector.multi_reduction")
@@ -467,17 +468,12 @@ def dpas(e: Emulation, op: ir.Operation) -> None:
     for i, value in enumerate(op.operands):
         if bits_of(value.type):
             op.operands[i] = build.make("vector.bitcast", value.type, e.packed(value))
-        elif value in e.values:
-            op.operands[i] = e.replacement(value)
 
 
 @rule("arith.extf")
-def extend(e: Emulation, op: ir.Operation) -> ir.Value | None:
+def extend(e: Emulation, op: ir.Operation) -> ir.Value:
     """Convert f4E2M1FN, by f16."""
     source, result = op.operands[0], op.results[0]
-    if not bits_of(source.type):
-        e.keep(op)
-        return None
     word, half = (build.with_element(result.type, element_type(name)) for name in ("i16", "f16"))
     ops: dict[str, Callable[..., ir.Value]] = {
         **{f"arith.{name}": partial(build.binary, name) for name in ("andi", "ori", "shli")},
@@ -494,11 +490,8 @@ def extend(e: Emulation, op: ir.Operation) -> ir.Value | None:
 
 
 @rule("arith.truncf")
-def round_narrow(e: Emulation, op: ir.Operation) -> ir.Value | None:
+def round_narrow(e: Emulation, op: ir.Operation) -> ir.Value:
     """Saturate when rounding to f4E2M1FN, which has no infinity."""
-    if not bits_of(op.results[0].type):
-        e.keep(op)
-        return None
     build.require_nearest(op)
     rounded = build.make("xegpu.truncf", op.results[0].type, op.operands[0])
     e.op(rounded.owner)
@@ -506,11 +499,8 @@ def round_narrow(e: Emulation, op: ir.Operation) -> ir.Value | None:
 
 
 @rule(*build.SCALING)
-def scale(e: Emulation, op: ir.Operation) -> ir.Value | None:
+def scale(e: Emulation, op: ir.Operation) -> ir.Value:
     """Multiply or divide by a scale."""
-    if not any(bits_of(v.type) for v in (*op.operands, *op.results)):
-        e.keep(op)
-        return None
     scaled = build.expand_scaling(op)
     for inner in scaled:
         e.op(inner.owner)

@@ -213,3 +213,49 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  gpu.func @block(%m: memref<8x16xi4>) kernel {
+    // expected-error @below {{'xegpu.create_nd_tdesc' op has rows of 3 elements of i4, which do not fill bytes}}
+    %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<8x16xi4> -> !xegpu.tensor_desc<8x3xi4>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @update(%m: memref<16xf4E2M1FN>, %i: index) kernel {
+    %x = memref.load %m[%i] : memref<16xf4E2M1FN>
+    // expected-error @below {{'memref.atomic_rmw' op addf of memref<16xf4E2M1FN> is not supported}}
+    %y = memref.atomic_rmw addf %x, %m[%i] : (f4E2M1FN, memref<16xf4E2M1FN>) -> f4E2M1FN
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @cast(%m: memref<16xi4>, %i: index) kernel {
+    %x = vector.load %m[%i] : memref<16xi4>, vector<3xi4>
+    // expected-error @below {{'vector.bitcast' op requires whole bytes, but got vector<3xi4>}}
+    %y = vector.bitcast %x : vector<3xi4> to vector<6xi2>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @lanes(%m: memref<16x16xi4>) kernel {
+    %d = xegpu.create_nd_tdesc %m[0, 0] : memref<16x16xi4>
+      -> !xegpu.tensor_desc<8x16xi4, #xegpu.sg_map<wi_layout = [1, 2], wi_data = [1, 8]>>
+    // expected-error @below {{'xegpu.load_nd' op moves single elements of i4, which work items do not have whole bytes of}}
+    // expected-note @below {{let the matrix be packed in memory as the product needs it, or load it in VC mode}}
+    %x = xegpu.load_nd %d {vnni_axis = 1} : !xegpu.tensor_desc<8x16xi4, #xegpu.sg_map<wi_layout = [1, 2], wi_data = [1, 8]>>
+      -> vector<8x1x8xi4>
+    gpu.return
+  }
+}

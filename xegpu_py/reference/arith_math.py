@@ -270,7 +270,9 @@ def _factor(node: Node, scale: Array, element: ElementType) -> Array:
 @evaluates("arith.bitcast")
 def bitcast(node: Node, a: Array) -> Array:
     """The same bits as another type of the same width."""
-    return np.asarray(a).view(node.element.dtype)
+    source, target = node.operand_kind(0).element, node.element
+    bits = np.asarray(a).view(f"u{source.dtype.itemsize}") if source.is_float else source.unsigned(a)
+    return bits.view(target.dtype) if target.is_float else target.wrap(bits)
 
 
 @evaluates("index.sizeof")

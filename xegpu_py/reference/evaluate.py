@@ -21,7 +21,7 @@ from xegpu_py.numerics.dpas import MODELS, Model
 from xegpu_py.numerics.systolic import Systolic
 from xegpu_py.reference import arith_math, gpu_control, memref, triton, vector, xegpu_xetile  # noqa: F401  (the rules)
 from xegpu_py.reference.machine import EvaluatedFunction, LaunchState, Workgroup
-from xegpu_py.reference.storage import BASE, AddressSpace, ElementType, MemRef, attach, element_of, kind_of
+from xegpu_py.reference.storage import BASE, AddressSpace, ElementType, Fault, MemRef, attach, element_of, kind_of
 from xegpu_py.runtime.host_arrays import PackedArrays, PointerTable, check_numbers, packed_shape
 from xegpu_py.runtime.launch import block_of
 from xegpu_py.visa.program import extent, kernel_index, place_in
@@ -200,7 +200,7 @@ def bind(
     # The addresses in a table are written when the arrays have some.
     tables = {i: a.arrays for i, a in enumerate(arguments) if isinstance(a, PointerTable) and a.arrays}
     arguments = [np.zeros(len(tables[i]), np.int64) if i in tables else a for i, a in enumerate(arguments)]
-    elements = [_element_in_memory(type_) for type_ in types]
+    elements = [_element_in_memory(type_, title) for type_, title in zip(types, titles)]
     arguments = [
         a if e is None else packed_arrays.pack(a, e.name, titles[i])
         for i, (e, a) in enumerate(zip(elements, arguments))
@@ -243,13 +243,16 @@ def _from_innermost(numbers: Sequence[int]) -> list[tuple[int, int]]:
     return [(len(numbers) - 1 - i, n) for i, n in enumerate(numbers)]
 
 
-def _element_in_memory(type_: ir.Type) -> ElementType | None:
+def _element_in_memory(type_: ir.Type, title: str) -> ElementType | None:
     """The elements of the array that an argument of a type is; None for a number or vector."""
-    if isinstance(type_, ir.MemRefType):
-        return element_of(str(type_.element_type))
-    if Ptr.matches(type_):
-        return element_of(Ptr.of(type_).pointee)
-    return element_of(TritonDesc.of(type_).element) if TritonDesc.matches(type_) else None
+    try:
+        if isinstance(type_, ir.MemRefType):
+            return element_of(str(type_.element_type))
+        if Ptr.matches(type_):
+            return element_of(Ptr.of(type_).pointee)
+        return element_of(TritonDesc.of(type_).element) if TritonDesc.matches(type_) else None
+    except Fault as e:
+        raise ValueError(f"{title} {e}") from None
 
 
 def _array(argument: Any, type_: ir.Type, element: ElementType, title: str) -> np.ndarray[Any, Any]:
@@ -298,7 +301,7 @@ def _array(argument: Any, type_: ir.Type, element: ElementType, title: str) -> n
 def _number(argument: Any, text: str, title: str) -> Any:
     try:
         scalar_kind = kind_of(text)
-    except ValueError as e:
+    except Fault as e:
         raise TypeError(f"{title} {e}") from None
     array = np.asarray(argument)
     if array.size != math.prod(scalar_kind.shape) or (array.ndim and not scalar_kind.is_vector):

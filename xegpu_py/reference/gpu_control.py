@@ -115,7 +115,7 @@ def shuffle(subgroup: EvaluatedSubgroup, node: Node, lane_operands: Sequence[Seq
     """Each lane gets the value of another lane of its segment of `width` lanes, or its own if that is outside of it."""
     mode, results = node.word("mode"), []
     for lane, (value, offset, width) in enumerate(lane_operands):
-        o, w = int(np.uint32(np.int32(offset))), int(width)
+        o, w = int(offset), int(width)
         lane_in_segment = lane % w
         source_lane = {"xor": lane_in_segment ^ o, "up": lane_in_segment - o, "down": lane_in_segment + o, "idx": o}[
             mode

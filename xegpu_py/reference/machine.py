@@ -452,11 +452,11 @@ class Node:
 
     def kind(self, result: int = 0) -> ValueKind:
         """The kind of a result that is a number or a vector."""
-        return self.memo(("kind", result), lambda: _kind(self.op.results[result].type))
+        return self.memo(("kind", result), lambda: kind_of(str(self.op.results[result].type)))
 
     def operand_kind(self, index: int) -> ValueKind:
         """The kind of an operand that is a number or a vector."""
-        return self.memo(("operand", index), lambda: _kind(self.op.operands[index].type))
+        return self.memo(("operand", index), lambda: kind_of(str(self.op.operands[index].type)))
 
     @property
     def element(self) -> ElementType:
@@ -510,14 +510,6 @@ def mixed(static: Sequence[int], dynamic: Sequence[Any]) -> list[int]:
     """A static list with operands in the place of the sentinel."""
     waiting = iter(dynamic)
     return [int(next(waiting)) if n == DYNAMIC else int(n) for n in static]
-
-
-def _kind(type_: ir.Type) -> ValueKind:
-    try:
-        return kind_of(str(type_))
-    except ValueError as e:
-        message = str(e)
-        raise UnsupportedOp(message if message.startswith("has ") else f"has no rule for {type_}") from None
 
 
 def decoded(attribute: ir.Attribute) -> Any:

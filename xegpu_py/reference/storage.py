@@ -387,7 +387,7 @@ def element_of(name: str) -> ElementType:
     """The element type of MLIR's name.
 
     Raises:
-        ValueError: if it is not a type of numbers.
+        UnsupportedOp: if it is not a type of numbers, or has more than 64 bits.
     """
     if name in FLOATS:
         fmt = FLOATS[name]
@@ -395,7 +395,7 @@ def element_of(name: str) -> ElementType:
     if name == "index" or name.startswith("!tt.ptr<"):
         return ElementType(name, 64, np.dtype(np.int64), np.dtype(np.int64))
     if not is_integer(name) or bit_width(name) > 64:
-        raise ValueError(f"elements of type {name} are not supported by the reference evaluator")
+        raise UnsupportedOp(f"has values of type {name}, which the reference evaluator does not support")
     bits = bit_width(name)
     if bits == 1:
         return ElementType(name, 1, np.dtype(bool), np.dtype(np.uint8))
@@ -426,9 +426,9 @@ def kind_of(text: str) -> ValueKind:
     """The kind of a type, from its text.
 
     Raises:
-        ValueError: if it is neither a type of numbers nor a vector or tensor of fixed size.
+        UnsupportedOp: if it is neither a type of numbers nor a vector or tensor of fixed size.
     """
-    if text.startswith("vector<"):
+    if text.startswith("vector<") and "[" not in text:
         shape, element = vector_of(text)
         return ValueKind(shape, element_of(element), True)
     if m := _TENSOR.match(text):

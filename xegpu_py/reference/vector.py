@@ -18,7 +18,7 @@ from xegpu_py.ir.element_movement import MOVES
 from xegpu_py.numerics.formats import Array
 from xegpu_py.reference import arith_math
 from xegpu_py.reference.machine import RULES, CallFrame, EvaluatedSubgroup, Lanes, Node, Steps, controls, evaluates
-from xegpu_py.reference.storage import ElementType, Fault, MemRef, UnsupportedOp, element_of, to_float
+from xegpu_py.reference.storage import ElementType, MemRef, UnsupportedOp, element_of, to_float
 
 for _name, _move in MOVES.items():
     evaluates(_name)(_move)
@@ -44,12 +44,6 @@ def _from_bits(bits: Array, element: ElementType) -> Array:
     if element.is_float:
         return np.asarray(total.astype(f"u{element.dtype.itemsize}")).view(element.dtype)
     return element.wrap(np.asarray(total))
-
-
-@evaluates("vector.scalable.extract", "vector.scalable.insert")
-def scalable(node: Node, *operands: Any) -> Array:
-    """Scalable vectors are not supported."""
-    raise Fault("requires scalable vectors, which Xe GPUs do not support")
 
 
 @evaluates("vector.step")

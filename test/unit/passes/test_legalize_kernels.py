@@ -252,3 +252,37 @@ def test_what_is_legal_stays(path):
     once = str(module)
     xegpu_py.run_pipeline(module, f"builtin.module(xegpu-legalize,{CLEAN})")
     assert str(module) == once
+
+
+@pytest.mark.parametrize("target", ["dg2", "pvcxt"])
+@pytest.mark.parametrize(
+    ("lanes", "chunk", "element"), [(32, 1, "f16"), (32, 1, "i8"), (32, 1, "f64"), (32, 8, "f32"), (16, 8, "f64")]
+)
+def test_lanes_that_need_several_messages(lanes, chunk, element, target):
+    """A descriptor is divided where it is created, moved, prefetched, loaded and stored."""
+    chunks = f", chunk_size_per_lane = {chunk}" if chunk > 1 else ""
+    shape = f"{lanes}x{chunk}" if chunk > 1 else f"{lanes}"
+    held = f"vector<{chunk}x{lanes}x{element}>" if chunk > 1 else f"vector<{lanes}x{element}>"
+    desc = f"!xegpu.tensor_desc<{shape}x{element}, #xegpu.tdesc_attr<scattered = true{chunks}>>"
+    memory, offsets = f"memref<?x{element}>", f"vector<{lanes}xindex>"
+    text = f"""gpu.module @m {{
+  gpu.func @k(%a: {memory}, %o: {memory}) kernel {{
+    %step = vector.step : {offsets}
+    %three = arith.constant dense<3> : {offsets}
+    %i = arith.muli %step, %three : {offsets}
+    %size = arith.constant dense<{chunk}> : {offsets}
+    %j = arith.muli %step, %size : {offsets}
+    %m = arith.constant dense<true> : vector<{lanes}xi1>
+    %t = xegpu.create_tdesc %a, %i {{mode = vc{chunks}}} : {memory}, {offsets} -> {desc}
+    %u = xegpu.update_offset %t, %step {{mode = vc}} : {desc}, {offsets} -> {desc}
+    xegpu.prefetch %u {{mode = vc}} : {desc}
+    %v = xegpu.load %u, %m {{mode = vc}} : {desc}, vector<{lanes}xi1> -> {held}
+    %p = xegpu.create_tdesc %o, %j {{mode = vc{chunks}}} : {memory}, {offsets} -> {desc}
+    xegpu.store %v, %p, %m {{mode = vc}} : {held}, {desc}, vector<{lanes}xi1>
+    gpu.return
+  }}
+}}"""
+    a = np.random.default_rng(0).integers(-99, 99, 4 * lanes + chunk).astype(DTYPES[element])
+    o = np.zeros(lanes * chunk, a.dtype)
+    xegpu_py.compile(text, target=target)(a, o)
+    np.testing.assert_array_equal(o.reshape(lanes, chunk), [a[4 * i : 4 * i + chunk] for i in range(lanes)])

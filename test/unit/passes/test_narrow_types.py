@@ -642,6 +642,28 @@ OPS = {
       %r = vector.insert_strided_slice %k, %v {{offsets = [3], strides = [1]}} : vector<4x{t}> into vector<16x{t}>
       %q = vector.insert_strided_slice %k, %r {{offsets = [8], strides = [1]}} : vector<4x{t}> into vector<16x{t}>
       vector.store %q, %b[%c3, %c0] : memref<4x16x{t}>, vector<16x{t}>""",
+    "memory that a condition chooses": """
+      %is = arith.cmpi eq, %x, %c2 : index
+      %d = memref.cast %b : memref<4x16x{t}> to memref<?x?x{t}>
+      %m = arith.select %is, %a, %d : memref<?x?x{t}>
+      %o = scf.if %is -> memref<?x?x{t}> {{
+        scf.yield %d : memref<?x?x{t}>
+      }} else {{
+        scf.yield %m : memref<?x?x{t}>
+      }}
+      %v = vector.load %m[%c3, %c8] : memref<?x?x{t}>, vector<8x{t}>
+      vector.store %v, %o[%c3, %c8] : memref<?x?x{t}>, vector<8x{t}>""",
+    "a block that a condition chooses": """
+      %is = arith.cmpi slt, %x, %c2 : index
+      %y = xegpu.create_nd_tdesc %b[%c2, 0] {{mode = vc}} : memref<4x16x{t}> -> !xegpu.tensor_desc<2x8x{t}>
+      %z = xegpu.create_nd_tdesc %b[%c0, %x] {{mode = vc}} : memref<4x16x{t}> -> !xegpu.tensor_desc<2x8x{t}>
+      %d = arith.select %is, %y, %z : !xegpu.tensor_desc<2x8x{t}>
+      %v = xegpu.load_nd %d {{mode = vc}} : !xegpu.tensor_desc<2x8x{t}> -> vector<2x8x{t}>
+      vector.store %v, %b[%c2, %c8] : memref<4x16x{t}>, vector<2x8x{t}>""",
+    "rows that end within a byte": """
+      %u = ub.poison : vector<2x16x{t}>
+      %v = vector.load %b[%c1, %x] : memref<4x16x{t}>, vector<2x3x{t}>
+      vector.store %v, %b[%c2, %c1] : memref<4x16x{t}>, vector<2x3x{t}>""",
     "casts of index": """
       %i = vector.step : vector<16xindex>
       %v = arith.index_cast %i : vector<16xindex> to vector<16x{t}>

@@ -251,6 +251,34 @@ gpu.module @k {
         assert out.tolist() == wanted
 
 
+@pytest.mark.parametrize("mode", ["up", "down"])
+@pytest.mark.parametrize("how", ["%three", "%given"])
+@pytest.mark.parametrize("engine", ["both", "reference"])
+def test_the_offset_of_a_shuffle_is_signed(mode, how, engine):
+    text = f"""
+gpu.module @k {{
+  gpu.func @f(%out: memref<32xi32>, %offsets: memref<32xi32>) kernel attributes {{xegpu.subgroup_size = 16 : i32}} {{
+    %item = gpu.thread_id x
+    %x = arith.index_cast %item : index to i32
+    %width = arith.constant 8 : i32
+    %three = arith.constant -3 : i32
+    %given = memref.load %offsets[%item] : memref<32xi32>
+    %y, %valid = gpu.shuffle {mode} %x, {how}, %width : i32
+    %none = arith.constant -1 : i32
+    %z = arith.select %valid, %y, %none : i32
+    memref.store %z, %out[%item] : memref<32xi32>
+    gpu.return
+  }}
+}}
+"""
+    offsets = np.random.default_rng(0).integers(-9, 9, 32).astype(np.int32)
+    out = np.zeros(32, np.int32)
+    xegpu_py.compile(text, engine=engine)(out, offsets, block=32)
+    moves = (offsets if how == "%given" else np.full(32, -3)) * (1 if mode == "down" else -1)
+    lanes = np.arange(32) % 8 + moves
+    np.testing.assert_array_equal(out, np.where((lanes >= 0) & (lanes < 8), np.arange(32) + moves, -1))
+
+
 def test_memrefs_are_uniform():
     text = """
 gpu.module @k {

@@ -279,6 +279,16 @@ CASES = {
         "%y, %v = gpu.shuffle idx %x, %l, %w : vector<4xf32>",
         lambda x: x[ITEM // 16 * 16 + 2],
     ),
+    "the number of lanes": (
+        "%n = gpu.subgroup_size : index\n%i = arith.index_cast %n : index to i32\n"
+        "%e = arith.sitofp %i : i32 to f32\n%y = vector.broadcast %e : f32 to vector<4xf32>",
+        lambda x: np.full_like(x, 16),
+    ),
+    "a vector without dimensions": (
+        "%v = vector.transfer_read %in[%item, %c1], %f : memref<?x4xf32>, vector<f32>\n"
+        "%e = vector.extract %v[] : f32 from vector<f32>\n%y = vector.broadcast %e : f32 to vector<4xf32>",
+        lambda x: np.repeat(x[:, 1:2], 4, 1),
+    ),
     "rotation": (
         "%e = vector.extract %x[0] : f32 from vector<4xf32>\n"
         "%g, %v = gpu.rotate %e, 3, 8 : f32\n"

@@ -804,3 +804,28 @@ def test_masked_loads_and_stores_of_consecutive_elements():
     expected[1:9] = first
     expected[20:28] = np.where([1, 0, 1, 1, 0, 0, 0, 1], 2 * first, -1)
     np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize(("number", "element"), [("i4", "f4E2M1FN"), ("i8", "f8E5M2"), ("i16", "bf16"), ("i64", "f64")])
+def test_bits_as_other_numbers(number, element):
+    """Integers stay in their range: the code 14 of f4E2M1FN is -2."""
+    arguments = f"%m: memref<16x{number}>, %o: memref<16x{element}>, %p: memref<16xi64>"
+    text = f"""gpu.module @k {{ gpu.func @f({arguments}) kernel {{
+      %c0 = arith.constant 0 : index
+      %v = vector.load %m[%c0] : memref<16x{number}>, vector<16x{number}>
+      %w = arith.bitcast %v : vector<16x{number}> to vector<16x{element}>
+      vector.store %w, %o[%c0] : memref<16x{element}>, vector<16x{element}>
+      %b = arith.bitcast %w : vector<16x{element}> to vector<16x{number}>
+      %z = arith.constant dense<0> : vector<16x{number}>
+      %l = arith.cmpi slt, %b, %z : vector<16x{number}>
+      %x = arith.extui %l : vector<16xi1> to vector<16xi64>
+      vector.store %x, %p[%c0] : memref<16xi64>, vector<16xi64>
+      gpu.return }} }}"""
+    bits = int(number[1:])
+    codes = np.arange(-8, 8) * (1 << (bits - 4))
+    shared = codes.reshape(8, 2) & 15
+    m = (shared[:, 0] | shared[:, 1] << 4).astype(np.uint8) if bits == 4 else codes.astype(f"i{bits // 8}")
+    out = np.zeros_like(m) if bits == 4 else np.zeros(16, DTYPES[element])
+    signs = np.zeros(16, np.int64)
+    reference.run(xegpu_py.parse(text), None, [m, out, signs])
+    assert out.tobytes() == m.tobytes() and signs.tolist() == [1] * 8 + [0] * 8
