@@ -17,24 +17,8 @@ from xegpu_py.ir.builtin import bit_width, is_float, signedness, vector_text
 from xegpu_py.passes.analysis.target_messages import caches_of
 from xegpu_py.visa.instructions import INSTRUCTIONS
 
-SIGNLESS = ("i32", "i8", "i16", "i64")
-FLOATS = ("f32", "f16", "bf16", "f64", "f8E5M2", "f8E4M3FN")
-NUMBERS = (*SIGNLESS, *FLOATS)
-"""Elements that arith computes with."""
-STORED = ("ui8", "ui16", "ui32", "ui64", "tf32")
-"""Elements that are loaded, stored and multiplied only."""
-NARROW = ("i4", "i2")
-"""Elements of which a byte has several: blocks of subgroups have them."""
-
-DIRECT = ("sqrt", "rsqrt", "exp2", "log2", "sin", "cos")
-"""Functions of math that are one instruction."""
-WRITTEN = (
-    "exp", "log", "log10", "log1p", "expm1", "tanh", "erf", "tan", "sinh", "cosh", "asinh", "acosh", "atanh", "cbrt",
-    "atan", "asin", "acos", "erfc",
-)  # fmt: skip
-"""Functions of math that are written algorithms."""
-CLASSES = ("isnan", "isinf", "isfinite", "isnormal")
-"""Functions of math that classify floats."""
+from . import ops
+from .ops import NARROW, NUMBERS, Conversion, Op
 
 _MANTISSA = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53, "f8E5M2": 3, "tf32": 11, "f8E4M3FN": 4}
 
@@ -122,8 +106,6 @@ class Body:
         self.depth, self.names = 2, 0
         self.only: str | None = None
         self.plain_hints = 0.6
-        self.functions = (*DIRECT, *WRITTEN)
-        self.classes = CLASSES
 
     def name(self) -> str:
         """A new name."""
@@ -139,6 +121,44 @@ class Body:
         found = Value(self.name(), shape, element, exact if exact is None or exact <= most_exact(element) else None)
         self.line(f"{found.name} = {text}")
         return found
+
+    def allows(self, op: Op, x: Value) -> bool:
+        """Whether this kernel may have an op of the table on a value."""
+        return op.family not in ops.INDEX and not op.text.startswith("tt.")
+
+    def apply(self, op: Op, operands: dict[str, Value]) -> Value:
+        """Write an op of the table. Of two results the first is kept as another value."""
+        x = next(iter(operands.values()), Value("", (), "index"))
+        names = {place: value.name for place, value in operands.items()}
+        if "integer" in operands:
+            names["integer_type"] = operands["integer"].type
+        text = op.text.format(**names, type=x.type, truths=x.typed("i1"))
+        bounds = [v.exact for v in operands.values()]
+        exact = None if op.bound is None or None in bounds else op.bound(*bounds)
+        if not op.second:
+            return self.op(text, x.shape, op.result or x.element, exact)
+        first, second = (
+            Value(self.name(), x.shape, x.element),
+            Value(self.name(), x.shape, op.second.replace("x", x.element)),
+        )
+        self.line(f"{first.name}, {second.name} = {text}")
+        self.keep(first)
+        if second.element != "i1":
+            return second
+        return self.op(f"arith.extui {second.name} : {second.type} to {x.type}", x.shape, x.element, 1)
+
+    def targets(self, element: str) -> list[str]:
+        """The elements into which values of one are converted."""
+        return [e for e in NUMBERS if e != element and ops.conversions(element, e)]
+
+    def conversion(self, conversion: Conversion, x: Value, to: str, exact: int | None) -> Value:
+        """Write a conversion."""
+        return self.op(f"arith.{conversion.name} {x.name} : {x.type} to {x.typed(to)}", x.shape, to, exact)
+
+    def bitcast(self, x: Value) -> Value:
+        """The same bits in another element of the same width."""
+        to = self.r.choice([e for e in NUMBERS if e != x.element and bit_width(e) == bit_width(x.element)])
+        return self.op(f"arith.bitcast {x.name} : {x.type} to {x.typed(to)}", x.shape, to)
 
     def keep(self, value: Value) -> Value:
         """Let later ops use a value."""
@@ -229,23 +249,12 @@ class Body:
 
     def all_reduced(self, x: Value) -> Value:
         """A scalar of each work item combined with those of the workgroup, by a name or by a region."""
-        if is_float(x.element):
-            kinds = {n: f"arith.{n}" for n in ("maximumf", "minimumf", "maxnumf", "minnumf")}
-            kinds |= {"add": "arith.addf", "mul": "arith.mulf"}
-        else:
-            kinds = {n: f"arith.{n}" for n in ("maxsi", "minsi", "maxui", "minui")}
-            kinds |= {
-                "add": "arith.addi",
-                "mul": "arith.muli",
-                "and": "arith.andi",
-                "or": "arith.ori",
-                "xor": "arith.xori",
-            }
+        kinds = ops.reductions(x.element, ordered=True)
         kind = self.r.choice(list(kinds))
         signature = f": ({x.type}) -> {x.type}"
         if self.r.random() < 0.7:
             return self.op(f"gpu.all_reduce {kind} {x.name} uniform {{}} {signature}", (), x.element)
-        body = f"^bb0(%l: {x.type}, %r: {x.type}): %s = {kinds[kind]} %l, %r : {x.type} gpu.yield %s : {x.type}"
+        body = f"^bb0(%l: {x.type}, %r: {x.type}): %s = {kinds[kind].name} %l, %r : {x.type} gpu.yield %s : {x.type}"
         return self.op(f"gpu.all_reduce {x.name} uniform {{ {body} }} {signature}", (), x.element)
 
     def hints(self, write: bool = False) -> list[str]:

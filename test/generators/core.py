@@ -1,45 +1,25 @@
 """Random kernels of all ops of MLIR's own dialects, for threads and for work items.
 
-`TEXTS` lists ops that a line of text describes, `Core.parts` those that need more: accesses of views, control flow
-of other dialects than scf, and functions. `host.py` has what MLIR's lowering to LLVM checks as well; here are all elements,
+`ops.py` lists ops on numbers, `Core.parts` those that need more: accesses of views, control flow of other dialects than
+scf, and functions. `host.py` has what MLIR's lowering to LLVM checks as well; here are all elements,
 and what MLIR does not lower or leaves open where our documents do not.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
 from xegpu_py.ir.builtin import bit_width, is_float, vector_text
 
-from . import body, elementwise, host, vectors
-from .body import NARROW, NUMBERS, SIGNLESS, Value
+from . import elementwise, host, ops, vectors
+from .body import Value
+from .ops import NARROW, NUMBERS, SIGNLESS, Op
 from .program import Program
 from .views import argument, view
 
 ELEMENTS = (*NUMBERS, *NARROW, "i1", "index")
-
-TEXTS: tuple[tuple[str, str, str], ...] = (
-    ("index.(add|sub|mul|and|or|xor|maxs|mins|maxu|minu) {x}, {y}", "index", "index"),
-    ("index.(divs|divu|rems|remu|ceildivs|ceildivu|floordivs) {x}, {odd}", "index", "index"),
-    ("index.(shl|shrs|shru) {x}, {amount}", "index", "index"),
-    ("index.cmp (eq|ne|slt|sle|sgt|sge|ult|ule|ugt|uge)({x}, {y})", "index", "i1"),
-    ("index.cast(s|u) {x} : index to (i8|i16|i32|i64)", "index", ""),
-    ("index.cast(s|u) {x} : {x.type} to index", "i8|i16|i32|i64", "index"),
-    ("index.sizeof", "index", "index"),
-    ("index.constant (0|-1|7|255|4294967296)", "index", "index"),
-    ("index.bool.constant (true|false)", "index", "i1"),
-    ("math.copysign {x}, {y} : {x.type}", r"\w*f\d+.*", "x"),
-    ("gpu.(grid_dim|block_dim|block_id|thread_id) (x|y|z)", "index", "index"),
-    ("gpu.(subgroup_size|subgroup_id|num_subgroups) : index", "index", "index"),
-    ("gpu.lane_id", "index", "index"),
-)  # fmt: skip
-"""Ops of scalars and vectors: a text with alternatives, the elements that it fits, and the result's element.
-
-A result of `x` has the operand's element, one of nothing that at the text's end.
-"""
 
 CONTRACTIONS = (
     "mk,kn,mn", "mk,nk,mn", "km,kn,nm", "mk,k,m", "k,kn,n", "k,k,", "bmk,bkn,bmn", "mbk,k,bm", "mkj,jk,m",
@@ -66,57 +46,16 @@ class Core(host.Kernel):
         self.lanes, self.whole = lanes, lanes > 0 and block % lanes == 0
         if lanes:
             self.lane = self.op("gpu.lane_id", (), "index").name
-        self.classes = body.CLASSES
 
     # Values
 
-    def compute(self, x: Value) -> Value:
-        """Any op that keeps the shape."""
-        how = self.r.random()
-        if how < 0.3:
-            found = self.worded(x)
-            if found is not None:
-                return self.keep(found)
-        if x.element == "index":
-            return super().compute(x)
-        if x.element not in NUMBERS:
-            return self.keep(self.narrow_op(x))
-        if how > 0.9 and not is_float(x.element):
-            to = self.r.choice(("i1", *NARROW))
-            return self.keep(self.op(f"arith.trunci {x.name} : {x.type} to {x.typed(to)}", x.shape, to))
-        return elementwise.step(self, x)
+    def allows(self, op: Op, x: Value) -> bool:
+        """All ops but those of other dialects."""
+        return not op.text.startswith("tt.")
 
-    def narrow_op(self, x: Value) -> Value:
-        """An op on integers of less than a byte."""
-        if self.r.random() < 0.25:
-            return elementwise.select(self, x)
-        if self.r.random() < 0.35:
-            to = self.r.choice([e for e in (*NUMBERS, *NARROW) if is_float(e) or bit_width(e) > bit_width(x.element)])
-            name = self.r.choice(["sitofp", "uitofp"] if is_float(to) else ["extsi", "extui"])
-            return self.op(f"arith.{name} {x.name} : {x.type} to {x.typed(to)}", x.shape, to)
-        if self.r.random() < 0.2:
-            return elementwise.compare(self, x, elementwise.other(self, x))
-        if self.r.random() < 0.3 and x.element != "i1":
-            return elementwise.division(self, x)
-        return elementwise.binary(self, self.r.choice(elementwise.INTEGER_BINARY), x, elementwise.other(self, x))
-
-    def worded(self, x: Value) -> Value | None:
-        """One of `TEXTS` that fits."""
-        fits = [t for t in TEXTS if re.fullmatch(t[1], x.element) and (not x.shape or t[0].startswith("math"))]
-        if not fits:
-            return None
-        text, _, to = self.r.choice(fits)
-        text = re.sub(r"\(([^{}()]*\|[^{}()]*)\)", lambda m: self.r.choice(m[1].split("|")), text)
-        odd = amount = None
-        if "{odd}" in text:
-            odd = elementwise.binary(self, "ori", self.masked_index(0x3E), self.splat(1, (), "index")).name
-        if "{amount}" in text:
-            amount = self.masked_index(63).name
-        y = elementwise.other(self, x) if "{y}" in text else x
-        word = text.rpartition(" ")[2]
-        text = text.replace("{x}", x.name).replace("{y}", y.name).replace("{x.type}", x.type)
-        text = text.replace("{odd}", str(odd)).replace("{amount}", str(amount))
-        return self.op(text, x.shape, x.element if to == "x" else to or word)
+    def targets(self, element: str) -> list[str]:
+        """All elements."""
+        return [e for e in ELEMENTS if e != element and ops.conversions(element, e)]
 
     def masked_index(self, mask: int) -> Value:
         """An index of the bits of a mask."""
@@ -141,8 +80,7 @@ class Core(host.Kernel):
     def scan(self) -> Value:
         x = self.vector()
         at = self.r.randrange(len(x.shape))
-        kinds = ("add", "mul", "maxsi", "minui", "and", "xor")
-        kind = self.r.choice(vectors.FLOAT_KINDS if is_float(x.element) else kinds)
+        kind = self.r.choice([*ops.reductions(x.element)])
         start = self.splat(self.r.randint(-4, 4), shape := (*x.shape[:at], *x.shape[at + 1 :]), x.element)
         if not shape:
             start = self.op(
@@ -161,16 +99,18 @@ class Core(host.Kernel):
         return self.r.choice(["true", "false"])
 
     def indices(self) -> Value:
-        """An op on indices."""
+        """An op of indices."""
         x = self.pick(lambda v: v.type == "index") or Value(self.tid, (), "index")
-        found = self.worded(x)
-        assert found is not None
+        found = elementwise.draw(self, x, ops.INDEX)
+        assert found
         return found
 
     def function(self) -> Value:
         """A function of floats."""
         x = self.pick(lambda v: v.element in ("f32", "f16", "bf16")) or elementwise.constant(self, (), "f32")
-        return elementwise.unary(self, f"math.{self.r.choice(self.functions)}", x)
+        found = elementwise.draw(self, x, ("function", "functions of two", "sincos"))
+        assert found
+        return found
 
     def scaled(self) -> Value:
         """arith.scaling_extf or arith.scaling_truncf."""
@@ -248,13 +188,6 @@ class Core(host.Kernel):
         self.r.shuffle(names)
         return self.op(f"vector.from_elements {', '.join(names)} : {x.type}", x.shape, x.element, x.exact)
 
-    def sincos(self) -> Value:
-        x = self.vector(fits=lambda v: v.element in ("f32", "f16", "bf16"))
-        found = [Value(self.name(), x.shape, x.element) for _ in range(2)]
-        self.line(f"{found[0].name}, {found[1].name} = math.sincos {x.name} : {x.type}")
-        self.keep(found[0])
-        return found[1]
-
     def zero_dim(self) -> Value:
         """An op on vectors of no dimension."""
         element = self.r.choice(NUMBERS)
@@ -267,8 +200,8 @@ class Core(host.Kernel):
             x = self.op(f"vector.transfer_read {at}, {pad.name} : {of.type}, {kind}", (), kind)
         other = elementwise.constant(self, (), element)
         y = self.op(f"vector.broadcast {other.name} : {element} to {kind}", (), kind)
-        name = self.r.choice(elementwise.FLOAT_BINARY[:4] if is_float(element) else elementwise.INTEGER_BINARY)
-        x = self.op(f"arith.{name} {x.name}, {y.name} : {kind}", (), kind)
+        name = self.r.choice([op.name for op in ops.on(element) if op.family == "arithmetic"])
+        x = self.op(f"{name} {x.name}, {y.name} : {kind}", (), kind)
         rows = argument(self, element, (self.threads,), f"zeros:{element}:{self.threads}")
         if self.r.random() < 0.5:
             self.line(f"vector.store {x.name}, {rows.name}[{self.tid}] : {rows.type}, {kind}")
@@ -306,7 +239,7 @@ class Core(host.Kernel):
     def mask(self) -> Value:
         """`vector.mask` of a reduction."""
         x = self.vector()
-        kind = self.r.choice(vectors.FLOAT_KINDS if is_float(x.element) else vectors.INTEGER_KINDS)
+        kind = self.r.choice([*ops.reductions(x.element)])
         if len(x.shape) == 1 and self.r.random() < 0.5:
             text = f"vector.reduction <{kind}>, {x.name} : {x.type} into {x.element}"
             return self.op(self.under(text, x.shape, Value("", (), x.element)), (), x.element)
@@ -458,9 +391,9 @@ class Core(host.Kernel):
             for name in at:
                 self.keep(Value(name, (), "index"))
             self.statements(1, depth - 1)
-            kind = self.r.choice(elementwise.FLOAT_BINARY if is_float(x.element) else elementwise.INTEGER_BINARY)
+            name = self.r.choice([op.name for op in ops.on(x.element) if op.family == "arithmetic"])
             self.line(f"scf.reduce({self.like(x).name} : {x.type}) {{ ^bb0({a}: {x.type}, {b}: {x.type}):")
-            self.line(f"  %r = arith.{kind} {a}, {b} : {x.type}")
+            self.line(f"  %r = {name} {a}, {b} : {x.type}")
             self.line(f"  scf.reduce.return %r : {x.type} }}")
         self.line("}")
         self.keep(found)
@@ -602,7 +535,7 @@ class Core(host.Kernel):
 
     def parts(self, depth: int) -> dict[str, Callable[[], object]]:
         """The statements that `host.py` does not have."""
-        made = (self.scan, self.to_elements, self.sincos, self.zero_dim, self.contract, self.mask, self.transfer_read,
+        made = (self.scan, self.to_elements, self.zero_dim, self.contract, self.mask, self.transfer_read,
                 *[self.indices] * 4, *[self.function] * 2, self.scaled, self.poison, self.pointer,
                 self.table_element)  # fmt: skip
         done = (self.transfer_write, self.scattered, self.facts, self.copy, self.count)

@@ -31,8 +31,8 @@ from xegpu_py.ir.operation import AttributeField, Operation
 from xegpu_py.reference.machine import RULES
 
 from . import upstream
-from .body import FLOATS, NARROW, NUMBERS, STORED
 from .core import CONTRACTIONS, dimensions
+from .ops import FLOATS, NARROW, NUMBERS, STORED
 from .program import Program
 
 DIALECTS = (xegpu.XeGPU, xetile.XeTile, iree_vector_ext.IreeVectorExt)

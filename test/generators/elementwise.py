@@ -1,24 +1,16 @@
-"""Ops of arith and math on scalars and on vectors of any shape, and conversions between all elements."""
+"""Ops of the op table on scalars and on vectors of any shape, and conversions between all elements."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 
-from xegpu_py.ir.builtin import bit_width, is_float, vector_text
+from xegpu_py.ir.builtin import is_float, vector_text
 
-from .body import NUMBERS, SIGNLESS, Body, Value, most_exact
+from . import ops
+from .body import Body, Value, most_exact
+from .ops import NUMBERS, SIGNLESS, Op
 
-INTEGER_BINARY = ("addi", "subi", "muli", "andi", "ori", "xori", "maxsi", "maxui", "minsi", "minui")
-SHIFTS = ("shli", "shrsi", "shrui")
-DIVISIONS = ("divui", "divsi", "remui", "remsi", "floordivsi", "ceildivsi", "ceildivui")
-FLOAT_BINARY = ("addf", "subf", "mulf", "divf", "maximumf", "minimumf", "maxnumf", "minnumf", "remf")
-BIT_COUNTS = ("ctpop", "ctlz", "cttz")
-EXTENDED = ("addui_extended", "mulsi_extended", "mului_extended")
-ROUNDINGS = ("floor", "ceil", "round", "roundeven", "trunc")
-INTEGER_CONDITIONS = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-FLOAT_CONDITIONS = (
-    "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true", "false",
-)  # fmt: skip
 # The canonical NaN, infinities, the least and greatest numbers; NaNs: negative, signaling, with a payload.
 SPECIAL = {
     "f16": ("0x7E00", "0x7C00", "0xFC00", "0x0001", "0x8000", "0x7BFF", "0xFE00", "0x7C01", "0x7E2A"),
@@ -36,12 +28,18 @@ SPECIAL = {
 }  # fmt: skip
 
 
+INDICES = (0, 1, 3, 16, -1, 255, 1 << 31, (1 << 32) - 1, 1 << 40)
+"""Indices at which it changes whether they are computed in 32 bits."""
+
+
 def constant(b: Body, shape: tuple[int, ...], element: str) -> Value:
     """A constant: a small number, or one at which rules change."""
     if b.r.random() < 0.7:
         return b.splat(b.r.randint(-4, 4), shape, element)
     if is_float(element):
         return b.splat(b.r.choice(SPECIAL[element]), shape, element)
+    if element == "index":
+        return b.splat(b.r.choice([*INDICES, b.r.randint(-9, 99)]), shape, element)
     most = most_exact(element)
     return b.splat(b.r.choice([most, -most - 1, most >> 1, 0x55]), shape, element)
 
@@ -54,115 +52,78 @@ def other(b: Body, value: Value) -> Value:
     return constant(b, value.shape, value.element) if b.r.random() < 0.8 else value
 
 
+# Ops of the table.
+
+
 def binary(b: Body, name: str, x: Value, y: Value) -> Value:
     """An op of arith on two values."""
-    exact = None
-    if x.exact is not None and y.exact is not None:
-        kind = name[:-1]
-        if kind in ("add", "sub"):
-            exact = x.exact + y.exact
-        elif kind == "mul":
-            exact = x.exact * y.exact
-        elif name[:3] in ("max", "min") and "u" not in name[3:5]:
-            exact = max(x.exact, y.exact)
-    return b.op(f"arith.{name} {x.name}, {y.name} : {x.type}", x.shape, x.element, exact)
+    return b.apply(ops.BY_NAME[name], {"x": x, "y": y})
 
 
-def unary(b: Body, name: str, x: Value, exact: int | None = None) -> Value:
-    """An op of one operand that keeps the type."""
-    return b.op(f"{name} {x.name} : {x.type}", x.shape, x.element, exact)
+def _odd(b: Body, x: Value) -> Value:
+    """An odd number, since 0 has no reciprocal."""
+    return binary(b, "ori", x, b.splat(1, x.shape, x.element))
 
 
-def integer_op(b: Body, x: Value) -> Value:
-    """Any op on integers."""
-    how = b.r.random()
-    if how < 0.04:
-        return integer_power(b, x)
-    if how < 0.12:
-        return extended(b, x)
-    if how < 0.6:
-        return binary(b, b.r.choice(INTEGER_BINARY), x, other(b, x))
-    if how < 0.75:
-        bits = bit_width(x.element)
-        amount = binary(b, "andi", other(b, x), b.splat(bits - 1, x.shape, x.element))
-        return binary(b, b.r.choice(SHIFTS), x, amount)
-    if how < 0.9:
-        return division(b, x)
-    if how < 0.96:
-        return unary(b, f"math.{b.r.choice(BIT_COUNTS)}", x, bit_width(x.element))
-    return unary(b, "math.absi", x, x.exact)
+def _divisor(b: Body, x: Value) -> Value:
+    """An odd number: a constant, one of 1 to 63, or any that is not -1, with which the least number overflows."""
+    wide = ops.width(x.element) > 6
+    if wide and b.r.random() < 0.2:
+        return b.splat(b.r.choice([3, 5, 7, 100]), x.shape, x.element)
+    small = x.element == "index" or (wide and b.r.random() < 0.5)
+    return _odd(b, binary(b, "andi", other(b, x), b.splat(0x3E if small else -3, x.shape, x.element)))
 
 
-def integer_power(b: Body, x: Value) -> Value:
-    """A power of an odd number, since 0 has no reciprocal."""
-    odd = binary(b, "ori", x, b.splat(1, x.shape, x.element))
-    return b.op(f"math.ipowi {odd.name}, {other(b, x).name} : {x.type}", x.shape, x.element)
+def _amount(b: Body, x: Value) -> Value:
+    """A number of bits below the width."""
+    return binary(b, "andi", other(b, x), b.splat(ops.width(x.element) - 1, x.shape, x.element))
 
 
-def extended(b: Body, x: Value) -> Value:
-    """The upper half of a sum or product; the lower half is kept as another value."""
-    name, y = b.r.choice(EXTENDED), other(b, x)
-    carries = name == "addui_extended"
-    low, high = Value(b.name(), x.shape, x.element), Value(b.name(), x.shape, "i1" if carries else x.element)
-    types = f"{x.type}, {high.type}" if carries else x.type
-    b.line(f"{low.name}, {high.name} = arith.{name} {x.name}, {y.name} : {types}")
-    b.keep(low)
-    return b.op(f"arith.extui {high.name} : {high.type} to {x.type}", x.shape, x.element, 1) if carries else high
+def _integer(b: Body, x: Value) -> Value:
+    """An exponent: an integer of any width."""
+    found = b.pick(lambda v: v.shape == x.shape and v.element in SIGNLESS)
+    return found or b.splat(b.r.randint(-3, 3), x.shape, "i32")
 
 
-def division(b: Body, x: Value) -> Value:
-    """A quotient or rest, by an odd number: of 1 to 63, or any that is not -1, with which the least number overflows."""
-    mask = b.r.choice([0x3F, -3]) if bit_width(x.element) > 6 else -3
-    odd = binary(b, "andi", other(b, x), b.splat(mask, x.shape, x.element))
-    odd = binary(b, "ori", odd, b.splat(1, x.shape, x.element))
-    return binary(b, b.r.choice(DIVISIONS), x, odd)
+OPERANDS: dict[str, Callable[[Body, Value], Value]] = {
+    "x": lambda b, x: x, "y": other, "z": other, "odd": _odd, "divisor": _divisor, "amount": _amount, "integer": _integer,
+}  # fmt: skip
+"""The operands of the table's ops, by their places in a text."""
 
 
-def float_op(b: Body, x: Value) -> Value:
-    """Any op on floats."""
-    how = b.r.random()
-    if how < 0.05:
+def apply(b: Body, op: Op, x: Value) -> Value:
+    """An op of the table on a value and on other operands that it takes."""
+    places = [p for p in dict.fromkeys(re.findall(r"{(\w+)}", op.text)) if p in OPERANDS]
+    return b.apply(op, {place: OPERANDS[place](b, x) for place in places})
+
+
+def draw(b: Body, x: Value, families: Sequence[str] = ()) -> Value | None:
+    """Any op on a value that the kernel may have, of some families or of those whose results are numbers."""
+    fits = [
+        op for op in ops.on(x.element)
+        if (op.family in families if families else op.family not in ops.TRUTH) and op.shaped in (None, bool(x.shape))
+        and b.allows(op, x)
+    ]  # fmt: skip
+    if not fits:
+        return None
+    known = list(dict.fromkeys(op.family for op in fits))
+    (family,) = b.r.choices(known, weights=[ops.FAMILIES[f] for f in known])
+    return apply(b, b.r.choice([op for op in fits if op.family == family]), x)
+
+
+def number(b: Body, x: Value) -> Value:
+    """Any op whose result is a number."""
+    if is_float(x.element) and b.r.random() < 0.05:
         # Folders compute with constants.
         x = constant(b, x.shape, x.element)
-    elif how < 0.1 and x.element != "f64":
-        return float_function(b, x)
-    if how < 0.5:
-        return binary(b, b.r.choice(FLOAT_BINARY), x, other(b, x))
-    if how < 0.6:
-        return unary(b, b.r.choice(["arith.negf", "math.absf"]), x, x.exact)
-    if how < 0.75:
-        y, z = other(b, x), other(b, x)
-        name = b.r.choice(["math.fma", "vector.fma"]) if x.shape else "math.fma"
-        exact = None if None in (x.exact, y.exact, z.exact) else x.exact * y.exact + z.exact  # type: ignore[operator]
-        return b.op(f"{name} {x.name}, {y.name}, {z.name} : {x.type}", x.shape, x.element, exact)
-    if how < 0.85:
-        return unary(b, f"math.{b.r.choice(ROUNDINGS)}", x, x.exact)
-    functions = ("sqrt", "rsqrt") if x.element == "f64" else b.functions
-    return unary(b, f"math.{b.r.choice(functions)}", x)
+    return draw(b, x) or x
 
 
-def float_function(b: Body, x: Value) -> Value:
-    """A function of several operands."""
-    y, name = other(b, x), b.r.choice(["powf", "atan2", "clampf", "fpowi"])
-    if name == "clampf":
-        return b.op(f"math.clampf {x.name} to [{y.name}, {other(b, x).name}] : {x.type}", x.shape, x.element)
-    if name == "fpowi":
-        n = b.pick(lambda v: v.shape == x.shape and v.element in SIGNLESS) or b.splat(
-            b.r.randint(-3, 3), x.shape, "i32"
-        )
-        return b.op(f"math.fpowi {x.name}, {n.name} : {x.type}, {n.type}", x.shape, x.element)
-    return b.op(f"math.{name} {x.name}, {y.name} : {x.type}", x.shape, x.element)
-
-
-def compare(b: Body, x: Value, y: Value) -> Value:
-    """A comparison by any condition."""
-    if is_float(x.element) and b.r.random() < 0.2:
-        text = f"math.{b.r.choice(b.classes)} {x.name} : {x.type}"
-    elif is_float(x.element):
-        text = f"arith.cmpf {b.r.choice(FLOAT_CONDITIONS)}, {x.name}, {y.name} : {x.type}"
-    else:
-        text = f"arith.cmpi {b.r.choice(INTEGER_CONDITIONS)}, {x.name}, {y.name} : {x.type}"
-    return b.op(text, x.shape, "i1")
+def compare(b: Body, x: Value) -> Value:
+    """A comparison by any condition, or a class of floats."""
+    found = draw(b, x, ops.TRUTH)
+    assert found
+    return found
 
 
 def mask(b: Body, shape: tuple[int, ...]) -> Value:
@@ -171,10 +132,9 @@ def mask(b: Body, shape: tuple[int, ...]) -> Value:
     if x is None:
         text = f"dense<true> : {vector_text(shape, 'i1')}" if shape else "true"
         return b.op(f"arith.constant {text}", shape, "i1")
-    found = compare(b, x, other(b, x))
+    found = compare(b, x)
     if b.r.random() < 0.2:
-        more = compare(b, x, other(b, x))
-        found = binary(b, b.r.choice(["andi", "ori", "xori"]), found, more)
+        found = binary(b, b.r.choice(["andi", "ori", "xori"]), found, compare(b, x))
     return found
 
 
@@ -185,60 +145,22 @@ def select(b: Body, x: Value) -> Value:
     return b.op(f"arith.select {m.name}, {x.name}, {y.name} : {m.type}, {x.type}", x.shape, x.element, exact)
 
 
-def conversions(element: str) -> list[str]:
-    """The elements that a conversion may give."""
-    return [
-        e
-        for e in NUMBERS
-        if e != element and not (is_float(e) and is_float(element) and bit_width(e) == bit_width(element))
-    ]
-
-
-def clamped(b: Body, x: Value, low: int, high: int) -> Value:
-    """A float that an integer holds: between two numbers, the lower one for NaN."""
-    up = binary(b, "maxnumf", x, b.splat(low, x.shape, x.element))
-    return with_bound(binary(b, "minnumf", up, b.splat(high, x.shape, x.element)), None)
-
-
-def with_bound(x: Value, exact: int | None) -> Value:
-    """The value with a bound."""
-    return Value(x.name, x.shape, x.element, exact)
-
-
 def convert(b: Body, x: Value, to: str) -> Value:
     """The numbers in another element; numbers for which the conversion is undefined are clamped before."""
-    real, wanted = is_float(x.element), is_float(to)
-    old, new = bit_width(x.element), bit_width(to)
-    exact = x.exact
-    if real and wanted:
-        name = "extf" if new > old else "truncf"
-    elif real:
-        name = b.r.choice(["fptosi", "fptosi", "fptoui"])
-        low, high = (0, 100) if name == "fptoui" else (-100, 100)
-        if x.exact is None or x.exact > 100 or name == "fptoui":
-            x, exact = clamped(b, x, low, high), None
-    elif wanted:
-        name = b.r.choice(["sitofp", "sitofp", "uitofp"])
-        exact = None if name == "uitofp" else exact
-    else:
-        name = b.r.choice(["extsi", "extui"]) if new > old else "trunci"
-        exact = exact if name == "extsi" else None
-    return b.op(f"arith.{name} {x.name} : {x.type} to {x.typed(to)}", x.shape, to, exact)
-
-
-def bitcast(b: Body, x: Value) -> Value:
-    """The same bits in another element of the same width."""
-    found = [e for e in NUMBERS if e != x.element and bit_width(e) == bit_width(x.element)]
-    to = b.r.choice(found)
-    return b.op(f"arith.bitcast {x.name} : {x.type} to {x.typed(to)}", x.shape, to)
+    conversion = b.r.choice(ops.conversions(x.element, to))
+    exact = x.exact if conversion.keeps else None
+    if conversion.limited and (x.exact is None or x.exact > conversion.limits(to)[1] or not conversion.keeps):
+        # The lower limit for NaN.
+        for name, limit in zip(("maxnumf", "minnumf"), conversion.limits(to)):
+            x = binary(b, name, x, b.splat(limit, x.shape, x.element))
+        exact = None
+    return b.conversion(conversion, x, to, exact)
 
 
 def truth(b: Body, x: Value) -> Value:
     """A comparison's truth values as integers."""
-    m = mask(b, x.shape)
-    to = b.r.choice(SIGNLESS)
-    name = b.r.choice(["extui", "extsi"])
-    return b.op(f"arith.{name} {m.name} : {m.type} to {x.typed(to)}", x.shape, to, 1)
+    found = convert(b, mask(b, x.shape), b.r.choice(SIGNLESS))
+    return Value(found.name, found.shape, found.element, 1)
 
 
 def steps(b: Body, x: Value) -> None:
@@ -251,12 +173,13 @@ def steps(b: Body, x: Value) -> None:
 
 def step(b: Body, x: Value) -> Value:
     """Any op that makes a value of the same shape."""
-    options: list[Callable[[], Value]] = [
-        lambda: integer_op(b, x) if not is_float(x.element) else float_op(b, x),
-        lambda: select(b, x),
-        lambda: convert(b, x, b.r.choice(conversions(x.element))),
-        lambda: truth(b, x),
-        lambda: bitcast(b, x),
+    targets = b.targets(x.element)
+    options: list[tuple[int, Callable[[], Value]]] = [
+        (12, lambda: number(b, x)),
+        (2, lambda: select(b, x)),
+        (4 if targets else 0, lambda: convert(b, x, b.r.choice(targets))),
+        (1, lambda: truth(b, x)),
+        (1 if x.element in NUMBERS else 0, lambda: b.bitcast(x)),
     ]
-    (chosen,) = b.r.choices(options, weights=[12, 2, 4, 1, 1])
+    (chosen,) = b.r.choices([option for _, option in options], weights=[weight for weight, _ in options])
     return b.keep(chosen())

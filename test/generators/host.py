@@ -5,7 +5,7 @@ engines and the reference evaluator have in common. Where upstream's definition 
 one of several, the programs do not depend on it:
 
 - The bits of NaNs: NaNs compare equal, and become integers (`bitcast`) only in one form (`Kernel.one_nan`).
-- `maxnumf`, `minnumf` and float reductions with them: LLVM does not order -0 and +0, so `clamped` alone has them.
+- `maxnumf`, `minnumf` and float reductions with them: LLVM does not order -0 and +0, so conversions alone have them.
 - Sums and products of floats in vectors (`reduction`, `contract`, `outerproduct`): LLVM chooses the order and the fusion.
 - Functions with roundings of their own: only `sqrt`, the roundings to integers, `fma` and `remf` are exact by definition.
 - `fma` of f16, which the host rounds twice, through f32.
@@ -26,22 +26,15 @@ from random import Random
 
 from xegpu_py.ir.builtin import bit_width, is_float, vector_text
 
-from . import elementwise, vectors
-from .body import NARROW, SIGNLESS, Value, filled, twin
+from . import elementwise, ops, vectors
+from .body import Value, filled, twin
+from .ops import NARROW, NUMBERS, SIGNLESS, Op
 from .program import Program
 from .xegpu_control import Control
 
 ELEMENTS = (*SIGNLESS, "f32", "f16", "f64")
-FLOAT_BINARY = ("addf", "subf", "mulf", "divf", "maximumf", "minimumf", "remf")
-INDEX_BINARY = ("addi", "subi", "muli", "andi", "ori", "xori", "maxsi", "maxui", "minsi", "minui")
 ROUNDED = (vectors.reduction, vectors.multi_reduction, vectors.contract, vectors.outer_product)
 """Ops of vector whose floats have roundings in an order that is not defined."""
-
-
-def conversions(element: str) -> list[str]:
-    """The elements to which the host converts numbers with one rounding."""
-    found = [e for e in elementwise.conversions(element) if e in ELEMENTS]
-    return [e for e in found if element == "f32" or e != "f16"]
 
 
 @dataclass(frozen=True)
@@ -71,7 +64,6 @@ class Kernel(Control):
     def __init__(self, r: Random, target: str, grid: int, block: int, items: bool) -> None:
         super().__init__(r, target, grid, block)
         self.items = items
-        self.classes = ("isnan", "isfinite")
         self.rows: list[Rows] = []
         self.keep(Value(self.tid, (), "index"))
         for element in r.sample([e for e in self.elements if e != "i1"], r.randint(1, 3)):
@@ -89,17 +81,15 @@ class Kernel(Control):
         number = self.splat(7, x.shape, x.element)
         return self.op(f"arith.select {nan.name}, {number.name}, {x.name} : {nan.type}, {x.type}", x.shape, x.element)
 
-    def float_op(self, x: Value) -> Value:
-        """An op on floats whose result has one rounding."""
-        y, how = elementwise.other(self, x), self.r.random()
-        if how < 0.6:
-            return elementwise.binary(self, self.r.choice(FLOAT_BINARY), x, y)
-        if how < 0.7:
-            return elementwise.unary(self, self.r.choice(["arith.negf", "math.absf"]), x, x.exact)
-        if how < 0.8 and x.element in ("f32", "f64"):
-            z = elementwise.other(self, x)
-            return self.op(f"math.fma {x.name}, {y.name}, {z.name} : {x.type}", x.shape, x.element)
-        return elementwise.unary(self, f"math.{self.r.choice([*elementwise.ROUNDINGS, 'sqrt'])}", x)
+    def allows(self, op: Op, x: Value) -> bool:
+        """Ops with one result; MLIR lowers some of those on integers in one dimension only."""
+        one = len(x.shape) < 2 or is_float(x.element) or op.family in ("arithmetic", *ops.TRUTH)
+        return super().allows(op, x) and x.element in op.hosted and one
+
+    def targets(self, element: str) -> list[str]:
+        """The elements to which the host converts numbers with one rounding."""
+        found = [e for e in (*ELEMENTS, "index") if e != element and ops.conversions(element, e)]
+        return [e for e in found if element == "f32" or e != "f16"]
 
     def bitcast(self, x: Value) -> Value:
         """The bits of floats as integers, or of integers in another width."""
@@ -117,54 +107,11 @@ class Kernel(Control):
         shape = (*x.shape[:-1], bits // bit_width(element))
         return self.op(f"vector.bitcast {x.name} : {x.type} to {vector_text(shape, element)}", shape, element)
 
-    def integer_op(self, x: Value) -> Value:
-        """An op on integers; MLIR lowers some of them in one dimension only."""
-        if len(x.shape) < 2:
-            return elementwise.integer_op(self, x)
-        if self.r.random() < 0.5:
-            return elementwise.binary(self, self.r.choice(elementwise.INTEGER_BINARY), x, elementwise.other(self, x))
-        flat = vector_text((x.size,), x.element)
-        line = self.op(f"vector.shape_cast {x.name} : {x.type} to {flat}", (x.size,), x.element, x.exact)
-        found = elementwise.integer_op(self, line)
-        return self.op(f"vector.shape_cast {found.name} : {flat} to {x.type}", x.shape, x.element, found.exact)
-
-    def index_op(self, x: Value) -> Value:
-        """An op on indices, whose ranges decide whether they are computed in 32 bits."""
-        y = self.pick(lambda v: v.type == x.type) or x
-        if self.r.random() < 0.5 or x.shape:
-            number = self.r.choice([0, 1, 3, 16, -1, 255, 1 << 31, (1 << 32) - 1, 1 << 40, self.r.randint(-9, 99)])
-            y = self.splat(number, x.shape, "index")
-        if self.r.random() < 0.3:
-            odd = elementwise.binary(self, "andi", y, self.splat(0x3E, x.shape, "index"))
-            odd = elementwise.binary(self, "ori", odd, self.splat(1, x.shape, "index"))
-            return elementwise.binary(self, self.r.choice(elementwise.DIVISIONS), x, odd)
-        if self.r.random() < 0.3:
-            amount = elementwise.binary(self, "andi", y, self.splat(63, x.shape, "index"))
-            return elementwise.binary(self, self.r.choice(elementwise.SHIFTS), x, amount)
-        return elementwise.binary(self, self.r.choice(INDEX_BINARY), x, y)
-
-    def index_cast(self, x: Value) -> Value:
-        """An integer as an index, or an index as an integer."""
-        to = "index" if x.element != "index" else self.r.choice(SIGNLESS)
-        name = self.r.choice(["index_cast", "index_castui"])
-        return self.op(f"arith.{name} {x.name} : {x.type} to {x.typed(to)}", x.shape, to)
-
     def compute(self, x: Value) -> Value:
         """Any op that keeps the shape."""
-        if x.element == "index":
-            return self.keep(self.r.choice([self.index_op, self.index_op, self.index_cast])(x))
-        real = is_float(x.element)
-        options: list[Callable[[], Value]] = [
-            lambda: (self.float_op if real else self.integer_op)(x),
-            lambda: elementwise.select(self, x),
-            lambda: elementwise.convert(self, x, self.r.choice(conversions(x.element))),
-            lambda: elementwise.truth(self, x),
-            lambda: self.bitcast(x),
-            lambda: x if real else self.index_cast(x),
-            lambda: elementwise.mask(self, x.shape),
-        ]
-        (chosen,) = self.r.choices(options, weights=[12, 2, 4, 1, 2, 1, 1])
-        return self.keep(chosen())
+        if x.element in NUMBERS and self.r.random() < 0.05:
+            return self.keep(elementwise.mask(self, x.shape))
+        return elementwise.step(self, x)
 
     def reshaped(self, x: Value) -> Value:
         """Any op of vector; of floats only those that move elements."""

@@ -10,7 +10,8 @@ from random import Random
 from passes import layout_programs
 from xegpu_py.ir.builtin import is_float
 
-from .body import NUMBERS, dtype_of
+from .body import dtype_of
+from .ops import NUMBERS
 from .program import Program
 
 ELEMENTS = (*NUMBERS, "tf32")

@@ -7,14 +7,12 @@ from collections.abc import Callable
 
 from xegpu_py.ir.builtin import bit_width, is_float, vector_text
 
-from . import elementwise
-from .body import NUMBERS, Body, Value, most_exact, with_exact
+from . import elementwise, ops
+from .body import Body, Value, most_exact, with_exact
+from .ops import NUMBERS
 
 MOST = 256
 """Elements of the largest vector that an op makes."""
-
-INTEGER_KINDS = ("add", "mul", "minui", "minsi", "maxui", "maxsi", "and", "or", "xor")
-FLOAT_KINDS = ("minnumf", "maxnumf", "minimumf", "maximumf")
 
 
 def moved(b: Body, x: Value, text: str, shape: tuple[int, ...]) -> Value:
@@ -135,12 +133,13 @@ def bitcast(b: Body, x: Value) -> Value:
 
 def kinds_for(x: Value, count: int) -> tuple[tuple[str, ...], int | None]:
     """The kinds of reductions whose result has no rounding, and a bound of a sum of so many elements."""
+    kinds = tuple(ops.reductions(x.element))
     if not is_float(x.element):
-        return INTEGER_KINDS, x.exact and x.exact * count
+        return kinds, x.exact and x.exact * count
     if x.exact is not None and x.exact * count <= most_exact(x.element):
         small = x.exact**count <= most_exact(x.element)
-        return (*(["mul"] if small else []), "add", *FLOAT_KINDS), x.exact * count
-    return FLOAT_KINDS, None
+        return (*(["mul"] if small else []), "add", *kinds), x.exact * count
+    return kinds, None
 
 
 def reduction(b: Body, x: Value) -> Value:
@@ -233,7 +232,7 @@ def outer_product(b: Body, x: Value) -> Value:
     kind, start, exact = "", "", None
     if b.r.random() < 0.7:
         start = b.splat(b.r.randint(-4, 4), shape, x.element).name
-        kinds = ("add", "mul", *FLOAT_KINDS) if is_float(x.element) else INTEGER_KINDS
+        kinds = list(ops.reductions(x.element, ordered=True))
         kind, start = f" {{kind = #vector.kind<{b.r.choice(kinds)}>}}", f", {start}"
     elif x.exact is not None and y.exact is not None:
         exact = x.exact * y.exact

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from xegpu_py.ir.builtin import bit_width, by
 
-from .body import NARROW, Body, filled
+from .body import Body, filled
+from .ops import NARROW
 
 
 @dataclass(frozen=True)

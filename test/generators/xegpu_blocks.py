@@ -10,7 +10,8 @@ from xegpu_py.ir.builtin import bit_width, by, vector_text
 from xegpu_py.target import TARGETS
 
 from . import vectors
-from .body import NARROW, NUMBERS, STORED, Body, Value, attributes, dtype_of, filled
+from .body import Body, Value, attributes, dtype_of, filled
+from .ops import NARROW, NUMBERS, STORED
 from .views import view
 
 ROWS = (1, 2, 3, 4, 5, 8, 16, 17, 32)

@@ -7,7 +7,8 @@ from dataclasses import replace
 from xegpu_py.ir.builtin import bit_width, is_float
 
 from . import elementwise
-from .body import NUMBERS, Value
+from .body import Value
+from .ops import NUMBERS
 from .xegpu_blocks import Desc
 from .xegpu_products import Products
 
@@ -48,7 +49,7 @@ class Control(Products):
         x = self.pick(lambda v: not v.shape and v.element in NUMBERS)
         if x is None:
             x = self.keep(Value(self.argument("i32", f"i32:{self.r.randint(-3, 9)}"), (), "i32"))
-        return elementwise.compare(self, x, elementwise.other(self, x))
+        return elementwise.compare(self, x)
 
     def carried(self) -> list[Value]:
         """Some values that control flow passes on."""

@@ -8,7 +8,8 @@ from xegpu_py.dialects.xegpu.types import CHUNK_SIZES, LANES
 from xegpu_py.ir.builtin import bit_width, by, vector_text
 
 from . import elementwise, vectors
-from .body import FLOATS, NARROW, NUMBERS, SIGNLESS, STORED, Value, attributes, most_exact, twin
+from .body import Value, attributes, most_exact, twin
+from .ops import FLOATS, NARROW, NUMBERS, SIGNLESS, STORED
 from .xegpu_blocks import Blocks, Desc
 
 _UNSIGNED = ("ui8", "ui16", "ui32", "ui64")

@@ -7,10 +7,11 @@ from random import Random
 
 from passes import work_items
 from xegpu_py.dialects.xegpu.matrix_ops import accumulators
-from xegpu_py.ir.builtin import bit_width, by, is_float, vector_text
+from xegpu_py.ir.builtin import bit_width, by, vector_text
 
 from . import elementwise, xegpu_vc
-from .body import NARROW, NUMBERS, STORED, Value, attributes
+from .body import Value, attributes
+from .ops import NARROW, NUMBERS, STORED
 from .program import Program
 
 SCALARS = ("i32", "i16", "i64", "i8", "f32", "f16", "bf16", "f64")
@@ -235,7 +236,7 @@ class Items(xegpu_vc.Kernel):
         if element not in NUMBERS:
             x = self.bits(x)
         elif shape == part:
-            y = elementwise.float_op(self, x) if is_float(element) else elementwise.integer_op(self, x)
+            y = elementwise.number(self, x)
             self.store_fragment(y, (rows, columns), layout, data)
         return x
 

@@ -7,7 +7,8 @@ from random import Random
 from xegpu_py.dialects.xegpu.types import LANES
 
 from . import elementwise, vectors
-from .body import NARROW, NUMBERS, STORED, Value, attributes, twin
+from .body import Value, attributes, twin
+from .ops import NARROW, NUMBERS, STORED
 from .program import Program
 from .xegpu_control import Control
 

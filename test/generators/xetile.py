@@ -11,7 +11,8 @@ from xegpu_py.layout import dealing_problem
 from xegpu_py.target import TARGETS
 
 from . import elementwise, vectors
-from .body import NUMBERS, STORED, Body, Value, attributes, dtype_of, most_exact
+from .body import Body, Value, attributes, dtype_of, most_exact
+from .ops import NUMBERS, STORED
 from .program import Program
 from .xegpu_products import dpas_pairs
 from .xegpu_scattered import ATOMICS
@@ -551,7 +552,7 @@ class Kernel(Body):
         text = f"xetile.load {tile}{m[0]}{attributes(entries)} : {kind}{m[1]} -> {vector_text(shape, element)}"
         x = self.made(self.op(text, shape, element, 4 if word.startswith("small") else None), given)
         for _ in range(self.r.randint(0, 2) if element in NUMBERS else 0):
-            x = elementwise.float_op(self, x) if is_float(element) else elementwise.integer_op(self, x)
+            x = elementwise.number(self, x)
         # Each workgroup has elements of its own.
         into = self.argument(f"memref<{self.grid * count}x{element}>", self.data(element, (self.grid * count,)))
         first = self.op(f"arith.muli {self.group}, {self.index(count)} : index", (), "index").name
