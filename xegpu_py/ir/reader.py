@@ -188,9 +188,12 @@ class Reader(TypeReader):
             rf'"(?P<renamed>{renamed})\.(?P<quoted>\w+)"(?=\s*\()|' if renamed else "(?P<renamed>(?P<quoted>(?!)))|"
         )
         generic = "|".join(op.OPERATION_NAME for d in dialects for op in d.operations.values() if op.quoted) or "(?!)"
+        carried = [op for d in dialects for op in d.carried.values() if op.carrier not in FUNCTIONS]
+        self._carriers = {op.mnemonic(): op.carrier for op in carried}
+        named = "|".join(map(re.escape, self._carriers)) or "(?!)"
         dotted = "".join(f"{re.escape(name)}|" for d in dialects for name in d.carried if "." in name)
         self._scan = re.compile(
-            rf'{quoted}"(?P<generic>{generic})"(?=\s*\()|'
+            rf'{quoted}"(?P<generic>{generic})"(?=\s*\()|"(?P<carried>{named})"(?=\s*\()|'
             rf"(?P<skip>//[^\n]*|{STRING})"
             r"|(?P<alias>[!#][A-Za-z_][\w$]*)\s*(?:(?==)|\Z)"
             rf"|{self._own.pattern}"
@@ -276,6 +279,10 @@ class Reader(TypeReader):
                 self._emit(text[copied_to : m.start()])
                 self._replace(m.start(), cursor.pos, raw)
                 pos = copied_to = cursor.pos
+            elif m["carried"]:
+                self._emit(text[copied_to : m.start()])
+                self._replace(m.start(), m.end(), f'"{self._carriers[m["carried"]]}"')
+                copied_to = m.end()
             elif m["dialect"] and (carried := self._find_carried(m)):
                 self._emit(text[copied_to : m.start()])
                 pos = copied_to = self._carried(carried, m.start(), m.end())

@@ -202,7 +202,12 @@ class Expressions(ABC):
             DiagnosticError: at the line of the user's file that cannot be compiled.
         """
         signature = inspect.signature(function, follow_wrapped=False)
-        return self._inline(code_of(function), signature, arguments, keywords or {}, surroundings(function))
+        find = surroundings(function)
+
+        def outer(name: str) -> Any:
+            return self._containers.note_outside(find(name))
+
+        return self._inline(code_of(function), signature, arguments, keywords or {}, outer)
 
     def _inline(
         self,
@@ -340,8 +345,13 @@ class Expressions(ABC):
         Args:
             change: what changes it, for the error message.
         """
+        container_type = type(container).__name__
+        if self._containers.is_outside(container):
+            self._fail(
+                f"{change} acts once, as the kernel is compiled, on a {container_type} that the kernel did not make",
+                f"copy the {container_type} in the kernel, and change the copy",
+            )
         if not self._containers.is_made_here(container):
-            container_type = type(container).__name__
             also = ""
             if isinstance(container, (list, dict)):
                 also = f", or all its elements before: loops and branches carry assigned elements of a {container_type}"
@@ -453,7 +463,8 @@ class Expressions(ABC):
     def _get_Attribute(self, node: ast.Attribute) -> Any:
         owner = self._value(node.value)
         try:
-            return getattr(owner, node.attr)
+            value = getattr(owner, node.attr)
+            return self._containers.note_outside(value) if self._containers.is_outside(owner) else value
         except AttributeError as e:
             of_language = isinstance(owner, ModuleType) and owner.__name__ == _LANGUAGE
             message = f"the tile language has no '{node.attr}'" if of_language else str(e)

@@ -144,6 +144,7 @@ class Containers:
     def __init__(self) -> None:
         self._levels: list[dict[int, Any]] = [{}]
         self._names: dict[int, str] = {}
+        self._outside: dict[int, Any] = {}
 
     @contextmanager
     def inside(self) -> Iterator[None]:
@@ -159,6 +160,19 @@ class Containers:
         """Note that the innermost block has made an object."""
         if isinstance(container, (list, dict, set)) or hasattr(container, "__next__"):
             self._levels[-1][id(container)] = container
+
+    def note_outside(self, value: Any) -> Any:
+        """Note an object of the function's surroundings, and what it contains; returns the object."""
+        if not isinstance(value, (int, float, str, bytes)) and id(value) not in self._outside:
+            self._outside[id(value)] = value
+            if isinstance(value, (list, dict, set, tuple)):
+                for element in value.values() if isinstance(value, dict) else value:
+                    self.note_outside(element)
+        return value
+
+    def is_outside(self, value: Any) -> bool:
+        """Whether an object is one of the function's surroundings, not one that the kernel makes."""
+        return id(value) in self._outside
 
     def is_made_here(self, container: Any) -> bool:
         """Whether the innermost block has made a container; objects that no block has made belong to the outermost."""

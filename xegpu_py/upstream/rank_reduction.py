@@ -710,20 +710,18 @@ def _access_bytes(old: ir.Value, new: ir.Value, each: int) -> None:
             if implements(op, Prefetch):
                 block_ops.UpstreamPrefetchNdOp(new, offsets, **given)
             elif not implements(op, BlockLoad):
-                held = vector.bitcast(_byte_vector(op, view.value, each), view.value)
+                held = vector.bitcast(_byte_vector(view.value, each), view.value)
                 block_ops.UpstreamStoreNdOp(held, new, offsets, **given)
             else:
                 if view.transpose is not None or view.packed:
                     refuse(op, f"it exchanges elements of {element_of(view.value)} as it loads them")
-                made = block_ops.UpstreamLoadNdOp(new, offsets, value=_byte_vector(op, view.value, each), **given)
+                made = block_ops.UpstreamLoadNdOp(new, offsets, value=_byte_vector(view.value, each), **given)
                 view.value.replace_all_uses_with(vector.bitcast(view.value.type, made.value))
         op.erase()
 
 
-def _byte_vector(op: ir.Operation, value: ir.Value, each: int) -> ir.Type:
+def _byte_vector(value: ir.Value, each: int) -> ir.Type:
     *outer, inner = shape_of(value)
-    if inner % each:
-        refuse(op, f"the rows of {value.type} end within a byte")
     return vector_type((*outer, inner // each), "i8")
 
 

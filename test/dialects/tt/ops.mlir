@@ -41,8 +41,16 @@ tt.func public @k(%p: !tt.ptr<f32>, %q: !tt.ptr<i8, "constant">, %d: !tt.tensord
     // CHECK: tt.call @f(%{{.*}}) {tt.x} : (i32) -> i32
     %7 = tt.call @f(%n) {tt.x} : (i32) -> i32
   }
+  // Ends of regions and calls in generic form.
+  // CHECK: tt.reduce.return %{{.*}}, %{{.*}} : i32, f32
+  %8:2 = "tt.reduce"(%one, %5#1) <{axis = 0 : i32}> ({
+  ^bb0(%c: i32, %e: f32, %g: i32, %h: f32):
+    "tt.reduce.return"(%c, %h) : (i32, f32) -> ()
+  }) : (tensor<1xi32>, tensor<1xf32>) -> (i32, f32)
+  // CHECK: tt.call @f(%{{.*}}) : (i32) -> i32
+  %9 = "tt.call"(%8#0) <{callee = @f}> : (i32) -> i32
   // CHECK: tt.return
-  tt.return
+  "tt.return"() : () -> ()
 }
 
 // A private function, a declaration, and a function that is none of Triton's.

@@ -3,6 +3,7 @@
 import linecache
 import math  # noqa: F401, a name in the kernels below
 import traceback
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import xegpu_py.language as xl
 from xegpu_py import Constexpr
 
 TABLE = [1, 2]
+HOLDER = SimpleNamespace(table=[1])
 
 
 def again(v):
@@ -67,6 +69,15 @@ BODIES = [
         r"'x' is float32\[64\] before the loop and float32\[128\]",
     ),
     ("parts = []\nfor k in range(n):\n    parts.append(x) #!", 5, r"list.append\(\) acts at compile time"),
+    ("TABLE[0] = x #!", 1, r"an assignment of an element acts once, .* on a list that the kernel did not make"),
+    (
+        "TABLE[1] += 2 #!",
+        1,
+        "an assignment of an element acts once(.|\n)*copy the list in the kernel, and change the copy",
+    ),
+    ("t = TABLE\nt += [x] #!", 1, "an augmented assignment acts once, as the kernel is compiled"),
+    ("for row in (TABLE,):\n    row.append(x) #!", 5, r"list.append\(\) acts once, as the kernel is compiled"),
+    ("HOLDER.table.append(x) #!", 1, r"list.append\(\) acts once, as the kernel is compiled"),
     ("x = TABLE[n] #!", 5, "list is indexed by what is known at compile time"),
     ("a, b = three(x) #!", 1, r"too many values to unpack \(expected 2, got 3\)"),
     ("x = three(x, x) #!", 5, r"three\(\): too many positional arguments"),

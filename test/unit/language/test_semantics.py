@@ -1,5 +1,7 @@
 """Types and operators of the tile language, against numpy; and what it refuses, at the user's line."""
 
+import functools
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -373,10 +375,11 @@ def test_refused(name):
 )
 def test_a_value_of_another_kernel(value, use):
     kept = []
+    keep = functools.partial(kept.append)
 
     @language.tile_kernel((F32, (8, 16)))
     def first(X):
-        kept.append(value(X))
+        keep(value(X))
 
     with pytest.raises(DiagnosticError, match="a value of one kernel is used in another"):
 

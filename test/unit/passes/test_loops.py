@@ -114,3 +114,65 @@ gpu.module @k {{
     xegpu_py.compile(text, engine="reference")(bounds, evaluated, **launch)
     assert found.tolist() == wanted
     assert evaluated.tolist() == wanted
+
+
+SWAPPED = """
+gpu.module @k {
+  gpu.func @k(%A: KIND, %o: memref<8xindex>, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %c3 = arith.constant 3 : index
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%m = %A) -> (KIND) {
+      %b, %at, %s:2, %t:2 = memref.extract_strided_metadata %m
+        : KIND -> memref<index>, index, index, index, index, index
+      %q = memref.reinterpret_cast %m to offset: [%at], sizes: [%s#1, %s#0], strides: [%t#1, %t#0] : KIND to KIND
+      scf.yield %q : KIND
+    }
+    %rows = memref.dim %r, %c0 : KIND
+    %columns = memref.dim %r, %c1 : KIND
+    %x = memref.load %r[%c2, %c3] : KIND
+    memref.store %rows, %o[%c0] : memref<8xindex>
+    memref.store %columns, %o[%c1] : memref<8xindex>
+    memref.store %x, %o[%c2] : memref<8xindex>
+    gpu.return
+  }
+}
+""".replace("KIND", "memref<?x?xindex, strided<[?, ?], offset: ?>>")
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_a_loop_swaps_the_extents_and_strides_of_a_matrix(count):
+    """All of them are read before one is written."""
+    a, o = np.arange(42).reshape(6, 7), np.zeros(8, np.int64)
+    xegpu_py.compile(SWAPPED)(a[:5, :4], o, count)
+    view = a[:5, :4].T if count % 2 else a[:5, :4]
+    assert o[:2].tolist() == list(view.shape) and o[2] == view[2, 3]
+
+
+@pytest.mark.parametrize("kind", ["index", "i32"])
+@pytest.mark.parametrize(
+    ("first", "end", "step"), [(-3, 5, 2), (0, 5, 2), (2, -1, 1 << 30), (-5, -1, 1), (-5, -1, 3), (3, 2, 1)]
+)
+def test_counters_without_signs(kind, first, end, step):
+    text = f"""
+gpu.module @k {{
+  gpu.func @k(%o: memref<8x{kind}>, %l: {kind}, %h: {kind}, %s: {kind}) kernel {{
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    scf.for unsigned %i = %l to %h step %s iter_args(%c = %c0) -> (index) {"" if kind == "index" else ": i32"} {{
+      memref.store %i, %o[%c] : memref<8x{kind}>
+      %d = arith.addi %c, %c1 : index
+      scf.yield %d : index
+    }}
+    gpu.return
+  }}
+}}
+"""
+    bits = 64 if kind == "index" else 32
+    step = step << (bits - 32)
+    o = np.zeros(8, np.int64 if kind == "index" else np.int32)
+    expected = list(range(first % (1 << bits), end % (1 << bits), step))
+    assert len(expected) <= 8
+    xegpu_py.compile(text)(o, first, end, step)
+    assert [int(x) % (1 << bits) for x in o] == expected + [0] * (8 - len(expected))

@@ -275,3 +275,109 @@ def test_choice_of_tiles(first, how):
         np.testing.assert_array_equal(o[:4, :16], a.ravel()[n[:4, :16] * (1 if first else 2)])
     else:
         np.testing.assert_array_equal(o[:8, :16], a[:8, 1:17] if first else a[8:16, 8:24])
+
+
+REARRANGED = {
+    "sums of groups, repeated": (
+        """%q = xetile.reduction <add>, %v [1] {reduction_size = 16 : i64} : vector<16x32xf32> -> vector<16x2xf32>
+        %r = xetile.broadcast %q [1] {broadcast_size = 16 : i64} : vector<16x2xf32> -> vector<16x32xf32>""",
+        lambda a: np.repeat(a.reshape(16, 2, 16).sum(2), 16, 1),
+    ),
+    "a transpose that keeps its order": (
+        """%q = xetile.transpose %v, [0, 1] : vector<16x32xf32> -> vector<16x32xf32>
+        %r = arith.addf %q, %v : vector<16x32xf32>""",
+        lambda a: 2 * a,
+    ),
+    "a part of both dimensions": (
+        """%q = vector.extract_strided_slice %v {offsets = [2, 3], sizes = [8, 16], strides = [1, 1]}
+          : vector<16x32xf32> to vector<8x16xf32>
+        %r = vector.insert_strided_slice %q, %v {offsets = [5, 7], strides = [1, 1]}
+          : vector<8x16xf32> into vector<16x32xf32>""",
+        lambda a: np.block([[a[:5]], [a[5:13, :7], a[2:10, 3:19], a[5:13, 23:]], [a[13:]]]),
+    ),
+    "a part of a line": (
+        """%q = xetile.reduction <add>, %v [0] : vector<16x32xf32> -> vector<1x32xf32>
+        %f = vector.shape_cast %q : vector<1x32xf32> to vector<32xf32>
+        %g = vector.extract_strided_slice %f {offsets = [5], sizes = [8], strides = [1]}
+          : vector<32xf32> to vector<8xf32>
+        %h = vector.insert_strided_slice %g, %f {offsets = [1], strides = [1]} : vector<8xf32> into vector<32xf32>
+        %x = vector.shape_cast %h : vector<32xf32> to vector<1x32xf32>
+        %r = xetile.broadcast %x [0] : vector<1x32xf32> -> vector<16x32xf32>""",
+        lambda a: np.tile(np.r_[a.sum(0)[:1], a.sum(0)[5:13], a.sum(0)[9:]], (16, 1)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REARRANGED)
+def test_elements_rearranged_among_subgroups(name):
+    body, expected = REARRANGED[name]
+    a, _, o = computed(f"{LOADED} {body} xetile.store_tile %r, %target : vector<16x32xf32>, {DIVIDED}")
+    np.testing.assert_array_equal(o[:16], expected(a[:16]))
+
+
+def test_factors_of_four_bits_that_bytes_hold_along_k():
+    """The second factor's bytes are those of the matrix in memory: only they are put in VNNI layout."""
+    text = """gpu.module @m {
+      gpu.func @k(%a: memref<8x32xi8>, %b: memref<32x16xi8>, %o: memref<8x16xi32>) kernel {
+        %at = xetile.init_tile %a[0, 0] : memref<8x32xi8> -> !xetile.tile<8x32xi8>
+        %bt = xetile.init_tile %b[0, 0] : memref<32x16xi8> -> !xetile.tile<32x16xi8>
+        %av = xetile.load_tile %at : !xetile.tile<8x32xi8> -> vector<8x32xi8>
+        %bv = xetile.load_tile %bt : !xetile.tile<32x16xi8> -> vector<32x16xi8>
+        %transposed = xetile.transpose %bv, [1, 0] : vector<32x16xi8> -> vector<16x32xi8>
+        %half = vector.bitcast %transposed : vector<16x32xi8> to vector<16x64xi4>
+        %second = xetile.transpose %half, [1, 0] : vector<16x64xi4> -> vector<64x16xi4>
+        %first = vector.bitcast %av : vector<8x32xi8> to vector<8x64xi4>
+        %c = xetile.tile_mma %first, %second : vector<8x64xi4>, vector<64x16xi4> -> vector<8x16xi32>
+        %ot = xetile.init_tile %o[0, 0] : memref<8x16xi32> -> !xetile.tile<8x16xi32>
+        xetile.store_tile %c, %ot : vector<8x16xi32>, !xetile.tile<8x16xi32>
+        gpu.return
+      }
+    }"""
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(-128, 128, (8, 32)).astype(np.int8), rng.integers(-128, 128, (32, 16)).astype(np.int8)
+    o = np.zeros((8, 16), np.int32)
+    xegpu_py.compile(text)(a, b, o)
+    first, second = (np.stack([x << 4 >> 4, x >> 4], -1).astype(np.int32) for x in (a, b.T.copy()))
+    np.testing.assert_array_equal(o, first.reshape(8, 64) @ second.reshape(16, 64).T)
+
+
+LINE_MASKS = {
+    "of a number": ("%m = vector.create_mask %i : vector<64xi1>", lambda lane, n: lane < n),
+    "of none": ("%m = arith.constant dense<false> : vector<64xi1>", lambda lane, n: lane < 0),
+    "of all and a bound": (
+        """%all = arith.constant dense<true> : vector<64xi1>
+        %b = vector.broadcast %i : index to vector<64xindex>
+        %less = arith.cmpi slt, %p, %b : vector<64xindex>
+        %m = arith.andi %all, %less : vector<64xi1>""",
+        lambda lane, n: 40 + lane < n,
+    ),
+    "that a loop carries": (
+        """%c1 = arith.constant 1 : index
+        %none = arith.constant dense<false> : vector<64xi1>
+        %m = scf.for %k = %c0 to %c1 step %c1 iter_args(%carried = %none) -> vector<64xi1> {
+          %next = vector.create_mask %i : vector<64xi1>
+          scf.yield %next : vector<64xi1>
+        }""",
+        lambda lane, n: lane < n,
+    ),
+}
+
+
+@pytest.mark.parametrize("number", [0, 5, 60, 64, 100])
+@pytest.mark.parametrize("name", LINE_MASKS)
+def test_masks_of_consecutive_elements(name, number):
+    """Elements that the mask leaves out are padding, whether a block or single elements are loaded."""
+    mask, holds = LINE_MASKS[name]
+    tile = f"!xetile.tile<64xf32, {SCATTERED.format('')}>"
+    a, _, o = computed(f"""
+        %flat = memref.collapse_shape %a [[0, 1]] : memref<48x32xf32> into memref<1536xf32>
+        %lane = vector.step : vector<64xindex>
+        %first = arith.constant dense<40> : vector<64xindex>
+        %p = arith.addi %lane, %first : vector<64xindex>
+        {mask}
+        %t = xetile.init_tile %flat, %p : memref<1536xf32>, vector<64xindex> -> {tile}
+        %v = xetile.load %t, %m {{padding = 5.0 : f32}} : {tile}, vector<64xi1> -> vector<64xf32>
+        %x = vector.shape_cast %v : vector<64xf32> to vector<2x32xf32>
+        vector.store %x, %o[%c0, %c0] : memref<48x32xf32>, vector<2x32xf32>""", number, block=1)  # fmt: skip
+    lane = np.arange(64)
+    np.testing.assert_array_equal(o[:2].ravel(), np.where(holds(lane, number), a.ravel()[40:104], 5))

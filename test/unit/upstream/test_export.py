@@ -172,6 +172,27 @@ def chunks():
     return ["256xf16"] * 2, body, [source, np.zeros(256, np.float16)], [source, expected.ravel()]
 
 
+def chosen():
+    """A descriptor that a condition chooses is moved, in a loop too."""
+    kind = f"{BLOCK}8x16xf16>"
+    body = f"""%c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c3 = arith.constant 3 : index
+    %n = memref.dim %a, %c0 : memref<64x64xf16>
+    %p = arith.cmpi eq, %n, %c3 : index
+    %x = xegpu.create_nd_tdesc %a[0, 16] {VC} : memref<64x64xf16> -> {kind}
+    %y = xegpu.create_nd_tdesc %a[%c3, 4] {VC} : memref<64x64xf16> -> {kind}
+    %s = arith.select %p, %x, %y : {kind}
+    %e = xegpu.create_nd_tdesc %b[0, 0] {VC} : memref<8x16xf16> -> {kind}
+    %r:2 = scf.for %i = %c0 to %c3 step %c1 iter_args(%t = %s, %q = %e) -> ({kind}, {kind}) {{
+      %u = xegpu.update_nd_offset %t, [8, 2] {VC} : {kind} -> {kind}
+      scf.yield %u, %q : {kind}, {kind}
+    }}
+    %v = xegpu.load_nd %r#0 {VC} : {kind} -> vector<8x16xf16>
+    xegpu.store_nd %v, %r#1 {VC} : vector<8x16xf16>, {kind}"""
+    return ["64x64xf16", "8x16xf16"], body, [HALVES, np.zeros((8, 16), np.float16)], [HALVES, HALVES[27:35, 10:26]]
+
+
 KERNELS = {
     **{
         f"atomic {kind}": (lambda kind=kind, function=function: atomic(kind, function))
@@ -183,6 +204,7 @@ KERNELS = {
     "blocks side by side": side_by_side, "blocks in one matrix": lambda: in_one_matrix(""),
     "packed blocks in one matrix": lambda: in_one_matrix(", vnni_axis = 0"), "moved elements": moved_elements,
     "a transposed block": transposed, "a product": multiplied, "chunks": chunks,
+    "a chosen block": chosen,
 }  # fmt: skip
 
 
@@ -198,3 +220,33 @@ def test_exported_kernels_compute_the_same(name):
     xegpu_py.compile(import_upstream(exported, level="subgroup"), cache="off")(*copies)
     for found, wanted in zip(copies, expected, strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_exported_functions_and_barriers_compute_the_same():
+    kind, barrier = f"{BLOCK}8x16xf16>", "!xegpu.nbarrier"
+    text = f"""gpu.module @m {{
+      func.func @f(%d: {kind}) -> vector<8x16xf16> {{
+        %v = xegpu.load_nd %d {VC} : {kind} -> vector<8x16xf16>
+        return %v : vector<8x16xf16>
+      }}
+      gpu.func @k(%a: memref<64x64xf16>, %b: memref<32x16xf16>) kernel {{
+        xegpu.alloc_nbarrier 2
+        %one = arith.constant 1 : i8
+        %four = arith.constant 4 : i8
+        %n = xegpu.init_nbarrier %one, %four : i8, i8 -> {barrier}
+        %s = gpu.subgroup_id : index
+        %c8 = arith.constant 8 : index
+        %row = arith.muli %s, %c8 : index
+        %d = xegpu.create_nd_tdesc %a[%row, 16] {VC} : memref<64x64xf16> -> {kind}
+        %v = func.call @f(%d) : ({kind}) -> vector<8x16xf16>
+        xegpu.nbarrier_arrive %n : {barrier}
+        xegpu.nbarrier_wait %n : {barrier}
+        %e = xegpu.create_nd_tdesc %b[%row, 0] {VC} : memref<32x16xf16> -> {kind}
+        xegpu.store_nd %v, %e {VC} : vector<8x16xf16>, {kind}
+        gpu.return
+      }}
+    }}"""
+    exported = str(export_upstream(parse(text)))
+    b = np.zeros((32, 16), np.float16)
+    xegpu_py.compile(import_upstream(exported, level="subgroup"), cache="off")(HALVES, b, block=4)
+    np.testing.assert_array_equal(b, HALVES[:32, 16:32])

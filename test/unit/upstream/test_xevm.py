@@ -920,3 +920,80 @@ def test_descriptors_of_memrefs_are_structs(kind, engine):
     llvm.store %z, %q2 : f32, !llvm.ptr<1>"""
     found = run(body, np.arange(7, 71, dtype=np.float32), np.zeros(3, np.float32), engine)
     assert found.tolist() == [7 + 5 + 8 + 2, 3 * 8 - 4 * 5, 7]
+
+
+PLACES = {
+    "local_id": lambda group, item: (item, 0 * item, 0 * item),
+    "local_size": lambda group, item: (0 * item + 32, 0 * item + 1, 0 * item + 1),
+    "group_id": lambda group, item: (group, 0 * item, 0 * item),
+    "group_count": lambda group, item: (0 * item + 2, 0 * item + 1, 0 * item + 1),
+}
+"""xevm's ids and extents of a launch of 2 workgroups of 32 work items."""
+
+FUNCTIONS = {
+    "_Z22get_sub_group_local_idv": lambda group, item: item % 16,
+    "_Z16get_sub_group_idv": lambda group, item: item // 16,
+    "_Z18get_num_sub_groupsv": lambda group, item: 0 * item + 2,
+    "_Z18get_sub_group_sizev": lambda group, item: 0 * item + 16,
+    "_Z22get_max_sub_group_sizev": lambda group, item: 0 * item + 16,
+}
+
+ITEM = """
+    %group = xevm.group_id.x : i32
+    %local = xevm.local_id.x : i32
+    %size = xevm.local_size.x : i32
+    %before = llvm.mul %group, %size : i32
+    %item = llvm.add %before, %local : i32
+    %at = llvm.zext %item : i32 to i64
+"""
+
+
+def stored(value, number, kind):
+    """Store a value of each of 64 work items to a row of the second array."""
+    return f"""
+    %row{number} = llvm.getelementptr %b[{64 * number}] : (!llvm.ptr<1>) -> !llvm.ptr<1>, {kind}
+    %to{number} = llvm.getelementptr %row{number}[%at] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, {kind}
+    llvm.store {value}, %to{number} : {kind}, !llvm.ptr<1>"""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_ids_and_extents(engine):
+    ops = [f"xevm.{name}.{d} : i32" for name in PLACES for d in "xyz"]
+    ops += [f"llvm.call @{name}() : () -> i32" for name in FUNCTIONS]
+    body = ITEM + "".join(f"%r{i} = {op}{stored(f'%r{i}', i, 'i32')}\n" for i, op in enumerate(ops))
+    header = "\n".join(f"llvm.func @{name}() -> i32" for name in FUNCTIONS)
+    out = np.zeros((len(ops), 64), np.int32)
+    found = run(body, np.zeros(4, np.int32), out, engine, header, block=32, grid=2)
+    group, item = np.divmod(np.arange(64), 32)
+    expected = [row for place in PLACES.values() for row in place(group, item)]
+    np.testing.assert_array_equal(found, [*expected, *(of(group, item) for of in FUNCTIONS.values())])
+
+
+CALLED = {
+    "_Z15__spirv_ocl_expf": np.exp, "_Z22__spirv_ocl_native_expf": np.exp, "_Z11native_exp2f": np.exp2,
+    "_Z25__spirv_ocl_native_divideff": lambda x, y: x / y, "_Z4sqrtf": np.sqrt, "_Z4fabsf": np.abs, "_Z4rintf": np.rint,
+    "_Z12native_rsqrtf": lambda x: x**-0.5, "_Z3madfff": lambda x, y, z: x * y + z, "_Z4powrff": np.power,
+}  # fmt: skip
+"""Functions of OpenCL C and of SPIR-V, and what numpy says of x, x + 1 and x + 2."""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_functions_that_are_called_by_name(engine):
+    x = np.random.default_rng(9).uniform(0.25, 3, 64).astype(np.float32)
+    body = f"""{ITEM}
+    %p = llvm.getelementptr %a[%at] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
+    %x = llvm.load %p : !llvm.ptr<1> -> f32
+    %one = llvm.mlir.constant(1.0 : f32) : f32
+    %y = llvm.fadd %x, %one : f32
+    %z = llvm.fadd %y, %one : f32
+"""
+    header, expected = "", []
+    for i, (name, function) in enumerate(CALLED.items()):
+        count = function.nin if isinstance(function, np.ufunc) else function.__code__.co_argcount
+        kinds, operands = ", ".join(["f32"] * count), ", ".join(("%x", "%y", "%z")[:count])
+        header += f"llvm.func @{name}({kinds}) -> f32\n"
+        body += f"%r{i} = llvm.call @{name}({operands}) : ({kinds}) -> f32{stored(f'%r{i}', i, 'f32')}\n"
+        expected.append(function(*(x, x + np.float32(1), x + np.float32(2))[:count]))
+    found = run(body, x, np.zeros((len(CALLED), 64), np.float32), engine, header, block=32, grid=2)
+    for name, row, wanted in zip(CALLED, found, expected):
+        np.testing.assert_allclose(row, wanted, rtol=1e-6, err_msg=name)
