@@ -8,7 +8,7 @@ from msgspec import structs
 
 import xegpu_py
 from xegpu_py.engines.jit.consecutive_addresses import consecutive_addresses
-from xegpu_py.engines.jit.operands import temporaries
+from xegpu_py.engines.jit.register_promotion import temporaries
 from xegpu_py.engines.jit.thread_function import block_starts
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.runtime.kernel import Kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from xegpu_py.engines.jit.operands import RegisterPromotion, Repeat, freedom_of
+from xegpu_py.engines.jit.register_promotion import RegisterPromotion, Repeat, freedom_of
 from xegpu_py.engines.jit.repeated_instructions import with_repeats
 from xegpu_py.engines.jit.thread_function import block_starts
 from xegpu_py.ir.diagnostics import DiagnosticError

@@ -13,7 +13,7 @@ import pytest
 from xegpu_py.engines.jit import native_code
 from xegpu_py.engines.jit.host import native_host
 from xegpu_py.engines.jit.llvm import LLVMAbort, major_version
-from xegpu_py.engines.jit.operands import free_nans, temporaries, temporary_predicates
+from xegpu_py.engines.jit.register_promotion import free_nans, temporaries, temporary_predicates
 from xegpu_py.engines.jit.thread_function import block_starts, functions_of_program
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.runtime.kernel import Kernel

@@ -26,7 +26,6 @@ from xegpu_py.engines.jit.llvm import (
     machine,
 )
 from xegpu_py.engines.jit.native_launch_struct import TABLES, Context
-from xegpu_py.engines.jit.operands import is_independent
 from xegpu_py.engines.jit.thread_function import block_starts, functions_of_program, input_bytes, matrices_of
 from xegpu_py.engines.operands import RegisterPositions
 from xegpu_py.numerics.dpas import Model
@@ -238,3 +237,9 @@ def _is_brief(program: Program) -> bool:
     return not any(
         spec.category == "dpas" or (spec.jumps and program.labels[inst["label"]] <= at) for at, inst, spec in specs
     )
+
+
+def is_independent(program: Program) -> bool:
+    """Whether threads can run in any order; they have no local memory, barriers or atomics."""
+    specs = [INSTRUCTIONS[inst.name] for inst in program.instructions]
+    return not program.slm_bytes and not any(s.barrier or s.category in ("atomic", "sync") for s in specs)

@@ -13,13 +13,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from xegpu_py.engines.jit.consecutive_addresses import SharedNumber
-from xegpu_py.engines.jit.operands import (
-    RegisterPromotion,
-    Repeat,
-    by_semantics,
-    rounds_directed,
-    stride_offset,
-)
+from xegpu_py.engines.jit.prefetching import stride_offset
+from xegpu_py.engines.jit.register_promotion import RegisterPromotion, Repeat, by_semantics, rounds_directed
 from xegpu_py.engines.operands import RegisterPositions
 from xegpu_py.visa.dataflow import effects
 from xegpu_py.visa.instructions import INSTRUCTIONS

@@ -12,8 +12,9 @@ from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.ir_text import PTR, FunctionBody, LLVMValue
 from xegpu_py.engines.jit.llvm import function_of, functions_of
 from xegpu_py.engines.jit.native_launch_struct import ENDED_PC, SLICE, Frame, Status, context_offset
-from xegpu_py.engines.jit.operands import Emitter, RegisterPromotion, by_semantics, freedom_of, rounds_directed
+from xegpu_py.engines.jit.operands import Emitter
 from xegpu_py.engines.jit.packed_operand_cache import WORDS, find_matrices
+from xegpu_py.engines.jit.register_promotion import RegisterPromotion, by_semantics, freedom_of, rounds_directed
 from xegpu_py.engines.jit.repeated_instructions import with_repeats
 from xegpu_py.engines.jit.rules import CONTROL, RULES, RUNS
 from xegpu_py.engines.jit.rules.alu import emit_arithmetic, emit_directed, emit_flag_logic

@@ -24,7 +24,8 @@ from xegpu_py.engines.jit.ir_text import (
     widen,
     width_of,
 )
-from xegpu_py.engines.jit.operands import BY_SEMANTICS, Emitter
+from xegpu_py.engines.jit.operands import Emitter
+from xegpu_py.engines.jit.register_promotion import BY_SEMANTICS
 from xegpu_py.engines.operands import AluOp, span
 from xegpu_py.engines.semantics import Table
 from xegpu_py.numerics.alternatives import negative_nan

@@ -15,7 +15,7 @@ from xegpu_py.deferred import deferred
 from xegpu_py.engines.jit.checks import KINDS, NULL
 from xegpu_py.engines.jit.ir_text import PTR, LLVMValue, bits_of, vector
 from xegpu_py.engines.jit.native_launch_struct import TRAFFIC, context_offset, traffic_offset
-from xegpu_py.engines.jit.operands import Emitter, prefetch_line, prefetch_next
+from xegpu_py.engines.jit.operands import Emitter
 from xegpu_py.engines.jit.packed_operand_cache import (
     MAX_BESIDE,
     WORDS,
@@ -24,6 +24,7 @@ from xegpu_py.engines.jit.packed_operand_cache import (
     listed_lines,
     panel_stride,
 )
+from xegpu_py.engines.jit.prefetching import prefetch_line, prefetch_next
 from xegpu_py.engines.jit.rules.memory import locate
 from xegpu_py.engines.semantics import Table
 from xegpu_py.numerics.formats import PRECISIONS

@@ -11,7 +11,8 @@ from xegpu_py.engines.faults import SLM, UGM
 from xegpu_py.engines.jit.checks import emit_notes, emit_values
 from xegpu_py.engines.jit.ir_text import PTR, FunctionBody, LLVMValue, bits_of, narrow, vector, widen
 from xegpu_py.engines.jit.native_launch_struct import ALLOCATION, context_offset, traffic_offset
-from xegpu_py.engines.jit.operands import Emitter, prefetch_line, prefetch_next
+from xegpu_py.engines.jit.operands import Emitter
+from xegpu_py.engines.jit.prefetching import prefetch_line, prefetch_next
 from xegpu_py.engines.operands import data_offsets
 from xegpu_py.engines.semantics import Table
 from xegpu_py.numerics.formats import IEEE
