@@ -19,7 +19,7 @@ from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.legacy_messages import OLDER
 from xegpu_py.visa.operands import Address, Destination, Raw, Region, Variable
 from xegpu_py.visa.program import Instruction, Program
-from xegpu_py.visa.spec import DataShape
+from xegpu_py.visa.spec import BlockShape, DataShape
 from xegpu_py.visa.verify import instruction_problem, verify
 
 from .programs import STRAIGHT, program_of, random_instruction, random_program
@@ -47,6 +47,16 @@ def known(target: Target, finalizer: str) -> list[str]:
     return [n for n in STRAIGHT if n not in without and (target.block2d or not n.endswith("block2d"))]
 
 
+def beyond_2022(inst: Instruction) -> bool:
+    """Whether GenX_IR of 2022 crashes or refuses what that of 2024 accepts: f64 under a predicate whose destination
+    has gaps, and transposed blocks of more than 64 bytes in a column.
+    """
+    dst, block = inst.values.get("dst"), inst.values.get("block")
+    gaps = isinstance(dst, Destination) and dst.var.type == "df" and dst.stride > 1
+    long = isinstance(block, BlockShape) and block.transpose and block.height * block.size > 512
+    return long or (gaps and inst.guard is not None)
+
+
 def fault(program: Program, target: Target, native_of: Any, registers: int | None = None) -> str | None:
     try:
         native_of(assembly.write([program]), target.name, registers)
@@ -70,6 +80,8 @@ def test_every_form_is_accepted(target: Target, native_of: Any) -> None:
             return [f"{assembly.write_statement(form)}: {why}" for form in forms if why]
         return [*refused(forms[: len(forms) // 2]), *refused(forms[len(forms) // 2 :])]
 
+    if native_of.name == "GenX_IR":
+        cases = [[i for i in forms if not beyond_2022(i)] for forms in cases]
     if native_of.name == "ocloc":
         # It crashes (an internal error) on some fences that discard.
         cases = [[i for i in forms if "discard" not in assembly.write_statement(i)] for forms in cases]
@@ -125,7 +137,8 @@ def test_random_programs_are_accepted(target: Target, native_of: Any, data: st.D
     chosen = data.draw(st.lists(st.sampled_from(names), min_size=5, max_size=200))
     program = random_program(chosen, random.Random(data.draw(st.integers(0, 1 << 32))), target)
     assert verify(program, target) == []
-    assert fault(program, target, native_of) is None
+    accepted = program.with_instructions([i for i in program.instructions if not beyond_2022(i)])
+    assert fault(accepted, target, native_of) is None
 
 
 def test_control_flow_is_accepted(native_of: Any) -> None:
