@@ -13,7 +13,7 @@ config.name = "xegpu-py"
 config.test_format = forked_tools.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".visaasm", ".test"]
 config.test_source_root = os.path.dirname(__file__)
-config.test_exec_root = os.path.join(os.path.dirname(__file__), "build", "lit")
+config.test_exec_root = lit_config.params.get("outputs", os.path.join(os.path.dirname(__file__), "build", "lit"))
 config.excludes = ["Inputs", "recorded", "unit", ".venv", "build", "examples"]
 
 tools = os.path.dirname(sys.executable)

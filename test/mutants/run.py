@@ -24,6 +24,7 @@ from itertools import groupby
 from multiprocessing.connection import Connection
 from operator import itemgetter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import lit.main
@@ -166,15 +167,16 @@ class Judge:
 
 def _lit(files: list[str]) -> Iterator[str]:
     """The names of lit tests that fail, at most one."""
-    out = OUT / f"lit-{os.getpid()}.json"
-    sys.argv = ["lit", "-q", "-j1", "--max-failures=1", f"--output={out}", *files]
-    with suppress(SystemExit):
-        lit.main.main()
-    if not out.exists():
-        yield "lit's configuration, which launches a kernel"
-        return
-    report = json.loads(out.read_text())
-    out.unlink()
+    # Files that an earlier run has written would hide that a tool writes none.
+    with TemporaryDirectory() as folder:
+        out = Path(folder) / "report.json"
+        sys.argv = ["lit", "-q", "-j1", "--max-failures=1", f"--param=outputs={folder}", f"--output={out}", *files]
+        with suppress(SystemExit):
+            lit.main.main()
+        if not out.exists():
+            yield "lit's configuration, which launches a kernel"
+            return
+        report = json.loads(out.read_text())
     yield from (test["name"] for test in report["tests"] if test["code"] in ("FAIL", "UNRESOLVED", "TIMEOUT"))
 
 
