@@ -95,6 +95,7 @@ class Body:
         values: the values that later ops may use.
         arguments: (name, type, word of xegpu-run) of each kernel argument.
         attributions: buffers in shared local memory.
+        value: the class of values, whose types it writes.
     """
 
     def __init__(self, r: Random, target: str = "pvcxt") -> None:
@@ -105,6 +106,7 @@ class Body:
         self.attributions: list[tuple[str, str]] = []
         self.depth, self.names = 2, 0
         self.only: str | None = None
+        self.value = Value
         self.plain_hints = 0.6
 
     def name(self) -> str:
@@ -118,7 +120,8 @@ class Body:
 
     def op(self, text: str, shape: tuple[int, ...], element: str, exact: int | None = None) -> Value:
         """Write an op of one result."""
-        found = Value(self.name(), shape, element, exact if exact is None or exact <= most_exact(element) else None)
+        exact = exact if exact is None or exact <= most_exact(element) else None
+        found = self.value(self.name(), shape, element, exact)
         self.line(f"{found.name} = {text}")
         return found
 
@@ -154,6 +157,12 @@ class Body:
     def conversion(self, conversion: Conversion, x: Value, to: str, exact: int | None) -> Value:
         """Write a conversion."""
         return self.op(f"arith.{conversion.name} {x.name} : {x.type} to {x.typed(to)}", x.shape, to, exact)
+
+    def selected(self, mask: Value, x: Value, y: Value) -> Value:
+        """Write a choice of one of two values, element by element."""
+        exact = None if x.exact is None or y.exact is None else max(x.exact, y.exact)
+        text = f"arith.select {mask.name}, {x.name}, {y.name} : {mask.type}, {x.type}"
+        return self.op(text, x.shape, x.element, exact)
 
     def bitcast(self, x: Value) -> Value:
         """The same bits in another element of the same width."""
@@ -207,11 +216,10 @@ class Body:
         text = str(number)
         if isinstance(number, int) and is_float(element):
             text = f"{number}.0"
-        kind = vector_text(shape, element) if shape else element
+        kind = self.value("", shape, element).type
         written = f"dense<{text}>" if shape else text
-        return self.op(
-            f"arith.constant {written} : {kind}", shape, element, abs(number) if number.__class__ is int else None
-        )
+        typed = "true" if written == "true" else f"{written} : {kind}"
+        return self.op(f"arith.constant {typed}", shape, element, abs(number) if number.__class__ is int else None)
 
     def table(self, numbers: Sequence[int], element: str) -> Value:
         """A constant vector."""

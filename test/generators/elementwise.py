@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from xegpu_py.ir.builtin import is_float, vector_text
+from xegpu_py.ir.builtin import is_float
 
 from . import ops
 from .body import Body, Value, most_exact
@@ -130,8 +130,7 @@ def mask(b: Body, shape: tuple[int, ...]) -> Value:
     """Truth values of a shape."""
     x = b.pick(lambda v: v.shape == shape and v.element in NUMBERS)
     if x is None:
-        text = f"dense<true> : {vector_text(shape, 'i1')}" if shape else "true"
-        return b.op(f"arith.constant {text}", shape, "i1")
+        return b.splat("true", shape, "i1")
     found = compare(b, x)
     if b.r.random() < 0.2:
         found = binary(b, b.r.choice(["andi", "ori", "xori"]), found, compare(b, x))
@@ -140,9 +139,8 @@ def mask(b: Body, shape: tuple[int, ...]) -> Value:
 
 def select(b: Body, x: Value) -> Value:
     """One of two values, element by element."""
-    y, m = other(b, x), mask(b, x.shape)
-    exact = None if None in (x.exact, y.exact) else max(x.exact, y.exact)  # type: ignore[type-var]
-    return b.op(f"arith.select {m.name}, {x.name}, {y.name} : {m.type}, {x.type}", x.shape, x.element, exact)
+    y = other(b, x)
+    return b.selected(mask(b, x.shape), x, y)
 
 
 def convert(b: Body, x: Value, to: str) -> Value:

@@ -232,7 +232,7 @@ def check(program: Program, evaluators: Sequence[str] = ("reference",)) -> str:
                 continue
             raise Failure(f"{name}: {error}") from error
         folded = name == "reference" and FOLDED.search(program.text) is not None
-        nans = "any" if name == "host" else "folded" if folded else ""
+        nans = "any" if name in ("host", "numpy") else "folded" if folded else ""
         unlike = difference(wanted, found, (name, "the engines"), nans)
         if unlike:
             raise Failure(unlike)

@@ -1,7 +1,7 @@
 """Random kernels of work items in workgroups of any shape, and what numpy says that they compute.
 
-Other random programs are compared with the reference evaluator. Here each op is a function of numpy arrays with an element
-for each work item of a workgroup, written from docs/simt.md and MLIR's documents, and a mask says which are active.
+Other random programs are compared with the reference evaluator alone. Here each op is a function of numpy arrays with an
+element for each work item of a workgroup, by the op table, docs/simt.md and MLIR's documents, and a mask says which are active.
 """
 
 from __future__ import annotations
@@ -13,13 +13,19 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from xegpu_py.runtime.host_arrays import parse_argument
+
+from . import elementwise, ops
+from .body import Value
+from .computed import TYPES, Computed
+from .ops import Array
+from .program import Program
+
 Values = dict[str, Any]
 Step = Callable[[Values, Array], None]
 """What an op does with the values by name, for the work items that a mask has."""
 
-TYPES = {"i32": np.int32, "i64": np.int64, "i8": np.int8, "f32": np.float32, "f16": np.float16}
-UNSIGNED = {"i32": np.uint32, "i64": np.uint64, "i8": np.uint8}
+ELEMENTS = ("i32", "i64", "i8", "f32", "f16")
 BLOCKS = [(5, 3, 2), (7,), (33,), (17, 2), (1,), (16,), (3, 3, 3), (31,), (1, 1, 6), (2, 8), (40,), (13, 4, 1)]
 GRIDS = [(1,), (3,), (2, 2), (1, 2, 2)]
 
@@ -34,175 +40,176 @@ UPDATED = {"addi": ("%T0", np.add), "maxs": ("%T1", np.maximum), "ori": ("%T2", 
 ARRAYS = {
     **{n: t for t, n in LOADED.items()},
     **{n: t for t, n in STORED.items()},
-    "%T0": "i32",
-    "%T1": "i32",
-    "%T2": "i32",
+    **{n: "i32" for n, _ in UPDATED.values()},
 }
-
-UNIFORM = {"add": np.add, "maxsi": np.maximum, "xor": np.bitwise_xor, "and": np.bitwise_and}
-"""Reductions whose order does not matter."""
+PARAMETERS = ", ".join(f"{n}: memref<?x{t}>" for n, t in ARRAYS.items())
 
 
-class WorkItems:
+class WorkItems(Computed):
     """A kernel, or a function of it, under construction."""
 
+    elements = (*ELEMENTS, "i1")
+
     def __init__(self, r: Random, items: int, lanes: int, functions: list[Function]) -> None:
-        self.r, self.items, self.lanes, self.functions = r, items, lanes, functions
-        self.lines: list[str] = []
+        super().__init__(r)
+        self.items, self.lanes, self.functions = items, lanes, functions
         self.steps: list[Step] = []
-        self.known: dict[str, list[str]] = {kind: [] for kind in TYPES}
-        self.count = 0
 
-    def op(self, text: str, kind: str, compute: Callable[[Values], Array], keep: bool = True) -> str:
-        """An op with one result."""
-        self.count += 1
-        name = f"%v{self.count}"
-        self.lines.append(f"{name} = {text}")
-        self.steps.append(lambda values, mask: values.update({name: compute(values)}))
-        if keep and kind in self.known:
-            self.known[kind].append(name)
-        return name
+    def computed(self, value: Value, function: Callable[..., Any], *operands: Value) -> Value:
+        """A value that each launch computes from those of its operands."""
+        names, dtype = [v.name for v in operands], TYPES[value.element]
 
-    def constant(self, value: float, kind: str) -> str:
-        dtype = TYPES.get(kind, np.int64)
-        text = repr(float(value)) if kind[0] == "f" else str(int(value))
-        return self.op(f"arith.constant {text} : {kind}", kind, lambda _: np.full(self.items, value, dtype), False)
+        def step(values: Values, mask: Array) -> None:
+            values[value.name] = np.broadcast_to(function(*(values[n] for n in names)), self.items).astype(dtype)
 
-    def one(self, kind: str) -> str:
-        """A value of a type."""
-        if not self.known[kind] or self.r.random() < 0.15:
-            return self.constant(self.r.choice([0.0, 1.0, -2.5, 0.1] if kind[0] == "f" else [0, 1, -1, 3, 100]), kind)
-        return self.r.choice(self.known[kind][-12:])
+        self.steps.append(step)
+        return value
 
-    def index(self, below: int) -> str:
-        """An index that differs between work items."""
-        x, n = self.one("i32"), self.constant(below, "i32")
-        rest = self.op(f"arith.remui {x}, {n} : i32", "", lambda v: (v[x].view(np.uint32) % below).astype(np.int32))
-        return self.op(f"arith.index_cast {rest} : i32 to index", "", lambda v: v[rest].astype(np.int64))
+    def made(self, text: str, element: str, function: Callable[..., Any], *operands: Value) -> Value:
+        """An op that is not of the table."""
+        return self.computed(self.op(text, (), element), function, *operands)
 
-    def integers(self) -> None:
-        kind = self.r.choice(["i32", "i32", "i64", "i8"])
-        dtype, unsigned, a, b = TYPES[kind], UNSIGNED[kind], self.one(kind), self.one(kind)
-        ops: dict[str, Callable[[Array, Array], Array]] = {
-            "addi": np.add, "subi": np.subtract, "muli": np.multiply, "andi": np.bitwise_and, "xori": np.bitwise_xor,
-            "minsi": np.minimum, "maxui": lambda x, y: np.maximum(x.view(unsigned), y.view(unsigned)).view(dtype),
-            "shrsi": np.right_shift, "shli": np.left_shift, "remsi": np.fmod,
-            "divui": lambda x, y: (x.view(unsigned) // y.view(unsigned)).view(dtype),
-        }  # fmt: skip
-        name = self.r.choice(list(ops))
-        if name in ("shrsi", "shli", "remsi", "divui"):
-            # Counts within the width, divisors that are not zero.
-            for op, number in (("andi", 7), ("ori", 3)):
-                limit, before = self.constant(number, kind), b
-                compute = ops["andi"] if op == "andi" else np.bitwise_or
-                b = self.op(
-                    f"arith.{op} {before}, {limit} : {kind}", kind,
-                    lambda v, before=before, limit=limit, compute=compute: compute(v[before], v[limit]), False,
-                )  # fmt: skip
-        self.op(f"arith.{name} {a}, {b} : {kind}", kind, lambda v: ops[name](v[a], v[b]).astype(dtype))
+    def bitcast(self, x: Value) -> Value:
+        """No bits of floats: NaNs of numpy have others."""
+        return elementwise.number(self, x)
 
-    def floats(self) -> None:
-        kind = self.r.choice(["f32", "f32", "f16"])
-        a, b = self.one(kind), self.one(kind)
-        ops = {"addf": np.add, "subf": np.subtract, "mulf": np.multiply} | (
-            {"divf": np.divide} if kind == "f32" else {}
+    def number_of(self, name: str, element: str = "index") -> Value:
+        """A value that is known by its name."""
+        return Value(name, (), element)
+
+    def one(self, element: str) -> Value:
+        """A value of an element, mostly a late one."""
+        found = [v for v in self.values if v.element == element]
+        return (
+            self.r.choice(found[-12:]) if found and self.r.random() < 0.85 else elementwise.constant(self, (), element)
         )
-        name = self.r.choice(list(ops))
-        self.op(f"arith.{name} {a}, {b} : {kind}", kind, lambda v: ops[name](v[a], v[b]))
 
-    def converted(self) -> None:
-        name, source, kind = self.r.choice([
-            ("extsi", "i32", "i64"), ("trunci", "i64", "i32"), ("trunci", "i32", "i8"), ("extsi", "i8", "i32"),
-            ("sitofp", "i32", "f32"), ("truncf", "f32", "f16"), ("extf", "f16", "f32"), ("sitofp", "i8", "f16"),
-        ])  # fmt: skip
-        x = self.one(source)
-        self.op(f"arith.{name} {x} : {source} to {kind}", kind, lambda v: v[x].astype(TYPES[kind]))
+    def index(self, below: int) -> Value:
+        """An index that differs between work items."""
+        rest = self.made(
+            f"arith.remui {(x := self.one('i32')).name}, {self.splat(below, (), 'i32').name} : i32", "i32",
+            lambda v: ops.unsigned(v) % below, x,
+        )  # fmt: skip
+        return self.made(f"arith.index_cast {rest.name} : i32 to index", "index", np.asarray, rest)
+
+    def compute(self) -> None:
+        """An op of the table."""
+        elementwise.step(self, self.one(self.r.choice(["i32", "i32", "f32", *ELEMENTS])))
 
     def load(self) -> None:
-        kind = self.r.choice(list(LOADED))
-        array, at = LOADED[kind], self.index(LENGTH)
-        self.op(f"memref.load {array}[{at}] : memref<?x{kind}>", kind, lambda v: v[array][v[at]])
+        element = self.r.choice(list(LOADED))
+        array, at = self.number_of(LOADED[element], element), self.index(LENGTH)
+        text = f"memref.load {array.name}[{at.name}] : memref<?x{element}>"
+        self.keep(self.made(text, element, lambda a, at: a[at], array, at))
 
     def store(self) -> None:
-        kind = self.r.choice(list(STORED))
-        x, array, place, places = self.one(kind), STORED[kind], self.r.randrange(PLACES), self.constant(PLACES, "index")
-        start = self.op(f"arith.muli %gid, {places} : index", "", lambda v: v["%gid"] * PLACES)
-        offset = self.constant(place, "index")
-        at = self.op(f"arith.addi {start}, {offset} : index", "", lambda v: v[start] + place)
-        self.lines.append(f"memref.store {x}, {array}[{at}] : memref<?x{kind}>")
-        self.steps.append(lambda v, mask: v[array].__setitem__(v[at][mask], v[x][mask]))
+        element = self.r.choice(list(STORED))
+        x, array, place = self.one(element), STORED[element], self.r.randrange(PLACES)
+        start = elementwise.binary(self, "muli", self.number_of("%gid"), self.splat(PLACES, (), "index"))
+        at = elementwise.binary(self, "addi", start, self.splat(place, (), "index"))
+        self.line(f"memref.store {x.name}, {array}[{at.name}] : memref<?x{element}>")
+        self.steps.append(lambda v, mask: v[array].__setitem__(v[at.name][mask], v[x.name][mask]))
 
     def atomic(self) -> None:
         name = self.r.choice(list(UPDATED))
         x, at, (array, update) = self.one("i32"), self.index(BINS), UPDATED[name]
-        self.count += 1
-        self.lines.append(f"%v{self.count} = memref.atomic_rmw {name} {x}, {array}[{at}] : (i32, memref<?xi32>) -> i32")
-        self.steps.append(lambda v, mask: update.at(v[array], v[at][mask], v[x][mask]))
+        self.op(f"memref.atomic_rmw {name} {x.name}, {array}[{at.name}] : (i32, memref<?xi32>) -> i32", (), "i32")
+        self.steps.append(lambda v, mask: update.at(v[array], v[at.name][mask], v[x.name][mask]))
 
-    def region(self, depth: int, kind: str) -> tuple[list[Step], str]:
+    def block(self, depth: int, element: str, end: str = "scf.yield {} : {}") -> tuple[list[Step], str]:
         """Ops of a region, and the value that they yield."""
         outer, self.steps = self.steps, []
-        known = {k: list(names) for k, names in self.known.items()}
-        self.ops(self.r.randrange(1, 5), depth + 1)
-        result = self.one(kind)
-        self.lines.append(f"scf.yield {result} : {kind}")
-        steps, self.steps, self.known = self.steps, outer, known
-        return steps, result
+        with self.region():
+            self.statements(self.r.randrange(1, 5), depth + 1)
+            result = self.one(element)
+            self.line(end.format(result.name, element))
+        steps, self.steps = self.steps, outer
+        return steps, result.name
 
     def branch(self, depth: int) -> None:
-        a, b, kind = self.one("i32"), self.one("i32"), self.r.choice(["i32", "f32"])
-        condition = self.op(f"arith.cmpi slt, {a}, {b} : i32", "", lambda v: v[a] < v[b])
-        self.count += 1
-        name = f"%v{self.count}"
-        self.lines.append(f"{name} = scf.if {condition} -> ({kind}) {{")
-        first, of_first = self.region(depth, kind)
-        self.lines.append("} else {")
-        second, of_second = self.region(depth, kind)
-        self.lines.append("}")
+        """scf.if, or scf.index_switch."""
+        element, name = self.r.choice(["i32", "f32"]), self.name()
+        if self.r.random() < 0.7:
+            condition = elementwise.compare(self, self.one(self.r.choice(ELEMENTS)))
+            heads, numbers = [f"{name} = scf.if {condition.name} -> ({element}) {{", "} else {"], [1, 0]
+        else:
+            condition, numbers = self.index(4), [0, 2, 1]
+            heads = [
+                f"{name} = scf.index_switch {condition.name} -> {element}\ncase 0 {{",
+                "}\ncase 2 {",
+                "}\ndefault {",
+            ]
+        ways = []
+        for head in heads:
+            self.line(head)
+            ways.append(self.block(depth, element))
+        self.line("}")
 
         def run(values: Values, mask: Array) -> None:
-            taken = values[condition]
-            run_all(first, values, mask & taken)
-            found = values[of_first]
-            run_all(second, values, mask & ~taken)
-            values[name] = np.where(taken, found, values[of_second])
+            left, found = mask, np.zeros(self.items, TYPES[element])
+            for number, (steps, result) in zip(numbers, ways):
+                last = number == numbers[-1]
+                taken = left if last else left & (values[condition.name] == number)
+                run_all(steps, values, taken)
+                found, left = np.where(taken, values[result], found), left & ~taken
+            values[name] = found
 
         self.steps.append(run)
-        self.known[kind].append(name)
+        self.keep(Value(name, (), element))
 
     def loop(self, depth: int) -> None:
-        end, kind = self.index(6), self.r.choice(["i32", "f32"])
-        start, step, initial = self.constant(0, "index"), self.constant(self.r.choice([1, 2]), "index"), self.one(kind)
-        self.count += 1
-        name, at, carried = (f"{c}{self.count}" for c in ("%v", "%i", "%c"))
-        self.lines.append(
-            f"{name} = scf.for {at} = {start} to {end} step {step} iter_args({carried} = {initial}) -> ({kind}) {{"
-        )
-        before = list(self.known[kind])
-        self.known[kind] += [carried, carried]
-        steps, result = self.region(depth, kind)
-        self.known[kind] = [*before, name]
-        self.lines.append("}")
+        """scf.for, or scf.while with a part before the test."""
+        end, element, turns = self.index(6), self.r.choice(["i32", "f32"]), self.r.random() < 0.3
+        initial, step = self.one(element), self.splat(1 if turns else self.r.choice([1, 2]), (), "index")
+        start, kept = self.splat(0, (), "index"), list(self.values)
+        name, at, carried, again, passed = (self.name() for _ in range(5))
+        before: tuple[list[Step], str] = [], carried
+        if turns:
+            types = f"(index, {element})"
+            self.line(f"{name}:2 = scf.while ({at} = {start.name}, {carried} = {initial.name}) : {types} -> {types} {{")
+            self.values += [Value(carried, (), element)] * 2
+            test = f"%m{name[2:]} = arith.cmpi ult, {at}, {end.name} : index\nscf.condition(%m{name[2:]}) {at}, {{}} : index, {{}}"
+            before = self.block(depth, element, test)
+            self.line(f"}} do {{\n^bb0({again}: index, {passed}: {element}):")
+            self.values = [*kept, *[Value(passed, (), element)] * 2]
+            next_ = (
+                f"%n{name[2:]} = arith.addi {again}, {step.name} : index\nscf.yield %n{name[2:]}, {{}} : index, {{}}"
+            )
+            steps, result = self.block(depth, element, next_)
+        else:
+            self.line(
+                f"{name} = scf.for {at} = {start.name} to {end.name} step {step.name} "
+                f"iter_args({carried} = {initial.name}) -> ({element}) {{"
+            )
+            self.values += [Value(carried, (), element)] * 2
+            steps, result = self.block(depth, element)
+        self.values = kept
+        self.line("}")
+        found = f"{name}#1" if turns else name
 
         def run(values: Values, mask: Array) -> None:
-            current, number = values[initial], values[start]
-            while (active := mask & (number < values[end])).any():
-                values |= {at: number, carried: current}
+            current, number, active = values[initial.name], values[start.name], mask
+            while active.any():
+                values |= {at: number, again: number, carried: current}
+                run_all(before[0], values, active)
+                current = np.where(active, values[before[1]], current)
+                active = active & (number < values[end.name])
+                values |= {carried: current, passed: current}
                 run_all(steps, values, active)
                 current = np.where(active, values[result], current)
-                number = np.where(active, number + values[step], number)
-            values[name] = current
+                number = np.where(active, number + values[step.name], number)
+            values[found] = current
 
         self.steps.append(run)
+        self.keep(Value(found, (), element))
 
     def call(self) -> None:
         function = self.r.choice(self.functions)
-        given, kinds = [self.one(k) for k in ("i32", "f32")], ", ".join(f"memref<?x{t}>" for t in ARRAYS.values())
-        self.count += 1
-        names = [f"%v{self.count}_{n}" for n in range(2)]
-        self.lines.append(
-            f"{', '.join(names)} = func.call @{function.name}({', '.join([*ARRAYS, '%gid', *given])})"
-            f" : ({kinds}, index, i32, f32) -> (i32, f32)"
+        given, kinds = [self.one(k).name for k in ("i32", "f32")], ", ".join(f"memref<?x{t}>" for t in ARRAYS.values())
+        names = [self.name(), self.name()]
+        arguments = ", ".join([*ARRAYS, "%gid", *given])
+        self.line(
+            f"{', '.join(names)} = func.call @{function.name}({arguments}) : ({kinds}, index, i32, f32) -> (i32, f32)"
         )
 
         def run(values: Values, mask: Array) -> None:
@@ -211,56 +218,68 @@ class WorkItems:
             values.update({name: inner[result] for name, result in zip(names, function.results)})
 
         self.steps.append(run)
-        for kind, name in zip(("i32", "f32"), names):
-            self.known[kind].append(name)
+        for element, name in zip(("i32", "f32"), names):
+            self.keep(Value(name, (), element))
 
     def exchanged(self) -> None:
         """A value of another work item, through shared local memory."""
-        kind, n = self.r.choice(["i32", "f32"]), self.items
-        x, factor, offset = self.one(kind), self.r.randrange(1, 20), self.r.randrange(50)
-        self.count += 1
-        buffer, memory = f"%m{self.count}", f"memref<{n}x{kind}, 3>"
-        self.lines += [f"{buffer} = memref.alloc() : {memory}", f"memref.store {x}, {buffer}[%item] : {memory}"]
-        self.lines.append("gpu.barrier")
-        at = "%item"
-        for op, number in (("muli", factor), ("addi", offset), ("remui", n)):
-            other, before = self.constant(number, "index"), at
-            compute = {"muli": np.multiply, "addi": np.add, "remui": np.remainder}[op]
-            at = self.op(
-                f"arith.{op} {before}, {other} : index", "",
-                lambda v, before=before, other=other, compute=compute: compute(v[before], v[other]),
-            )  # fmt: skip
-        self.op(f"memref.load {buffer}[{at}] : {memory}", kind, lambda v, at=at: v[x][v[at]])
-        self.lines.append("gpu.barrier")
+        element = self.r.choice(["i32", "f32"])
+        x, buffer, memory = self.one(element), self.name(), f"memref<{self.items}x{element}, 3>"
+        self.line(f"{buffer} = memref.alloc() : {memory}")
+        self.line(f"memref.store {x.name}, {buffer}[%item] : {memory}\ngpu.barrier")
+        at = self.number_of("%item")
+        for name, number in (("muli", self.r.randrange(1, 20)), ("addi", self.r.randrange(50))):
+            at = elementwise.binary(self, name, at, self.splat(number, (), "index"))
+        size = self.splat(self.items, (), "index")
+        at = self.made(f"arith.remui {at.name}, {size.name} : index", "index", np.remainder, at, size)
+        text = f"memref.load {buffer}[{at.name}] : {memory}"
+        self.keep(self.made(text, element, lambda x, at: x[at], x, at))
+        self.line("gpu.barrier")
 
     def reduced(self) -> None:
-        x, name, n = self.one("i32"), self.r.choice(list(UNIFORM)), self.items
-        of = UNIFORM[name].reduce
+        x, n = self.one("i32"), self.items
+        name, op = self.r.choice(list(ops.reductions("i32").items()))
+
+        def each(values: Array, size: int) -> Array:
+            parts = [values[s : s + size] for s in range(0, n, size)]
+            return np.concatenate([np.full(len(p), ops.folded(op, p, 0)[-1], np.int32) for p in parts])
+
         if self.r.random() < 0.5:
-            self.op(f"gpu.all_reduce {name} {x} {{}} : (i32) -> i32", "i32", lambda v: np.full(n, of(v[x]), np.int32))
-            return
-        starts = range(0, n, self.lanes)
+            text, size = f"gpu.all_reduce {name} {x.name} {{}} : (i32) -> i32", n
+        else:
+            text, size = f"gpu.subgroup_reduce {name} {x.name} : (i32) -> i32", self.lanes
+        self.keep(self.made(text, "i32", lambda values: each(values, size), x))
 
-        def each(values: Values) -> Array:
-            parts = [values[x][s : s + self.lanes] for s in starts]
-            return np.concatenate([np.full(len(p), of(p), np.int32) for p in parts])
+    def shuffled(self) -> None:
+        """gpu.shuffle in segments of full subgroups; the result of lanes outside of their segment is not defined."""
+        x, kind = self.one(self.r.choice(["i32", "f32"])), self.r.choice(["xor", "up", "down", "idx"])
+        size = self.r.choice([n for n in (4, 8, 16, 32) if n <= self.lanes])
+        width, few = self.splat(size, (), "i32"), self.splat(size - 1, (), "i32")
+        by = elementwise.binary(self, "andi", self.one("i32"), few)
+        names = self.name(), self.name()
+        self.line(f"{', '.join(names)} = gpu.shuffle {kind} {x.name}, {by.name}, {width.name} : {x.type}")
+        items = np.arange(self.items)
+        first, place = items // size * size, items % size
 
-        self.op(f"gpu.subgroup_reduce {name} {x} : (i32) -> i32", "i32", each)
+        def there(by: Array) -> Array:
+            return {"xor": place ^ by, "up": place - by, "down": place + by, "idx": by}[kind]
 
-    def ops(self, number: int, depth: int = 0) -> None:
+        def fits(by: Array) -> Array:
+            return (there(by) >= 0) & (there(by) < size)
+
+        valid = self.computed(Value(names[1], (), "i1"), fits, by)
+        other = Value(names[0], (), x.element)
+        self.computed(other, lambda x, by: x[np.where(fits(by), first + there(by), items)], x, by)
+        self.keep(self.selected(valid, other, x))
+
+    def statements(self, count: int, depth: int = 0) -> None:
         """Random ops; those of all work items only outside of branches and loops."""
-        kinds: list[Callable[[], None]] = [
-            self.integers,
-            self.floats,
-            self.converted,
-            self.load,
-            self.store,
-            self.atomic,
-        ]
+        kinds: list[Callable[[], None]] = [*[self.compute] * 3, self.load, self.store, self.atomic]
         kinds += [self.call] * bool(self.functions)
         kinds += [lambda: self.branch(depth), lambda: self.loop(depth)] * (depth < 2)
-        kinds += [self.exchanged, self.reduced] * (depth == 0)
-        for _ in range(number):
+        if depth == 0:
+            kinds += [self.exchanged, self.reduced, *[self.shuffled] * (self.items % self.lanes == 0)]
+        for _ in range(count):
             self.r.choice(kinds)()
 
 
@@ -269,18 +288,17 @@ class Function:
 
     def __init__(self, r: Random, name: str, items: int, lanes: int) -> None:
         self.name, self.body = name, WorkItems(r, items, lanes, [])
-        self.body.known["i32"].append("%x")
-        self.body.known["f32"].append("%y")
-        self.body.ops(r.randrange(2, 8), 1)
-        self.results = [self.body.one("i32"), self.body.one("f32")]
+        self.body.values += [Value("%x", (), "i32"), Value("%y", (), "f32")]
+        self.body.statements(r.randrange(2, 8), 1)
+        self.results = [self.body.one("i32").name, self.body.one("f32").name]
 
     @property
     def text(self) -> str:
         """Its MLIR."""
-        lines, parameters = "\n    ".join(self.body.lines), ", ".join(f"{n}: memref<?x{t}>" for n, t in ARRAYS.items())
+        lines, returned = "\n".join(self.body.lines), ", ".join(self.results)
         return (
-            f"func.func private @{self.name}({parameters}, %gid: index, %x: i32, %y: f32) -> (i32, f32) {{\n    {lines}\n"
-            f"    return {', '.join(self.results)} : i32, f32\n  }}"
+            f"func.func private @{self.name}({PARAMETERS}, %gid: index, %x: i32, %y: f32) -> (i32, f32) {{\n{lines}\n"
+            f"return {returned} : i32, f32\n}}"
         )
 
 
@@ -318,50 +336,38 @@ IDS = """\
 %subgroup = gpu.subgroup_id : index"""
 
 
-class Program:
-    """A kernel with its launch.
-
-    Attributes:
-        text: the module.
-        grid, block: the launch.
-        arrays: the arguments, by the names of the kernel's.
-    """
-
-    def __init__(self, seed: int) -> None:
-        r = Random(seed)
-        self.block, self.grid, self.lanes = r.choice(BLOCKS), r.choice(GRIDS), r.choice([8, 16, 32])
-        self.items = math.prod(self.block)
-        functions = [Function(r, f"f{n}", self.items, self.lanes) for n in range(r.randrange(3))]
-        self.body = body = WorkItems(r, self.items, self.lanes, functions)
-        for name in ("%t0", "%t1", "%t2", "%item", "%group", "%gid", "%lane", "%subgroup"):
-            body.op(f"arith.index_cast {name} : index to i32", "i32", lambda v, name=name: v[name].astype(np.int32))
-        body.ops(r.randrange(6, 20))
-        for _ in range(4):
-            body.store()
-        known = f", known_block_size = array<i32: {', '.join(map(str, (*self.block, 1, 1)[:3]))}>"
-        parameters = ", ".join(f"{n}: memref<?x{t}>" for n, t in ARRAYS.items())
-        lines = "\n    ".join([*IDS.splitlines(), *body.lines])
-        self.text = "\n  ".join([
-            "gpu.module @kernels {", *(f.text for f in functions),
-            f"gpu.func @k({parameters}) kernel attributes {{xegpu.subgroup_size = {self.lanes} : i32"
-            f"{known * (r.random() < 0.4)}}} {{\n    {lines}\n    gpu.return\n  }}\n}}",
-        ])  # fmt: skip
-        rng, stored = np.random.default_rng(seed), math.prod(self.grid) * self.items * PLACES
-        self.arrays = {
-            name: rng.integers(-100, 100, LENGTH).astype(TYPES[kind])
-            if name in LOADED.values()
-            else np.zeros(stored if name in STORED.values() else BINS, TYPES[kind])
-            for name, kind in ARRAYS.items()
-        }
-
-    def results(self) -> dict[str, Array]:
-        """The arrays after the launch."""
-        found, items = {n: a.copy() for n, a in self.arrays.items()}, np.arange(self.items)
-        x, y, _ = (*self.block, 1, 1)[:3]
-        for group in range(math.prod(self.grid)):
-            ids = {"%t0": items % x, "%t1": items // x % y, "%t2": items // x // y, "%item": items}
-            ids |= {"%group": np.full(self.items, group), "%gid": group * self.items + items}
-            ids |= {"%lane": items % self.lanes, "%subgroup": items // self.lanes}
-            with np.errstate(all="ignore"):
-                run_all(self.body.steps, {**found, **ids}, np.ones(self.items, bool))
-        return found
+def program(r: Random) -> Program:
+    """A random kernel with its launch and the arrays after it."""
+    block, grid, lanes = r.choice(BLOCKS), r.choice(GRIDS), r.choice([8, 16, 32])
+    if r.random() < 0.4:
+        block = (lanes, r.choice([1, 2]))
+    items, groups = math.prod(block), math.prod(grid)
+    functions = [Function(r, f"f{n}", items, lanes) for n in range(r.randrange(3))]
+    body = WorkItems(r, items, lanes, functions)
+    for name in ("%t0", "%t1", "%t2", "%item", "%group", "%gid", "%lane", "%subgroup"):
+        text = f"arith.index_cast {name} : index to i32"
+        body.keep(body.made(text, "i32", np.asarray, body.number_of(name)))
+    body.statements(r.randrange(2, 20))
+    for _ in range(4):
+        body.store()
+    known = f", known_block_size = array<i32: {', '.join(map(str, (*block, 1, 1)[:3]))}>" * (r.random() < 0.4)
+    text = "\n".join([
+        "gpu.module @kernels {", *(f.text for f in functions),
+        f"gpu.func @k({PARAMETERS}) kernel attributes {{xegpu.subgroup_size = {lanes} : i32{known}}} {{", IDS,
+        *body.lines, "gpu.return\n}\n}\n",
+    ])  # fmt: skip
+    sizes = dict.fromkeys(LOADED.values(), LENGTH) | dict.fromkeys(STORED.values(), groups * items * PLACES)
+    words = tuple(
+        body.data(element, (LENGTH,)) if name in LOADED.values() else f"zeros:{element}:{sizes.get(name, BINS)}"
+        for name, element in ARRAYS.items()
+    )
+    arrays = [parse_argument(word) for word in words]
+    x, y, _ = (*block, 1, 1)[:3]
+    item = np.arange(items)
+    for group in range(groups):
+        ids = {"%t0": item % x, "%t1": item // x % y, "%t2": item // x // y, "%item": item}
+        ids |= {"%group": np.full(items, group), "%gid": group * items + item}
+        ids |= {"%lane": item % lanes, "%subgroup": item // lanes}
+        with np.errstate(all="ignore"):
+            run_all(body.steps, {**dict(zip(ARRAYS, arrays)), **ids}, np.ones(items, bool))
+    return Program(text, words, grid, block, expected=tuple(arrays))

@@ -111,17 +111,19 @@ class Blocks(Body):
         row = shape[-1] * bit_width(element) // 8
         # An extent or stride that a value says is taken to be one that messages can serve.
         written = self.place if row % 16 == 0 and row >= 64 else str
+        # A stride must be known to be whole bytes.
+        step = str if plain else written
         # Blocks of narrow elements at any column are stored to memrefs as they are.
         plain &= store
         if how < 0.8 or plain:
             given = ""
             if self.r.random() < 0.1 and len(shape) > 1 and not plain:
-                given = f", [{', '.join(map(written, shape))}], [{', '.join(map(written, strides[:-1]))}, 1]"
+                given = f", [{', '.join(map(written, shape))}], [{', '.join(map(step, strides[:-1]))}, 1]"
             return Matrix(name, kind, shape, element, given, small)
         base = self.op(f"memref.extract_aligned_pointer_as_index {name} : {kind} -> index", (), "index").name
         address = self.op(f"arith.index_cast {base} : index to i64", (), "i64").name
         given = (
-            f", [{', '.join(map(written, shape))}], [{', '.join(map(written, strides[:-1]))}{', ' * (len(shape) > 1)}1]"
+            f", [{', '.join(map(written, shape))}], [{', '.join(map(step, strides[:-1]))}{', ' * (len(shape) > 1)}1]"
         )
         return Matrix(address, "i64", shape, element, given, small)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from random import Random
 
-from passes import work_items
 from xegpu_py.dialects.xegpu.matrix_ops import accumulators
 from xegpu_py.ir.builtin import bit_width, by, vector_text
 
-from . import elementwise, xegpu_vc
+from . import elementwise, work_items, xegpu_vc
 from .body import Value, attributes
 from .ops import NARROW, NUMBERS, STORED
 from .program import Program
@@ -338,27 +337,8 @@ def tour(r: Random, element: str | None = None, length: int | None = None) -> Pr
     )
 
 
-def scalars(r: Random) -> Program:
-    """A kernel of 32-bit integers, with much control flow."""
-    lanes = r.choice([8, 16, 32])
-    size = (r.choice([1, 5, lanes, 2 * lanes]), r.choice([1, 1, 2]), 1)
-    if r.random() < 0.5:
-        size = (lanes, r.choice([1, 2]), 1)
-    whole = size[0] * size[1] % lanes == 0
-    groups = r.choice([1, 2])
-    shared = work_items.Shared([0] * work_items.WORDS)
-    made = work_items.program(r, shared, lanes, size if r.random() < 0.4 else None, tells=whole)
-    words = (
-        f"bits:i32:{work_items.WORDS}:seed={r.randrange(100)}",
-        f"zeros:i32:{math.prod(size) * groups}x{work_items.SLOTS}",
-        "zeros:i32:8",
-        f"i32:{r.randint(-9, 99)}",
-    )
-    return Program(made.text, words, (groups,), size)
-
-
 def program(r: Random) -> Program:
     """A random kernel of work items."""
-    (how,) = r.choices([fragments, scalars, tour], weights=[5, 3, 2])
+    (how,) = r.choices([fragments, work_items.program, tour], weights=[5, 3, 2])
     found: Program = how(r)
     return found
