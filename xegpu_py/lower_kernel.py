@@ -30,7 +30,7 @@ from xegpu_py.passes.analysis.block_surfaces import (
     surfaces_of,
     unaligned_arguments,
 )
-from xegpu_py.passes.analysis.ir_queries import SHARES, has_tiles
+from xegpu_py.passes.analysis.ir_queries import SHARES, has_tiles, is_marked
 from xegpu_py.runtime.executable import (
     REFERENCE,
     SMALL,
@@ -129,7 +129,7 @@ class KernelSource(Struct, frozen=True):
         read: Callable[[bytes], Executable] = pickle.loads
         general = cache.kept("assumed", key, assumed, read=read, write=pickle.dumps)
         needed = Specialization.of_call(general, options, arguments, grid).applied_to(options)
-        executable = self.executable(needed, begun[0] if begun and needed == options else None)
+        executable = self.executable(needed, begun[0] if begun and begun[0].serves(needed) else None)
         return Kernel(executable, needed, compiler=self, general=(general, options))
 
     def _cache(self, options: Options) -> tuple[Cache, str]:
@@ -297,6 +297,7 @@ class KernelLowering:
         self._of_xegpu = is_of_xegpu(module, self._kernel, self._ops)
         self._levels = levels_of(module, name, options, self._remarks, self._of_xegpu)
         self._assumed: Executable | None = None
+        self._lowered: Module | None = None
         self._names = set[str]()
 
     def assumptions(self) -> Executable:
@@ -313,6 +314,7 @@ class KernelLowering:
             multiples, sums, exact = multiples_of(func), sums_of(func), has_messages(func, inside)
             self._names = {op.name for op in inside}
             del inside
+        self._lowered = None if func == kernel else lowered
         chosen = subgroups_for(kernel, options)
         mapped = xetile.subgroups_of(kernel) if has_tiles(kernel) else None
         self._assumed = structs.replace(
@@ -327,6 +329,25 @@ class KernelLowering:
             exact_addresses=EXACT_ADDRESSES in kernel.attributes,
         )
         return self._assumed
+
+    def serves(self, options: Options) -> bool:
+        """Whether the lowering can go on with other options, which it then has.
+
+        Those may differ in arrays that are not aligned, if nothing is assumed of them so far.
+        """
+        own, arrays = self._options, options.unaligned
+        if options == own:
+            return True
+        assumed = self.assumptions()
+        depends = own.unaligned or own.load_ahead or is_marked(self._ops)
+        depends = depends or any(name.endswith(".unaligned") for name in self._kernel.attributes)
+        depends = depends or any(multiple.argument in arrays for multiple in assumed.multiples)
+        depends = depends or any(total.argument in arrays for total in assumed.sums)
+        if depends or self._lowered is None or options != structs.replace(own, unaligned=arrays):
+            return False
+        mark_unaligned(self._lowered, self._name, arrays)
+        self._options = options
+        return True
 
     def executable(self) -> Executable:
         """The lowered kernel."""

@@ -1,0 +1,86 @@
+"""Versions of kernels for calls with unaligned arrays, whose lowering begins as that of the general version."""
+
+import pytest
+from msgspec import structs
+
+from xegpu_py.ir.module import parse
+from xegpu_py.lower_kernel import KernelLowering
+from xegpu_py.runtime.executable import Options
+
+OPTIONS = Options(target="bmg")
+
+# The kernel assumes of array 0 that the number 2 is a multiple of 64, and nothing of array 1.
+TEXT = """
+gpu.module @k {
+  gpu.func @k(%A: memref<?xf32>, %B: memref<?xf32>, %n: index) kernel ATTRIBUTES {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c64 = arith.constant 64 : index
+    %id = gpu.block_id x
+    %first = arith.muli %id, %c64 : index
+    %s = vector.step : vector<64xindex>
+    %f = vector.broadcast %first : index to vector<64xindex>
+    %p = arith.addi %f, %s : vector<64xindex>
+    %m = vector.broadcast %n : index to vector<64xindex>
+    %i = arith.remsi %p, %m : vector<64xindex>
+    %a = xetile.init_tile %A, %i : memref<?xf32>, vector<64xindex>
+      -> !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>>
+    %x = xetile.load %a : !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>> -> vector<64xf32>
+    %in = arith.cmpi slt, %p, %m : vector<64xindex>
+    %t = xetile.init_tile %B, %p : memref<?xf32>, vector<64xindex>
+      -> !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>>
+    scf.for %k = %c0 to %c1 step %c1 {
+      %y = xetile.load %t, %in : !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>>, vector<64xi1>
+        -> vector<64xf32>
+      %z = arith.addf %x, %y : vector<64xf32>
+      xetile.store %z, %t, %in
+        : vector<64xf32>, !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>>, vector<64xi1>
+    } LOOP
+    gpu.return
+  }
+}
+"""
+
+
+def lowering(options=OPTIONS, attributes="", loop=""):
+    return KernelLowering(parse(TEXT.replace("ATTRIBUTES", attributes).replace("LOOP", loop)), "k", options)
+
+
+def test_the_version_of_an_unaligned_array_goes_on_from_the_assumptions():
+    options = structs.replace(OPTIONS, unaligned=(1,))
+    begun = lowering()
+    begun.assumptions()
+    assert begun.serves(options)
+    version, alone, aligned = begun.executable(), lowering(options).executable(), lowering().executable()
+    assert version == alone
+    assert version.program != aligned.program
+    assert lowering().serves(OPTIONS)
+
+
+def test_the_version_of_an_array_of_which_something_is_assumed_begins_anew():
+    options = structs.replace(OPTIONS, unaligned=(0, 1))
+    begun = lowering()
+    assert begun.assumptions().multiples and not lowering(options).assumptions().multiples
+    assert not begun.serves(options)
+    # It goes on as it began.
+    assert begun.executable() == lowering().executable()
+
+
+@pytest.mark.parametrize(
+    ("changes", "attributes", "loop"),
+    [
+        ({"load_ahead": True}, "", ""),
+        ({"unaligned": (0,)}, "", ""),
+        ({}, "attributes {xegpu.unaligned = array<i64: 0>}", ""),
+        ({}, "", "{xetile.load_ahead}"),
+    ],
+)
+def test_what_depends_on_alignment_before_the_assumptions_begins_anew(changes, attributes, loop):
+    options = structs.replace(OPTIONS, **changes)
+    wanted = structs.replace(options, unaligned=(1,))
+    assert not lowering(options, attributes, loop).serves(wanted)
+
+
+def test_other_options_begin_anew():
+    assert not lowering().serves(structs.replace(OPTIONS, unaligned=(1,), large=True))
+    assert not lowering().serves(structs.replace(OPTIONS, strided=(1,)))
