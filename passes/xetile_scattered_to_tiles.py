@@ -397,7 +397,9 @@ class _Blocks:
 
     def _least(self, extents: Sequence[Polynomial], op: ir.Operation) -> Index:
         candidates = [self._forms.build(p, op) for p in extents]
-        return functools.reduce(lambda a, b: arith.minsi(index(a), index(b)), candidates)
+        least = functools.reduce(lambda a, b: arith.minsi(index(a), index(b)), candidates)
+        # A bound below the first position, such as a negative number of elements, leaves none.
+        return least if all(map(self._forms.is_nonnegative, extents)) else arith.maxsi(index(least), index(0))
 
 
 def _maps_of(indices: ir.Value) -> set[WgMap]:

@@ -398,7 +398,11 @@ class IndexForms:
         if inner is not None:
             return self._is_nonnegative(inner)
         if op.name in _QUOTIENTS:
-            return self.is_nonnegative(self.scalar(op.operands[0]))
+            return (constant_of(op.operands[1]) or 1) > 0 and self.is_nonnegative(self.scalar(op.operands[0]))
+        if op.name == "arith.index_castui":
+            # The bits of an integer as wide as index stay as they are.
+            source = op.operands[0].type
+            return isinstance(source, ir.IntegerType) and source.width < INDEX_BITS
         if op.name == "arith.maxsi":
             return any(self.is_nonnegative(self.scalar(v)) for v in op.operands)
         return op.name in _OPAQUE_OPS or op.name.startswith("gpu.")

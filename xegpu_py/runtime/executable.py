@@ -501,7 +501,10 @@ OPERATIONS: dict[str, integers.Integers] = {
     "shli": lambda a, b: a << b if b < 64 else 0,
     "shrui": lambda a, b: a >> b,
 }
-"""Ops of arith on extents, which are not negative and do not wrap around."""
+"""Ops of arith on extents, which do not wrap around."""
+
+_OF_ANY_SIGN = ("addi", "subi", "muli", "minsi", "maxsi")
+"""The ops whose operands may be negative."""
 
 
 class Surface(Struct, frozen=True):
@@ -604,7 +607,7 @@ def evaluated(expression: Expression | None, arguments: Sequence[Any]) -> int | 
         shape = np.shape(arguments[operands[0]])
         return shape[operands[1]] if operands[1] < len(shape) else None
     numbers = [evaluated(e, arguments) for e in operands]
-    if None in numbers or min(n for n in numbers if n is not None) < 0:
+    if None in numbers or (operator not in _OF_ANY_SIGN and min(n for n in numbers if n is not None) < 0):
         return None
     a, b = (n for n in numbers if n is not None)
     return int(OPERATIONS[operator](a, b))

@@ -216,3 +216,24 @@ FUNCTIONS = {
 def test_functions_of_lines(name):
     function, line, expected = FUNCTIONS[name]
     check(function, [line], tuple(map(np.asarray, expected)) if isinstance(expected, tuple) else expected)
+
+
+@xegpu_py.jit
+def masked(X, Y, rows, columns, B: Constexpr):
+    r, c = xl.arange(0, 16), xl.arange(0, B)
+    places = r[:, None] * 64 + c[None, :]
+    mask = (r[:, None] < rows) & (c[None, :] < columns)
+    x = xl.load(X + places, mask=mask, other=5.0)
+    xl.store(Y + places, x)
+    xl.store(Y + places + 1024, x + 1, mask=mask)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(-5, 7), (3, -4), (-16, -64), (0, 5), (5, 0), (9, 40), (20, 70)])
+def test_masks_of_numbers_that_may_be_negative(rows, columns):
+    """A matrix of fewer than no rows or columns has no elements."""
+    x, y = np.arange(1024, dtype=np.float32).reshape(16, 64), np.zeros((2, 16, 64), np.float32)
+    masked(x, y.reshape(-1), rows, columns, B=64)
+    r, c = np.indices(x.shape)
+    mask = (r < rows) & (c < columns)
+    np.testing.assert_array_equal(y[0], np.where(mask, x, 5))
+    np.testing.assert_array_equal(y[1], np.where(mask, x + 1, 0))

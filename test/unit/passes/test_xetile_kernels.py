@@ -343,6 +343,23 @@ def test_factors_of_four_bits_that_bytes_hold_along_k():
 
 LINE_MASKS = {
     "of a number": ("%m = vector.create_mask %i : vector<64xi1>", lambda lane, n: lane < n),
+    "of an integer without sign": (
+        """%wide = arith.index_cast %i : index to i64
+        %n64 = arith.index_castui %wide : i64 to index
+        %b = vector.broadcast %n64 : index to vector<64xindex>
+        %m = arith.cmpi slt, %p, %b : vector<64xindex>""",
+        lambda lane, n: 40 + lane < n,
+    ),
+    "of a negative quotient": (
+        """%grid = gpu.grid_dim x
+        %c96 = arith.constant 96 : index
+        %minus = arith.constant -2 : index
+        %many = arith.muli %grid, %c96 : index
+        %below = arith.divsi %many, %minus : index
+        %b = vector.broadcast %below : index to vector<64xindex>
+        %m = arith.cmpi slt, %p, %b : vector<64xindex>""",
+        lambda lane, n: lane < 0,
+    ),
     "of none": ("%m = arith.constant dense<false> : vector<64xi1>", lambda lane, n: lane < 0),
     "of all and a bound": (
         """%all = arith.constant dense<true> : vector<64xi1>
@@ -363,7 +380,7 @@ LINE_MASKS = {
 }
 
 
-@pytest.mark.parametrize("number", [0, 5, 60, 64, 100])
+@pytest.mark.parametrize("number", [-100, -3, 0, 5, 60, 64, 100])
 @pytest.mark.parametrize("name", LINE_MASKS)
 def test_masks_of_consecutive_elements(name, number):
     """Elements that the mask leaves out are padding, whether a block or single elements are loaded."""
