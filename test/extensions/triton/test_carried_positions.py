@@ -24,6 +24,7 @@ STEPS = {
         "%next = arith.select %is, %big, %o : i32"
     ),
     "itself": "%next = arith.addi %o, %zero : i32",
+    "a product": "%next = arith.muli %o, %step : i32",
 }
 
 ORACLES = {
@@ -35,6 +36,7 @@ ORACLES = {
     "a sum that a branch chooses": lambda o, step, i: o + step if i & 1 else o,
     "a sum that is chosen": lambda o, step, i: o + step if i & 1 else o,
     "itself": lambda o, step, i: o,
+    "a product": lambda o, step, i: o * step,
 }
 
 KERNEL = """
@@ -86,6 +88,7 @@ LAUNCHES = [
     (95, -MOST // 2, 0, 5, 1),
     (0, MOST, 1, 4, 1),
     (MOST - 40, 20, MOST - 9, MOST, 2),
+    (2**29 - 1, 4, 0, 2, 1),
     (7, 3, 5, 5, 1),
     (7, 3, 6, 5, 1),
 ]

@@ -149,6 +149,12 @@ INTEGERS: dict[str, Callable[..., Any]] = {
         for b in "us"
     },
     "mad.hi.s32 $0, $1, $2, $3": each(lambda x, y, z: (of_sign(x) * of_sign(y) >> 32) + z),
+    **{
+        f".reg .b64 a; cvt.s64.s32 a, $1; add.s64 a, a, {n}; mov.b64 {{_, $0}}, a": each(
+            lambda x, y, z, n=n: of_sign(x, 32) + n >> 32
+        )
+        for n in (-5, -(1 << 31), -(1 << 31) - 1, (1 << 32) - 1, 1 << 32)
+    },
     "mul.wide.u16 $0, $1, $2": each(lambda x, y, z: (x & 0xFFFF) * (y & 0xFFFF)),
     "mul.wide.s16 $0, $1, $2": each(lambda x, y, z: of_sign(x & 0xFFFF, 16) * of_sign(y & 0xFFFF, 16)),
     "mad.wide.u16 $0, $1, $2, $3": each(lambda x, y, z: (x & 0xFFFF) * (y & 0xFFFF) + z),
@@ -193,6 +199,8 @@ INTEGERS: dict[str, Callable[..., Any]] = {
     ),
     "mov.b32 $0, $1": lambda x, y, z: x,
     "mov.u32 $0, 0x10": lambda x, y, z: np.full_like(x, 16),
+    "mov.u32 $0, 017U": lambda x, y, z: np.full_like(x, 15),
+    "mov.s32 $0, -0b110": lambda x, y, z: np.full_like(x, 2**32 - 6),
     "add.s32 $0, $1, $2": lambda x, y, z: wide(x) + y,
     "sub.u32 $0, $1, -1": lambda x, y, z: wide(x) + 1,
     "mul.lo.s32 $0, $1, $2": lambda x, y, z: x * y,
@@ -393,6 +401,8 @@ def test_instructions_on_floats() -> None:
         "setp.hi.f32 $0, $1, $2", "selp.b32 $0, $1, $2, $3", "@$1 mov.b32 $0, $1", "@q mov.b32 $0, $1",
         "dp4a.u8.s32 $0, $1, $2, $3", "cvt.rn.e4m3x2.f32 $0, $1, $2", "add.e4m3x2 $0, $1, $2", "cvt.f32.f16x2 $0, $1",
         "ld.global.b32 $0, [$1]",
+        "add.s32 $0, $1, 08",
+        "add.s32 $0, $1, 0x10000000000000000",
     ],
 )  # fmt: skip
 def test_other_instructions_are_refused(text: str) -> None:

@@ -443,11 +443,13 @@ def _immediate(text: str) -> Value | None:
         return constant(element_types.float32, struct.unpack(">f", bytes.fromhex(match[1]))[0])
     if match := re.fullmatch(r"0[dD]([0-9a-fA-F]{16})", text):
         return constant(element_types.float64, struct.unpack(">d", bytes.fromhex(match[1]))[0])
-    if re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", text):
-        number = int(text.rstrip("U"), 0)
-        is_wide = not -(1 << 31) <= number < 1 << 32
-        dtype = element_types.uint64 if is_wide else element_types.uint32
-        return constant(dtype, number % (1 << dtype.bits))
+    if match := re.fullmatch(r"(-?)(?:(0[xX][0-9a-fA-F]+|0[bB][01]+|[1-9]\d*)|(0[0-7]*))U?", text):
+        number = int(match[1] + match[2], 0) if match[2] else int(match[1] + match[3], 8)
+        if not -(1 << 63) <= number < 1 << 64:
+            return None
+        # Wider instructions extend it by its sign, as integers have 64 bits in PTX.
+        bits = 32 if -(1 << 31) <= number < 1 << 32 else 64
+        return constant(integer_of(bits, signed=number < 0), number)
     return None
 
 
