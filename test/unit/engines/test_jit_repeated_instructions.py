@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from xegpu_py.engines.jit.register_promotion import RegisterPromotion, Repeat, freedom_of
+from xegpu_py.engines.jit.register_promotion import RegisterPromotion, Repeat, promotion_of
 from xegpu_py.engines.jit.repeated_instructions import with_repeats
 from xegpu_py.engines.jit.thread_function import block_starts
 from xegpu_py.ir.diagnostics import DiagnosticError
@@ -174,8 +174,8 @@ def kernel_of(body: str, engine: str = "both") -> Kernel:
 def repeats_of(kernel: Kernel) -> list[Repeat]:
     program, layout = kernel.program, kernel.executor.layout
     starts = block_starts(program)
-    freedom: RegisterPromotion = freedom_of(program, layout.target, starts, within_blocks=True, records=False)
-    return [*with_repeats(program, layout, freedom, starts).repeats.values()]
+    promotion: RegisterPromotion = promotion_of(program, layout.target, starts, within_blocks=True, records=False)
+    return [*with_repeats(program, layout, promotion, starts).repeats.values()]
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -103,7 +103,7 @@ class Emitter(Struct):
         live: the first and last instruction of the live range of each variable that is no alias; None to keep all.
         active: the variable with the enabled lanes, an i32; None if all lanes are enabled.
         matrices: variables that are not in registers; None if all are there.
-        freedom: the freedom that the program leaves to LLVM; see `RegisterPromotion`.
+        promotion: what LLVM may keep as values; see `RegisterPromotion`.
         loop: the block that is written, if it jumps to itself.
         queue: the products that are queued in that block.
         surfaces: the surfaces that the block has checked: by the size of elements and their operands, the host's
@@ -121,7 +121,7 @@ class Emitter(Struct):
     active: LLVMValue | None = None
     live: Mapping[Variable, tuple[int, int]] | None = None
     matrices: Matrices | None = None
-    freedom: RegisterPromotion = field(default_factory=RegisterPromotion)
+    promotion: RegisterPromotion = field(default_factory=RegisterPromotion)
     loop: range | None = None
     queue: Queue | None = None
     surfaces: dict[tuple[int, Sequence[Region | Immediate]], tuple[LLVMValue, ...]] = field(default_factory=dict)
@@ -183,7 +183,7 @@ class Emitter(Struct):
 
     def first_address(self, at: int) -> LLVMValue:
         """The address of the first lane of a message; see `consecutive_addresses`."""
-        first, shift = self.freedom.addresses[at], self._shifts.get(("plus", at))
+        first, shift = self.promotion.addresses[at], self._shifts.get(("plus", at))
         address = self.code.add(self.numbers[first.number], first.plus)
         return address if shift is None else self.code.add(address, shift)
 
@@ -194,7 +194,7 @@ class Emitter(Struct):
 
     def note_numbers(self, at: int) -> None:
         """Read the shared numbers of addresses before instruction `at` executes."""
-        for number in self.freedom.numbers.get(at, ()):
+        for number in self.promotion.numbers.get(at, ()):
             self.numbers[number] = self.scalar(number.source)
 
     def forget(self, inst: Instruction) -> None:
@@ -323,7 +323,7 @@ class Emitter(Struct):
     def where(self, operand: Region | Destination) -> tuple[LLVMValue, int]:
         """The memory of an operand's first byte: a pointer and an offset in bytes."""
         register_offset, (root, _) = self.register_offset(operand), operand.var.root
-        if root not in self.freedom.variables:
+        if root not in self.promotion.variables:
             return self.base(operand), register_offset
         base = self._reserved.get(root)
         if base is None:
@@ -351,7 +351,7 @@ class Emitter(Struct):
         if element_indices == list(range(lanes)):
             return code.fetch(block, base, vector(lanes, element))
         span, root = max(element_indices) + 1, operand.var.root[0]
-        if root in self.freedom.variables and root.bytes <= _WIDEST_LOAD and base % size == root.bytes % size == 0:
+        if root in self.promotion.variables and root.bytes <= _WIDEST_LOAD and base % size == root.bytes % size == 0:
             # The whole variable: LLVM promotes memory to values only if loads and stores have the same type.
             element_indices = [base // size + element_index for element_index in element_indices]
             span, base = root.bytes // size, 0
@@ -427,7 +427,7 @@ class Emitter(Struct):
         """
         size, (block, base), root = operand.var.format.bytes, self.where(operand), operand.var.root[0]
         unit = stride * size
-        inside = root not in self.freedom.variables or root.bytes % unit == 0
+        inside = root not in self.promotion.variables or root.bytes % unit == 0
         if unit not in (2, 4, 8) or base % size or not inside:
             return None
         word_offset = base - base % unit
@@ -481,11 +481,11 @@ class Emitter(Struct):
 
     def any_nan(self, operand: Destination | Indirect) -> bool:
         """Whether the written value may be a NaN with any bits."""
-        return operand.var.root[0] in self.freedom.nans
+        return operand.var.root[0] in self.promotion.nans
 
     def truth(self, predicate: Predicate) -> LLVMValue | None:
         """A predicate that is a vector of i1, with the lanes of all instructions that access it, or None."""
-        return self._truths[predicate] if predicate in self.freedom.predicates else None
+        return self._truths[predicate] if predicate in self.promotion.predicates else None
 
     def flag(self, predicate: Predicate) -> LLVMValue:
         """All bits of a predicate in the thread's block, an i32."""
@@ -548,7 +548,7 @@ class Emitter(Struct):
 
     def write_truth(self, inst: Instruction, truth: LLVMValue) -> None:
         """Write a vector of i1 to the predicate that is the destination, in the lanes that act."""
-        if inst["dst"].var in self.freedom.predicates:
+        if inst["dst"].var in self.promotion.predicates:
             self._truths[inst["dst"].var] = truth
         else:
             self.write_flag(inst, self.code.mask_to_bits(truth))
@@ -602,7 +602,7 @@ class Emitter(Struct):
     def call_semantics(self, at: int) -> None:
         """Run an instruction by its semantic function on the thread's block."""
         code, inst = self.code, self.program.instructions[at]
-        assert not any(access.var in self.freedom.variables for access in accesses(inst, self.layout.target))
+        assert not any(access.var in self.promotion.variables for access in accesses(inst, self.layout.target))
         active = code.load(self.active, "i32", 4) if self.active is not None else code.const(-1, "i32")
         pointer = self.context("semantics", PTR)
         status = code.call(pointer, self.context("worker"), self.index(at), self.thread, active, result="i32")

@@ -96,10 +96,10 @@ class RegisterPromotion(Struct, frozen=True, dict=True):
         return numbers
 
 
-def freedom_of(
+def promotion_of(
     program: Program, target: Target, starts: Sequence[int], *, within_blocks: bool, records: bool
 ) -> RegisterPromotion:
-    """The freedom that a program leaves to LLVM, if its registers hold no results at the end.
+    """The promotion of registers that a program allows, if its registers hold no results at the end.
 
     Args:
         starts: instructions that begin blocks.

@@ -44,7 +44,7 @@ _WHOLE_FIELDS = 8
 
 
 def with_repeats(
-    program: Program, layout: RegisterPositions, freedom: RegisterPromotion, starts: Sequence[int]
+    program: Program, layout: RegisterPositions, promotion: RegisterPromotion, starts: Sequence[int]
 ) -> RegisterPromotion:
     """Find the instructions of blocks that repeat.
 
@@ -53,7 +53,7 @@ def with_repeats(
     Args:
         starts: instructions that begin blocks.
     """
-    return _Finder(program, layout, freedom).found(starts)
+    return _Finder(program, layout, promotion).found(starts)
 
 
 def _parts(inst: Instruction) -> list[Any]:
@@ -73,14 +73,14 @@ def _parts(inst: Instruction) -> list[Any]:
 class _Finder:
     """The search in one program."""
 
-    def __init__(self, program: Program, layout: RegisterPositions, freedom: RegisterPromotion) -> None:
-        self._program, self._layout, self._freedom = program, layout, freedom
-        self._variables, self._predicates = set(freedom.variables), set(freedom.predicates)
+    def __init__(self, program: Program, layout: RegisterPositions, promotion: RegisterPromotion) -> None:
+        self._program, self._layout, self._promotion = program, layout, promotion
+        self._variables, self._predicates = set(promotion.variables), set(promotion.predicates)
         self._spans: dict[Variable | Predicate, tuple[int, int]] = {}
         self._ends = np.zeros((0, 2), int)
         self._parts: list[list[Any]] = []
         self._readers: dict[SharedNumber, list[int]] = {}
-        for at, first in freedom.addresses.items():
+        for at, first in promotion.addresses.items():
             self._readers.setdefault(first.number, []).append(at)
 
     def found(self, starts: Sequence[int]) -> RegisterPromotion:
@@ -93,14 +93,14 @@ class _Finder:
             if end - start >= LEAST_PERIOD * LEAST_COUNT:
                 candidates += self._candidates(start, numbers[start:end])
         if not candidates:
-            return self._freedom
+            return self._promotion
         self._parts = [_parts(inst) for inst in instructions]
         self._note_spans()
         repeats = [repeat for candidate in candidates for repeat in self._placed(candidate)]
         while any(self._demoted(repeat) for repeat in repeats):
             pass
         final = {r.start: replace(r, distances=d) for r in repeats if (d := self._distances(r)) is not None}
-        return replace(self._freedom, variables=self._variables, predicates=self._predicates, repeats=final)
+        return replace(self._promotion, variables=self._variables, predicates=self._predicates, repeats=final)
 
     # Properties that instructions have in common.
 
@@ -121,14 +121,14 @@ class _Finder:
         guard = inst.guard
         guarded = guard and (guard.inverted, guard.control, guard.var.count, guard.var in self._predicates)
         how = inst.name, inst.exec_size, inst.mask, inst.saturate, inst.flushed, inst.alternatives, guarded
-        return (*how, at in self._freedom.addresses, *[self._shape(value, inst.name == "sel") for value in values])
+        return (*how, at in self._promotion.addresses, *[self._shape(value, inst.name == "sel") for value in values])
 
     def _shape(self, value: Any, fixed: bool) -> Hashable:
         kind = type(value)
         if kind is Region:
             return value.var.type, value.vstride, value.width, value.hstride, value.modifier, self._inside(value)
         if kind is Destination:
-            return value.var.type, value.stride, value.var.root[0] in self._freedom.nans, self._inside(value)
+            return value.var.type, value.stride, value.var.root[0] in self._promotion.nans, self._inside(value)
         if kind is Immediate:
             return value if fixed or value.is_packed else value.type
         if kind is Flag:
@@ -201,7 +201,7 @@ class _Finder:
             if iteration is not None and any(repeat.iteration_of(at) != iteration for at in readers):
                 return False
         for at in repeat.first:
-            firsts = [self._freedom.addresses[i] for i in repeat.places(at) if i in self._freedom.addresses]
+            firsts = [self._promotion.addresses[i] for i in repeat.places(at) if i in self._promotion.addresses]
             places = {i - f.number.at for i, f in zip(repeat.places(at), firsts)}
             inner = [repeat.iteration_of(f.number.at) is not None for f in firsts]
             if any(inner) and (not all(inner) or len(places) > 1):
@@ -284,8 +284,8 @@ class _Finder:
             if INSTRUCTIONS[self._program.instructions[at].name].is_message:
                 offsets = [stride_offset(self._program, i) for i in places]
                 distances["strides", at] = tuple(offset - offsets[0] for offset in offsets)
-            if at in self._freedom.addresses:
-                pluses = [self._freedom.addresses[i].plus for i in places]
+            if at in self._promotion.addresses:
+                pluses = [self._promotion.addresses[i].plus for i in places]
                 distances["plus", at] = tuple(plus - pluses[0] for plus in pluses)
         return {key: found for key, found in distances.items() if any(found)}
 

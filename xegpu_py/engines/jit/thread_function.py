@@ -14,7 +14,7 @@ from xegpu_py.engines.jit.llvm import function_of, functions_of
 from xegpu_py.engines.jit.native_launch_struct import ENDED_PC, SLICE, Frame, Status, context_offset
 from xegpu_py.engines.jit.operands import Emitter
 from xegpu_py.engines.jit.packed_operand_cache import WORDS, find_matrices
-from xegpu_py.engines.jit.register_promotion import RegisterPromotion, by_semantics, freedom_of, rounds_directed
+from xegpu_py.engines.jit.register_promotion import RegisterPromotion, by_semantics, promotion_of, rounds_directed
 from xegpu_py.engines.jit.repeated_instructions import with_repeats
 from xegpu_py.engines.jit.rules import CONTROL, RULES, RUNS
 from xegpu_py.engines.jit.rules.alu import emit_arithmetic, emit_directed, emit_flag_logic
@@ -89,12 +89,12 @@ def functions_of_program(
     matrices = matrices_of(program, layout, model, host, divergent, keep)
     # The checks of registers never written, and divergent lanes, look at registers between instructions.
     can_inline = not (divergent or layout.watch)
-    freedom = RegisterPromotion()
+    promotion = RegisterPromotion()
     if not keep:
         records = layout.races or layout.logs
-        freedom = freedom_of(program, layout.target, blocks.starts, within_blocks=can_inline, records=records)
+        promotion = promotion_of(program, layout.target, blocks.starts, within_blocks=can_inline, records=records)
         if can_inline and not records and not _multiplies(program):
-            freedom = with_repeats(program, layout, freedom, blocks.starts)
+            promotion = with_repeats(program, layout, promotion, blocks.starts)
     functions = [] if host.converts_halves else functions_of("halves.ll")
     helpers: dict[str, str] = {}
     if layout.races:
@@ -105,7 +105,7 @@ def functions_of_program(
     for number, block_range in enumerate(blocks.parts):
         code = _function("thread" if len(blocks.parts) == 1 else f"thread_{number}", host)
         emitter = Emitter(
-            program, layout, frame, model, code, host, helpers, live=live, matrices=matrices, freedom=freedom
+            program, layout, frame, model, code, host, helpers, live=live, matrices=matrices, promotion=promotion
         )
         control = Control(emitter, divergent, blocks, block_range)
         control.enter()
@@ -165,7 +165,7 @@ def _write_blocks(emitter: Emitter, control: Control, blocks: Blocks, block_rang
             terminator(control, inst, at)
             index += 1
             continue
-        repeat = emitter.freedom.repeats.get(at)
+        repeat = emitter.promotion.repeats.get(at)
         if repeat:
             emitter.repeat(repeat, partial(_write_once, emitter, repeat.first))
             last = index + repeat.period * repeat.count

@@ -625,7 +625,7 @@ def emit_flag_logic(emitter: Emitter, inst: Instruction) -> None:
         for o, truth in zip(inst.sources, truths)
     ]
     result = ARITHMETIC[inst.name](op, *bits)
-    if inst["dst"].var in emitter.freedom.predicates:
+    if inst["dst"].var in emitter.promotion.predicates:
         emitter.write_truth(inst, code.bits_to_mask(result, inst.exec_size))
     else:
         emitter.write_flag(inst, result)

@@ -98,7 +98,7 @@ def _send(emitter: Emitter, inst: Instruction, at: int, names: Sequence[str], bo
     """
     code, shape, lanes, acting = emitter.code, inst["data"], inst.exec_size, emitter.acting(inst)
     operand_names = [name for name in names if inst[name].var is not None]
-    is_consecutive = at in emitter.freedom.addresses
+    is_consecutive = at in emitter.promotion.addresses
     function = "_".join(
         [
             *(["consecutive"] if is_consecutive else []),
