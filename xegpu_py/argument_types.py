@@ -71,10 +71,10 @@ def _fits(value: Any, hint: Any) -> bool:
         return _fits(value, arguments[0])
     if origin is Literal:
         return any(type(value) is type(choice) and value == choice for choice in arguments)
-    if hint is None or hint in _SCALARS:
+    if hint in _SCALARS:
         if isinstance(value, bool) or _is_of_numpy(value, "bool", "bool_"):
             return hint is bool
-        return isinstance(value, _SCALARS[hint or types.NoneType][0])
+        return isinstance(value, _SCALARS[hint][0])
     if origin in _LISTS and isinstance(origin, type):
         items: Any = value
         if _is_of_numpy(value, "ndarray"):
@@ -107,8 +107,8 @@ def _described(hint: Any) -> str:
         return _described(arguments[0])
     if origin is Literal:
         return f"one of {', '.join(map(str, arguments))}"
-    if hint is None or hint in _SCALARS:
-        return _SCALARS[hint or types.NoneType][1]
+    if hint in _SCALARS:
+        return _SCALARS[hint][1]
     if origin in _LISTS:
         return "a list" + (f" of which each element is {_described(arguments[0])}" if arguments else "")
     name = {"PathLike": "Path", "Callable": "function"}.get(

@@ -62,6 +62,9 @@ REFUSED = [
     (5, np.ndarray, TypeError, "'x' must be a ndarray, but got 5"),
     ("x" * 99, int, TypeError, "'x' must be an integer, but got a str"),
     (np.zeros((2, 2)), int, TypeError, "'x' must be an integer, but got a ndarray"),
+    (np.array([1.5]), Sequence[int], TypeError, "'x' must be a list of which each element is an integer"),
+    (np.arange(2), tuple[int, ...], TypeError, "'x' must be a list"),
+    (np.bool_(True), int, TypeError, "'x' must be an integer, but got"),
 ]
 
 

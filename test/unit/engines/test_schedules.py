@@ -69,6 +69,27 @@ def test_ordered_kernels_are_not_reported() -> None:
     assert bins[7] == 100
 
 
+OWN = """
+gpu.module @kernels {
+  gpu.func @own(%out: memref<64xi32>) kernel {
+    %thread = gpu.thread_id x
+    %number = arith.index_cast %thread : index to i32
+    memref.store %number, %out[%thread] : memref<64xi32>
+    %again = memref.load %out[%thread] : memref<64xi32>
+    %more = arith.addi %again, %number : i32
+    memref.store %more, %out[%thread] : memref<64xi32>
+    gpu.return
+  }
+}
+"""
+
+
+def test_threads_see_their_own_stores_at_once() -> None:
+    out = np.full(64, -1, np.int32)
+    xegpu_py.compile(OWN, check="races", schedules=3)(out, block=8)
+    assert out[:8].tolist() == list(range(0, 16, 2))
+
+
 LOOKS = """\
     lsc_atomic_iadd.ugm (M1_NM, 1) F:d32 flat[Flag]:a64 None %null
 """

@@ -171,9 +171,18 @@ def directed(x: np.ndarray, dtype, mode: str) -> np.ndarray:
         return np.array(found).reshape(x.shape).astype(dtype)
 
 
-@pytest.mark.parametrize("name", ["float8_e5m2", "float8_e4m3fn", "float16"])
-def test_directed_rounding(name):
-    x = numbers(np.float32)
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("float32", "float8_e5m2"),
+        ("float32", "float8_e4m3fn"),
+        ("float32", "float16"),
+        ("bfloat16", "float16"),
+        ("float16", "float8_e5m2"),
+    ],
+)
+def test_directed_rounding(source, name):
+    x = numbers(FLOATS[source])
     if name == "float8_e4m3fn":
         x = np.where(np.isinf(x), np.float32(3), x)
     modes = ("zero", "up", "down")
@@ -181,6 +190,13 @@ def test_directed_rounding(name):
     found = computed(lambda v: tuple(v.to(FLOATS[name], rounding=mode) for mode in modes), [x], expected)
     for got, want in zip(found, expected):
         np.testing.assert_array_equal(got.astype(np.float64), want.astype(np.float64))
+
+
+def test_directed_rounding_of_tf32():
+    x = (numbers(np.float32).view(np.uint32) & 0xFFFFE000).view(np.float32)
+    expected = directed(x, np.float16, "up")
+    (found,) = computed(lambda v: v.to(xl.tfloat32).to(xl.float16, rounding="up"), [x], [expected])
+    np.testing.assert_array_equal(found.astype(np.float64), expected.astype(np.float64))
 
 
 def test_toward_zero_by_tritons_name():

@@ -340,6 +340,23 @@ def test_approximate_functions():
     np.testing.assert_allclose(got, e / e.sum(1, keepdims=True), rtol=1e-5)
 
 
+def test_pythons_extrema():
+    """`max` and `min` of several values, and of those in a list or a tuple."""
+
+    @language.tile_kernel((I32, (64,)), (I32, (64,)), (I32, (16,)), (I32, (16,)))
+    def kernel(A, B, C, D):
+        at = xl.arange(16)
+        a, b = xl.load(A + at), xl.load(B + at)
+        xl.store(C + at, max([a, b]) - min((b, a)))
+        xl.store(D + at, max(a, b, 5) + min(a, b))
+
+    a, b, c, d = L, L[::-1].copy(), np.zeros(16, I32), np.zeros(16, I32)
+    kernel(a, b, c, d)
+    least, most = np.minimum(a, b)[:16], np.maximum(a, b)[:16]
+    np.testing.assert_array_equal(c, most - least)
+    np.testing.assert_array_equal(d, np.maximum(most, 5) + least)
+
+
 def test_extents_of_tiles():
     """Lines, and tiles of three dimensions that reach over the array's edges."""
     a, line = RNG.integers(0, 99, (5, 9, 20)).astype(I32), RNG.integers(0, 99, 50).astype(I32)

@@ -442,6 +442,10 @@ def test_shapes_and_arguments() -> None:
         numerics.inv(np.zeros(3, np.int32), "d")
 
 
+def test_zero_is_positive() -> None:
+    assert elementary.nearest(0, 5, TYPES["f"]) == 0
+
+
 def test_decimals() -> None:
     assert getcontext().prec < DIGITS
     assert str(PI).startswith("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899")
