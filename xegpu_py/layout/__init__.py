@@ -17,8 +17,7 @@ from xegpu_py.layout.maps import (
     to_sg_map,
     to_wg_map,
 )
-from xegpu_py.layout.nested import LayoutError, NestedLayout, reshape
-from xegpu_py.layout.pictures import TILES, Owners
+from xegpu_py.layout.nested import TILES, LayoutError, NestedLayout, Owners, reshape
 
 __all__ = [
     "TILES",

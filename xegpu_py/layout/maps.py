@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from xegpu_py.drawing import COLOURS, GRID, Canvas, document
 from xegpu_py.layout.nested import Ids, LayoutError, NestedLayout
@@ -229,8 +230,7 @@ def dealing_problem(size: int, grid: int, data: int, what: str = "elements") -> 
     return None
 
 
-@dataclass(frozen=True)
-class WgTiles:
+class WgTiles(Struct, frozen=True):
     """A shape in tiles that subgroups own; each attribute has one number a dimension.
 
     Attributes:

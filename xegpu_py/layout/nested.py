@@ -6,14 +6,20 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct, structs
 from numpy.typing import ArrayLike, NDArray
 
-from xegpu_py.layout.pictures import TILES, Owners, draw_layout
+from xegpu_py.deferred import deferred
+
+if TYPE_CHECKING:
+    from xegpu_py.layout import pictures
+else:
+    pictures = deferred("xegpu_py.layout.pictures")
 
 # Nested layouts: a vector as tiles of tiles, of subgroups, batches, outers, threads and elements.
 #
@@ -24,6 +30,19 @@ from xegpu_py.layout.pictures import TILES, Owners, draw_layout
 #
 # Strides determine the owner of a tile (see `Ids`). A thread's registers hold its batches, outers and elements,
 # row-major in this order: `batch_0, .., outer_0, .., element_0, ..`. The rules are those of IREE's NestedLayoutAttr.
+
+TILES = ("subgroup_tile", "batch_tile", "outer_tile", "thread_tile", "element_tile")
+"""The five levels, from the outermost to the innermost."""
+
+
+class Owners(NamedTuple):
+    """The owners of elements: arrays of the elements' shape with one more axis, over the copies."""
+
+    subgroup: NDArray[Any]
+    thread: NDArray[Any]
+    position: NDArray[Any]
+    """The position in the thread's registers, in elements."""
+
 
 _MNEMONIC = "#iree_vector_ext.nested_layout"
 
@@ -391,8 +410,7 @@ class LayoutError(ValueError):
     """An invalid layout, or one that another kind of layout cannot express."""
 
 
-@dataclass(frozen=True)
-class Ids:
+class Ids(Struct, frozen=True):
     """The ids of one level: `virtual[i] = (id // strides[i]) % tile[i]`.
 
     A dimension with stride zero is not distributed: each owner of a part of the grid owns all of that dimension.
@@ -485,8 +503,7 @@ _SUBGROUP, _BATCH, _OUTER, _THREAD, _ELEMENT = TILES
 _STRIDES = {_SUBGROUP: "subgroup_strides", _THREAD: "thread_strides"}
 
 
-@dataclass(frozen=True)
-class _Digit:
+class _Digit(Struct, frozen=True):
     """A digit of an element's row-major number.
 
     Attributes:
@@ -501,9 +518,8 @@ class _Digit:
 
     def split(self, inner_tiles: int) -> tuple[_Digit, _Digit]:
         """The outer part, and the inner part with the given number of tiles."""
-        return replace(self, extent=self.extent // inner_tiles, stride=self.stride * inner_tiles), replace(
-            self, extent=inner_tiles
-        )
+        outer_part = structs.replace(self, extent=self.extent // inner_tiles, stride=self.stride * inner_tiles)
+        return outer_part, structs.replace(self, extent=inner_tiles)
 
     def joins(self, inner_digit: _Digit) -> bool:
         """Whether this digit and the next inner one can be merged to one digit of their level."""
@@ -564,7 +580,7 @@ def _taken(digits: list[_Digit], size: int, dim: int, shape: Sequence[int]) -> l
             digits.append(outer_digit)
         remaining //= last_digit.extent
         if dim_digits and last_digit.joins(dim_digits[0]):
-            dim_digits[0] = replace(dim_digits[0], extent=dim_digits[0].extent * last_digit.extent)
+            dim_digits[0] = structs.replace(dim_digits[0], extent=dim_digits[0].extent * last_digit.extent)
         else:
             dim_digits.insert(0, last_digit)
     return dim_digits
@@ -629,4 +645,4 @@ def layout_picture(
     cells = math.prod(layout.shape) // (layout.element_tile[-1] if layout.rank else 1)
     if cells > MOST_CELLS:
         raise LayoutError(f"a picture of {cells} cells is too large; at most {MOST_CELLS} can be drawn")
-    return draw_layout(layout, layout.owners(subgroups=subgroups, threads=threads), title)
+    return pictures.draw_layout(layout, layout.owners(subgroups=subgroups, threads=threads), title)

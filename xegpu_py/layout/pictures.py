@@ -8,17 +8,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from xegpu_py.drawing import COLOURS, FAINT, GRID, INK, PLAIN, Canvas, document, number
+from xegpu_py.layout.nested import TILES
 from xegpu_py.numerics.dpas import dpas, ops_per_channel, pack_a, pack_b, pack_c
 from xegpu_py.numerics.formats import PRECISIONS, TYPES, Array, Format
 
 if TYPE_CHECKING:
-    from xegpu_py.layout.nested import NestedLayout
+    from xegpu_py.layout.nested import NestedLayout, Owners
 
 # Pictures, in SVG, of the owner of each element of a vector.
 #
@@ -633,16 +633,3 @@ def _plural(noun: str, numbers: list[int]) -> str:
 def _span(numbers: Sequence[int]) -> str:
     low, high = min(numbers), max(numbers)
     return str(low) if low == high else f"{low}–{high}"
-
-
-TILES = ("subgroup_tile", "batch_tile", "outer_tile", "thread_tile", "element_tile")
-"""The five levels, from the outermost to the innermost."""
-
-
-class Owners(NamedTuple):
-    """The owners of elements: arrays of the elements' shape with one more axis, over the copies."""
-
-    subgroup: NDArray[Any]
-    thread: NDArray[Any]
-    position: NDArray[Any]
-    """The position in the thread's registers, in elements."""
