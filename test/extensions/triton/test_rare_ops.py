@@ -136,13 +136,207 @@ FORMS = {
 }  # fmt: skip
 
 
+BOUNDS = """%five = arith.constant 5 : i32
+%is = arith.cmpi slt, %n, %five : i32
+%no = arith.cmpi sgt, %n, %five : i32
+"""
+
+BRANCHES = {
+    "a pointer that a branch chooses in one array": (
+        BOUNDS
+        + f"""%p = scf.if %is -> ({P}) {{ %q = tt.addptr %px, %lane : {P}, {T}
+        scf.yield %q : {P} }} else {{
+          %q = tt.addptr %px, %seven : {P}, {T}
+        scf.yield %q : {P} }}
+        %r = tt.load %p : {P}""",
+        lambda a, b, f, g: a,
+    ),
+    "a pointer that a branch chooses in two arrays": (
+        BOUNDS
+        + f"""%p = scf.if %no -> ({P}) {{ scf.yield %ax : {P} }} else {{ scf.yield %ay : {P} }}
+        %r = tt.load %p : {P}""",
+        lambda a, b, f, g: b,
+    ),
+    "one pointer that a branch chooses": (
+        BOUNDS
+        + f"""%p = scf.if %is -> (!tt.ptr<i32>) {{ scf.yield %x : !tt.ptr<i32> }} else {{ scf.yield %y : !tt.ptr<i32> }}
+        %pp = tt.splat %p : !tt.ptr<i32> -> {P}
+        %q = tt.addptr %pp, %lane : {P}, {T}
+        %r = tt.load %q : {P}""",
+        lambda a, b, f, g: a,
+    ),
+    "one pointer that a branch moves": (
+        BOUNDS
+        + f"""%p = scf.if %no -> (!tt.ptr<i32>) {{ scf.yield %x : !tt.ptr<i32> }} else {{
+          %o = tt.addptr %y, %n : !tt.ptr<i32>, i32
+        scf.yield %o : !tt.ptr<i32> }}
+        %pp = tt.splat %p : !tt.ptr<i32> -> {P}
+        %q = tt.addptr %pp, %lane : {P}, {T}
+        %mm = arith.cmpi slt, %lane, %seven : {T}
+        %c0 = arith.constant dense<0> : {T}
+        %r = tt.load %q, %mm, %c0 : {P}""",
+        lambda a, b, f, g: np.where(np.arange(N) < 7, b[(np.arange(N) + 3) % 16], 0),
+    ),
+    "a position that a branch chooses": (
+        BOUNDS
+        + f"""%o = scf.if %no -> (i32) {{ scf.yield %five : i32 }} else {{
+          %k2 = arith.addi %n, %n : i32
+        scf.yield %k2 : i32 }}
+        %oo = tt.splat %o : i32 -> {T}
+        %w2 = arith.addi %oo, %lane : {T}
+        %q = tt.addptr %px, %w2 : {P}, {T}
+        %mm = arith.cmpi slt, %lane, %seven : {T}
+        %c0 = arith.constant dense<0> : {T}
+        %r = tt.load %q, %mm, %c0 : {P}""",
+        lambda a, b, f, g: np.where(np.arange(N) < 7, a[(np.arange(N) + 6) % 16], 0),
+    ),
+    "a wide position that a branch chooses": (
+        BOUNDS
+        + f"""%o = scf.if %is -> (i32) {{ scf.yield %five : i32 }} else {{
+          %k2 = arith.muli %n, %n : i32
+        scf.yield %k2 : i32 }}
+        %l64 = arith.extsi %o : i32 to i64
+        %p1 = tt.addptr %x, %l64 : !tt.ptr<i32>, i64
+        %v = tt.load %p1 : !tt.ptr<i32>
+        %r = tt.splat %v : i32 -> {T}""",
+        lambda a, b, f, g: np.full(N, a[5]),
+    ),
+    "a position that is narrowed": (
+        BOUNDS
+        + f"""%e = arith.extsi %n : i32 to i64
+        %three = arith.constant 3 : i64
+        %m3 = arith.muli %e, %three : i64
+        %t = arith.trunci %m3 : i64 to i32
+        %p1 = tt.addptr %x, %t : !tt.ptr<i32>, i32
+        %v = tt.load %p1 : !tt.ptr<i32>
+        %r = tt.splat %v : i32 -> {T}""",
+        lambda a, b, f, g: np.full(N, a[9]),
+    ),
+    "a counter without sign": (
+        BOUNDS
+        + f"""%c0 = arith.constant 0 : i32
+        %c1 = arith.constant 1 : i32
+        %s = scf.for unsigned %i = %c0 to %n step %c1 iter_args(%acc = %c0) -> (i32) : i32 {{
+          %k2 = arith.addi %acc, %i : i32
+        scf.yield %k2 : i32 }}
+        %r = tt.splat %s : i32 -> {T}""",
+        lambda a, b, f, g: np.full(N, 3),
+    ),
+    "a counter without sign above the signed ones": (
+        BOUNDS
+        + f"""%c0 = arith.constant -3 : i32
+        %c1 = arith.constant 1 : i32
+        %c9 = arith.constant -1 : i32
+        %z0 = arith.constant 0 : i32
+        %s = scf.for unsigned %i = %c0 to %c9 step %c1 iter_args(%acc = %z0) -> (i32) : i32 {{
+          %k2 = arith.addi %acc, %i : i32
+        scf.yield %k2 : i32 }}
+        %r = tt.splat %s : i32 -> {T}""",
+        lambda a, b, f, g: np.full(N, -5),
+    ),
+    "a pointer that is not defined": (
+        BOUNDS
+        + f"""%u0 = ub.poison : {P}
+        %p = arith.select %is, %ax, %u0 : {P}
+        %r = tt.load %p : {P}""",
+        lambda a, b, f, g: a,
+    ),
+    "pointers that are not defined": (
+        BOUNDS
+        + f"""%u0 = ub.poison : {P}
+        %pm = arith.constant dense<true> : {TRUTH}
+        %p = arith.select %pm, %ax, %u0 : {TRUTH}, {P}
+        %r = tt.load %p : {P}""",
+        lambda a, b, f, g: a,
+    ),
+    "a pointer that a branch in a loop moves": (
+        BOUNDS
+        + f"""%c0 = arith.constant 0 : i32
+        %c1 = arith.constant 1 : i32
+        %s:2 = scf.for %i = %c0 to %n step %c1 iter_args(%p = %ax, %acc = %lane) -> ({P}, {T}) : i32 {{
+          %p2 = scf.if %is -> ({P}) {{ %q = tt.addptr %p, %one : {P}, {T}
+   scf.yield %q : {P} }} else {{ scf.yield %p : {P} }}
+          %mm = arith.cmpi slt, %lane, %seven : {T}
+          %zz = arith.constant dense<0> : {T}
+          %v = tt.load %p2, %mm, %zz : {P}
+          %k2 = arith.addi %acc, %v : {T}
+          scf.yield %p2, %k2 : {P}, {T} }}
+        %r = arith.addi %s#1, %one : {T}""",
+        lambda a, b, f, g: np.where(
+            np.arange(N) < 7, np.arange(N) + 1 + sum(np.roll(a, -k) for k in (1, 2, 3)), np.arange(N) + 1
+        ),
+    ),
+    "a pointer to bytes and back": (
+        f"""%p = tt.bitcast %x : !tt.ptr<i32> -> !tt.ptr<i8>
+        %q = tt.bitcast %p : !tt.ptr<i8> -> !tt.ptr<f32>
+        %q2 = tt.bitcast %q : !tt.ptr<f32> -> !tt.ptr<i32>
+        %pp = tt.splat %q2 : !tt.ptr<i32> -> {P}
+        %q3 = tt.addptr %pp, %lane : {P}, {T}
+        %r = tt.load %q3 : {P}""",
+        lambda a, b, f, g: a,
+    ),
+    "a truth value in place of elements": (
+        f"""%pb = tt.bitcast %ax : {P} -> tensor<{N}x!tt.ptr<i1>>
+        %fa = arith.constant dense<true> : {TRUTH}
+        %nn = arith.constant dense<false> : {TRUTH}
+        %v = tt.load %pb, %nn, %fa : tensor<{N}x!tt.ptr<i1>>
+        %r = arith.extui %v : {TRUTH} to {T}""",
+        lambda a, b, f, g: np.ones(N),
+    ),
+    "a block at an address": (
+        f"""%i = tt.ptr_to_int %x : !tt.ptr<i32> -> i64
+        %p = tt.int_to_ptr %i : i64 -> !tt.ptr<i32>
+        %c4 = arith.constant 4 : i32
+        %s4 = arith.constant 4 : i64
+        %s1 = arith.constant 1 : i64
+        %d = tt.make_tensor_descriptor %p, [%c4, %c4], [%s4, %s1] : !tt.ptr<i32>, !tt.tensordesc<4x4xi32>
+        %c1 = arith.constant 1 : i32
+        %v = tt.descriptor_load %d[%c1, %c1] : !tt.tensordesc<4x4xi32> -> tensor<4x4xi32>
+        %r = tt.reshape %v : tensor<4x4xi32> -> {T}""",
+        lambda a, b, f, g: np.pad(a.reshape(4, 4)[1:, 1:], ((0, 1), (0, 1))).ravel(),
+    ),
+    "a block stored at an address": (
+        f"""%i = tt.ptr_to_int %y : !tt.ptr<i32> -> i64
+        %p = tt.int_to_ptr %i : i64 -> !tt.ptr<i32>
+        %c4 = arith.constant 4 : i32
+        %s4 = arith.constant 4 : i64
+        %s1 = arith.constant 1 : i64
+        %d = tt.make_tensor_descriptor %p, [%c4, %c4], [%s4, %s1] : !tt.ptr<i32>, !tt.tensordesc<4x4xi32>
+        %c1 = arith.constant 1 : i32
+        %v = tt.reshape %a : {T} -> tensor<4x4xi32>
+        tt.descriptor_store %d[%c1, %c1], %v : !tt.tensordesc<4x4xi32>, tensor<4x4xi32>
+        %r = tt.load %ay : {P}""",
+        lambda a, b, f, g: np.block(
+            [[b.reshape(4, 4)[:1]], [b.reshape(4, 4)[1:, :1], a.reshape(4, 4)[:3, :3]]]
+        ).ravel(),
+    ),
+    "constants without sign": (
+        f"""%c = arith.constant dense<-5> : {T}
+        %q = arith.divui %a, %c : {T}
+        %k5 = arith.constant dense<4294967290> : {T}
+        %q2 = arith.remui %a, %k5 : {T}
+        %r = arith.addi %q, %q2 : {T}""",
+        lambda a, b, f, g: (a.view(np.uint32) // np.uint32(2**32 - 5) + a.view(np.uint32) % np.uint32(4294967290)).view(
+            np.int32
+        ),
+    ),
+    "a constant of 8 bits": (
+        f"""%c = arith.constant dense<0x7E> : tensor<{N}xf8E4M3FN>
+        %z = tt.fp_to_fp %c : tensor<{N}xf8E4M3FN> -> {F}
+        %r = arith.bitcast %z : {F} to {T}""",
+        lambda a, b, f, g: np.full(N, 448, np.float32).view(np.int32),
+    ),
+}
+"""What branches choose, positions that are narrowed, and blocks at addresses."""
+
+
 def below(a, b):
     return a.view(np.uint32) < b.view(np.uint32)
 
 
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("name", [*FORMS, *BRANCHES])
 def test_forms(name):
-    body, oracle = FORMS[name]
+    body, oracle = {**FORMS, **BRANCHES}[name]
     store = f"\n%ao = tt.addptr %po, %lane : {P}, {T}\ntt.store %ao, %r : {P}"
     rng = np.random.default_rng(3)
     a, b = (rng.integers(-(2**31), 2**31, N).astype(np.int32) for _ in range(2))

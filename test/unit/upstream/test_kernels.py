@@ -9,6 +9,7 @@ import pytest
 import xegpu_py
 from xegpu_py.dialects.xegpu.spelling import Spelling, spelling_of
 from xegpu_py.ir import assembly_format, reader
+from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.upstream import import_upstream
 
 
@@ -680,3 +681,78 @@ gpu.module @m {{
 def test_arguments_of_a_function_have_our_types(kind, level):
     text = f"gpu.module @m {{\n  gpu.func @f(%x: {kind}, %n: index) {{\n    gpu.return\n  }}\n}}\n"
     assert f"gpu.func @f(%arg0: {kind.rstrip('>')}" in str(import_upstream(text, level=level))
+
+
+BLOCK = "!xegpu.tensor_desc<16x16xf32>"
+LOADED_TWICE = """
+    %v = xegpu.load_nd %d{0} : {1} -> vector<16xf32>
+    %w = xegpu.load_nd %d{0} <{{transpose = array<i64: 1, 0>}}> : {1} -> vector<16xf32>
+    %x = xegpu.load_nd %d{0} <{{transpose = array<i64: 1, 0>}}> : {1} -> vector<16xf32>
+    %sum = arith.addf %w, %x : vector<16xf32>
+    %lane = gpu.lane_id
+    %c0 = arith.constant 0 : index
+    %c16 = arith.constant 16 : index
+    vector.store %v, %o[%lane, %c0] : memref<16x32xf32>, vector<16xf32>
+    vector.store %sum, %o[%lane, %c16] : memref<16x32xf32>, vector<16xf32>"""
+
+
+@pytest.mark.parametrize("made", ["%a[8, 16]", "%a"])
+def test_lanes_load_a_block_by_columns_and_by_rows(made):
+    """Of one descriptor, which each way needs with another map."""
+    body = f"%d = xegpu.create_nd_tdesc {made} : memref<64x64xf32> -> {BLOCK}"
+    body += LOADED_TWICE.format("" if "[" in made else "[8, 16]", BLOCK)
+    a, o = np.arange(4096, dtype=np.float32).reshape(64, 64), np.zeros((16, 32), np.float32)
+    run(kernel("%a: memref<64x64xf32>, %o: memref<16x32xf32>", body), a, o, level="lane", block=16)
+    block = a[8:24, 16:32]
+    np.testing.assert_array_equal(o, np.hstack([block.T, 2 * block]))
+
+
+def test_a_moved_block_is_loaded_in_one_way():
+    body = f"""
+    %first = xegpu.create_nd_tdesc %a[8, 8] : memref<64x64xf32> -> {BLOCK}
+    %d = xegpu.update_nd_offset %first, [0, 8] : {BLOCK}{LOADED_TWICE.format("", BLOCK)}"""
+    with pytest.raises(DiagnosticError, match="blocks of one descriptor are loaded in two ways, and it is not made wh"):
+        import_upstream(kernel("%a: memref<64x64xf32>, %o: memref<16x32xf32>", body), level="lane")
+
+
+@pytest.mark.parametrize("engine", ["both", "reference"])
+def test_a_lane_has_a_part_of_a_matrix_in_shared_memory(engine):
+    body = """
+    %lane = gpu.lane_id
+    %c0 = arith.constant 0 : index
+    %c2 = arith.constant 2 : index
+    %slm = memref.alloc() : memref<1024xf32, 3>
+    %m = xegpu.create_mem_desc %slm : memref<1024xf32, 3> -> !xegpu.mem_desc<32x32xf32>
+    %n = xegpu.create_mem_desc %slm : memref<1024xf32, 3>
+      -> !xegpu.mem_desc<32x32xf32, #xegpu.mem_layout<stride = [1, 32]>>
+    %column = arith.muli %lane, %c2 : index
+    %x = vector.load %a[%lane, %c0] : memref<16x8xf32>, vector<8xf32>
+    %v = vector.shape_cast %x : vector<8xf32> to vector<4x2xf32>
+    xegpu.store_matrix %v, %m[2, %column] : vector<4x2xf32>, !xegpu.mem_desc<32x32xf32>, index
+    gpu.barrier
+    %w = xegpu.load_matrix %n[%column, 2]
+      : !xegpu.mem_desc<32x32xf32, #xegpu.mem_layout<stride = [1, 32]>>, index -> vector<2x4xf32>
+    %y = vector.shape_cast %w : vector<2x4xf32> to vector<8xf32>
+    vector.store %y, %o[%lane, %c0] : memref<16x8xf32>, vector<8xf32>
+    %size = gpu.subgroup_size : index
+    memref.store %size, %s[%c0] : memref<1xindex>"""
+    a, o = np.arange(128, dtype=np.float32).reshape(16, 8), np.zeros((16, 8), np.float32)
+    size = np.zeros(1, np.int64)
+    text = kernel("%a: memref<16x8xf32>, %o: memref<16x8xf32>, %s: memref<1xindex>", body)
+    xegpu_py.compile(import_upstream(text, level="lane"), engine=engine)(a, o, size, block=16)
+    np.testing.assert_array_equal(o, a.reshape(16, 4, 2).transpose(0, 2, 1).reshape(16, 8))
+    assert size[0] == 16
+
+
+@pytest.mark.parametrize("level", ["lane", "subgroup"])
+@pytest.mark.parametrize("engine", ["both", "reference"])
+def test_one_number_is_rounded_to_eight_bits(level, engine):
+    body = """
+    %c0 = arith.constant 0 : index
+    %v = memref.load %a[%c0] : memref<4xbf16>
+    %w = xegpu.truncf %v : bf16 -> f8E5M2
+    memref.store %w, %o[%c0] : memref<4xf8E5M2>"""
+    a, o = np.full(4, 3.3, ml_dtypes.bfloat16), np.zeros(4, ml_dtypes.float8_e5m2)
+    text = kernel("%a: memref<4xbf16>, %o: memref<4xf8E5M2>", body)
+    xegpu_py.compile(import_upstream(text, level=level), engine=engine)(a, o, block=16)
+    assert o[0] == a[0].astype(ml_dtypes.float8_e5m2) and not o[1:].any()
