@@ -340,6 +340,22 @@ def test_approximate_functions():
     np.testing.assert_allclose(got, e / e.sum(1, keepdims=True), rtol=1e-5)
 
 
+def test_lambdas_of_one_line_are_told_apart():
+    """By their code, and by the constants in it."""
+    plus_one, plus_two, times_two = (lambda v: v + 1), (lambda v: v + 2), (lambda v: v * 2)
+
+    @language.tile_kernel((I32, (64,)), (I32, (3, 16)))
+    def kernel(A, B):
+        a = xl.load(A + xl.arange(16))
+        xl.store(B + xl.arange(16), plus_one(a))
+        xl.store(B + xl.arange(16, 32), plus_two(a))
+        xl.store(B + xl.arange(32, 48), times_two(a))
+
+    found = np.zeros((3, 16), I32)
+    kernel(L, found)
+    np.testing.assert_array_equal(found, [L[:16] + 1, L[:16] + 2, L[:16] * 2])
+
+
 def test_pythons_extrema():
     """`max` and `min` of several values, and of those in a list or a tuple."""
 
