@@ -1,7 +1,5 @@
 """Triton's ops that compute element by element, on pointers and numbers, and the ops of a program's place."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Triton's ops on memory: loads, stores and atomic updates by pointers and by descriptors."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """Triton's ops that move the elements of tensors, reduce them, or multiply matrices; functions and terminators."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any

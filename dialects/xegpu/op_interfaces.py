@@ -1,7 +1,5 @@
 """Interfaces of the ops of XeGPU, constraints on their operands, and the rules that several of them share."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 

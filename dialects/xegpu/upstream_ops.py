@@ -1,7 +1,5 @@
 """Ops that only upstream's XeGPU has: matrices in shared local memory, and conversions of layouts."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

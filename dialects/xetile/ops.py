@@ -1,7 +1,5 @@
 """XeTile's ops: tiles, scattered tiles, computation on them, and the agreement of their maps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
