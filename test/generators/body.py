@@ -98,6 +98,9 @@ class Body:
         value: the class of values, whose types it writes.
     """
 
+    special_floats = True
+    """Whether constants may be floats at which rules change, such as NaN."""
+
     def __init__(self, r: Random, target: str = "pvcxt") -> None:
         self.r, self.target = r, target
         self.lines: list[str] = []
@@ -106,7 +109,7 @@ class Body:
         self.attributions: list[tuple[str, str]] = []
         self.depth, self.names = 2, 0
         self.only: str | None = None
-        self.value = Value
+        self.value: type[Value] = Value
         self.plain_hints = 0.6
 
     def name(self) -> str:

@@ -200,8 +200,8 @@ class Core(host.Kernel):
             x = self.op(f"vector.transfer_read {at}, {pad.name} : {of.type}, {kind}", (), kind)
         other = elementwise.constant(self, (), element)
         y = self.op(f"vector.broadcast {other.name} : {element} to {kind}", (), kind)
-        name = self.r.choice([op.name for op in ops.on(element) if op.family == "arithmetic"])
-        x = self.op(f"{name} {x.name}, {y.name} : {kind}", (), kind)
+        name = self.r.choice(elementwise.names(element))
+        x = self.op(f"arith.{name} {x.name}, {y.name} : {kind}", (), kind)
         rows = argument(self, element, (self.threads,), f"zeros:{element}:{self.threads}")
         if self.r.random() < 0.5:
             self.line(f"vector.store {x.name}, {rows.name}[{self.tid}] : {rows.type}, {kind}")
@@ -391,9 +391,9 @@ class Core(host.Kernel):
             for name in at:
                 self.keep(Value(name, (), "index"))
             self.statements(1, depth - 1)
-            name = self.r.choice([op.name for op in ops.on(x.element) if op.family == "arithmetic"])
+            name = self.r.choice(elementwise.names(x.element))
             self.line(f"scf.reduce({self.like(x).name} : {x.type}) {{ ^bb0({a}: {x.type}, {b}: {x.type}):")
-            self.line(f"  %r = {name} {a}, {b} : {x.type}")
+            self.line(f"  %r = arith.{name} {a}, {b} : {x.type}")
             self.line(f"  scf.reduce.return %r : {x.type} }}")
         self.line("}")
         self.keep(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from xegpu_py.ir.builtin import is_float
 
@@ -37,7 +38,7 @@ def constant(b: Body, shape: tuple[int, ...], element: str) -> Value:
     if b.r.random() < 0.7:
         return b.splat(b.r.randint(-4, 4), shape, element)
     if is_float(element):
-        return b.splat(b.r.choice(SPECIAL[element]), shape, element)
+        return b.splat(b.r.choice(SPECIAL[element]) if b.special_floats else 5, shape, element)
     if element == "index":
         return b.splat(b.r.choice([*INDICES, b.r.randint(-9, 99)]), shape, element)
     most = most_exact(element)
@@ -58,6 +59,11 @@ def other(b: Body, value: Value) -> Value:
 def binary(b: Body, name: str, x: Value, y: Value) -> Value:
     """An op of arith on two values."""
     return b.apply(ops.BY_NAME[name], {"x": x, "y": y})
+
+
+def names(element: str) -> list[str]:
+    """The names of arithmetic of two operands on an element, as `binary` takes them."""
+    return [name for name, op in ops.BY_NAME.items() if element in op.elements]
 
 
 def _odd(b: Body, x: Value) -> Value:
@@ -157,8 +163,7 @@ def convert(b: Body, x: Value, to: str) -> Value:
 
 def truth(b: Body, x: Value) -> Value:
     """A comparison's truth values as integers."""
-    found = convert(b, mask(b, x.shape), b.r.choice(SIGNLESS))
-    return Value(found.name, found.shape, found.element, 1)
+    return replace(convert(b, mask(b, x.shape), b.r.choice(SIGNLESS)), exact=1)
 
 
 def steps(b: Body, x: Value) -> None:

@@ -270,6 +270,11 @@ BY_NAME = {op.name.partition(".")[2]: op for op in OPS if op.family == "arithmet
 """Arithmetic of two operands, by its name without the dialect's."""
 
 
+def comparison(condition: str) -> Op:
+    """The comparison of integers by a condition."""
+    return next(op for op in OPS if op.text.startswith(f"arith.cmpi {condition},"))
+
+
 @lru_cache
 def on(element: str) -> tuple[Op, ...]:
     """The ops on an element."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from random import Random
 from typing import Any
 
@@ -17,123 +18,132 @@ import numpy as np
 
 from xegpu_py.runtime.host_arrays import parse_argument
 
+from . import elementwise, ops
+from .body import Value, twin
+from .computed import TYPES, Computed
+from .ops import Array, Op
 from .program import Program
 
-INTEGERS = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
-FLOATS = {"f16": np.float16, "f32": np.float32}
-TYPES = {"i1": np.bool_, **INTEGERS, **FLOATS}
+INTEGERS = ("i8", "i16", "i32", "i64")
+FLOATS = ("f16", "f32")
 MOST = 256
 """The most elements of a tensor."""
 SMALL = 1024.0
 """Floats are kept below this, so that sums and products are exact or rounded once, and never infinite."""
 
-Array = np.ndarray[Any, Any]
-
 Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Value:
-    """A value: its name, element and shape, None for no tensor; its numbers in each program, which are the first axis."""
+class Tensor(Value):
+    """A value: its numbers in each program, which are the first axis."""
 
-    name: str
-    element: str
-    shape: Shape | None
-    data: Array
+    data: Array = field(default_factory=lambda: np.zeros(0), compare=False)
 
-    @property
+    @cached_property
     def type(self) -> str:
         """The type in TTIR."""
         return text(self.shape, self.element)
 
+    def typed(self, element: str) -> str:
+        """The type of a tensor of this shape and of other elements."""
+        return text(self.shape, element)
 
-def text(shape: Shape | None, element: str) -> str:
+
+def text(shape: Shape, element: str) -> str:
     """A type in TTIR."""
-    return element if shape is None else f"tensor<{''.join(f'{n}x' for n in shape)}{element}>"
-
-
-def unsigned(data: Array) -> Array:
-    """Integers without a sign."""
-    return data if data.dtype == bool else data.view(f"u{data.dtype.itemsize}")
+    return f"tensor<{''.join(f'{n}x' for n in shape)}{element}>" if shape else element
 
 
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
 """The numbers of four bits (OCP Microscaling Formats 1.0, section 5.3.3)."""
 
-BINARY: dict[str, Callable[[Array, Array], Array]] = {
-    "addi": np.add, "subi": np.subtract, "muli": np.multiply, "andi": np.bitwise_and, "ori": np.bitwise_or,
-    "xori": np.bitwise_xor, "minsi": np.minimum, "maxsi": np.maximum,
-    "minui": lambda a, b: np.minimum(unsigned(a), unsigned(b)).view(a.dtype),
-    "maxui": lambda a, b: np.maximum(unsigned(a), unsigned(b)).view(a.dtype),
-}  # fmt: skip
-LOGICAL = {"andi": np.bitwise_and, "ori": np.bitwise_or, "xori": np.bitwise_xor}
-REAL: dict[str, Callable[[Array, Array], Array]] = {
-    "addf": np.add, "subf": np.subtract, "mulf": np.multiply, "maxnumf": np.maximum, "minnumf": np.minimum,
-}  # fmt: skip
-COMPARED: dict[str, Callable[[Array, Array], Array]] = {
-    "eq": np.equal, "ne": np.not_equal, "slt": np.less, "sle": np.less_equal, "sgt": np.greater,
-    "ult": lambda a, b: unsigned(a) < unsigned(b), "uge": lambda a, b: unsigned(a) >= unsigned(b),
-}  # fmt: skip
+UNREAD = ("arith.floordivsi", "arith.ceildivsi", "arith.ceildivui", "arith.divf", "math.roundeven", "math.absi")
+"""Ops of the table that Triton's front end does not write, and quotients of floats, which may be infinite."""
+COMPARED = ("eq", "ne", "slt", "sle", "sgt", "ult", "uge")
 FOLDED = {
-    "i": {"addi": np.add, "xori": np.bitwise_xor, "maxsi": np.maximum, "minsi": np.minimum, "andi": np.bitwise_and},
-    "f": {"maxnumf": np.maximum, "minnumf": np.minimum},
-    "i1": {"xori": np.logical_xor, "andi": np.logical_and, "ori": np.logical_or},
-}
+    "i": [*ops.reductions("i32").values()], "f": [ops.BY_NAME["maxnumf"], ops.BY_NAME["minnumf"]],
+    "i1": [ops.BY_NAME[name] for name in ("xori", "andi", "ori")],
+}  # fmt: skip
 ATOMIC = {"add": np.add, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "max": np.maximum,
           "min": np.minimum}  # fmt: skip
 
 
-class Writer:
+class Writer(Computed):
     """A program as it is written."""
 
+    elements = ("i1", *INTEGERS, *FLOATS)
+    special_floats = False
+
     def __init__(self, r: Random, programs: int) -> None:
-        self.r, self.programs = r, programs
-        self.lines: list[str] = []
-        self.parameters: list[str] = []
-        self.words: list[str] = []
+        super().__init__(r)
+        self.programs, self.value, self.depth = programs, Tensor, 1
         self.helpers: list[str] = []
-        self.values: list[Value] = []
+        self.values: list[Any] = []
         self.expected: dict[int, Array] = {}
-        self.count = 0
-        self.pid = self.put("tt.get_program_id x : i32", "i32", None, np.arange(programs, dtype=np.int32))
+        self.pid = self.put("tt.get_program_id x : i32", "i32", (), np.arange(programs, dtype=np.int32))
         count = np.full(programs, programs, np.int32)
-        self.values.append(self.put("tt.get_num_programs x : i32", "i32", None, count))
+        self.values.append(self.put("tt.get_num_programs x : i32", "i32", (), count))
         for _ in range(2):
             number = r.choice([r.randrange(1, 100), r.randrange(-(2**31), 2**31), 0x30000000, 2**31 - 1])
-            self.values.append(self.argument("i32", f"i32:{number}", np.full(programs, number, np.int32)))
+            self.values.append(self.number(number))
 
     # Text
 
-    def fresh(self) -> str:
-        self.count += 1
-        return f"%v{self.count}"
-
-    def put(self, op: str, element: str, shape: Shape | None, data: Array) -> Value:
+    def put(self, op: str, element: str, shape: Shape, data: Array) -> Tensor:
         """Write an op with one result, whose numbers numpy has computed."""
-        made = Value(self.fresh(), element, shape, np.asarray(data, TYPES[element]))
-        assert made.data.shape == (self.programs, *(shape or ())), (op, made.data.shape)
-        self.lines.append(f"{made.name} = {op}")
+        return self.known(self.op(op, shape, element).name, element, shape, data)
+
+    def known(self, name: str, element: str, shape: Shape, data: Array) -> Tensor:
+        """A value whose numbers numpy has computed."""
+        made = Tensor(name, shape, element, data=np.asarray(data, TYPES.get(element)))
+        assert made.data.shape == (self.programs, *shape), (name, made.data.shape)
         return made
 
-    def argument(self, kind: str, word: str, data: Array) -> Value:
-        name = f"%a{len(self.parameters)}"
-        self.parameters.append(f"{name}: {kind}")
-        self.words.append(word)
-        return Value(name, kind, None, data)
+    def computed(self, value: Value, function: Callable[..., Any], *operands: Any) -> Tensor:
+        """A value that is written, by the function of an op on the numbers of its operands."""
+        with np.errstate(all="ignore"):
+            data = function(*(v.data for v in operands))
+        made = self.known(value.name, value.element, value.shape, np.broadcast_to(data, (self.programs, *value.shape)))
+        if made.element in FLOATS and np.abs(made.data).max() >= SMALL:
+            for name, limit in (("minnumf", 500), ("maxnumf", -500)):
+                made = self.binary(name, made, self.constant(made.element, limit, made.shape))
+        return made
 
-    def constant(self, element: str, number: Any, shape: Shape | None = None) -> Value:
+    def number(self, number: int) -> Tensor:
+        """An argument of the kernel."""
+        return self.known(self.argument("i32", f"i32:{number}"), "i32", (), np.full(self.programs, number))
+
+    def constant(self, element: str, number: int, shape: Shape = ()) -> Any:
         """A number, or a tensor of it."""
-        shown = str(bool(number)).lower() if element == "i1" else f"{float(number)!r}" if element in FLOATS else number
-        if shape is None:
-            value = f"{shown} : {element}" if element != "i1" else shown
-        else:
-            value = f"dense<{shown}> : {text(shape, element)}"
-        data = np.full((self.programs, *(shape or ())), number, TYPES[element])
-        return self.put(f"arith.constant {value}", element, shape, data)
+        return self.splat(number, shape, element)
+
+    # Ops of the table
+
+    def allows(self, op: Op, x: Value) -> bool:
+        """Ops that TTIR has; floats stay finite, and truth values are not added."""
+        families = ("arithmetic", "shift", "division", "extended", "sign", "rounding", *ops.TRUTH)
+        if op.compute is None or op.family not in families or op.name in UNREAD:
+            return False
+        return x.element != "i1" or op.kind in ("and", "or", "xor") or op.family in ops.TRUTH
+
+    def targets(self, element: str) -> list[str]:
+        """Floats are made of small integers only."""
+        found = ["i1"] * (element in INTEGERS) + super().targets(element)
+        return [e for e in found if e in INTEGERS or e == "i1" or element in ("i8", "i1", *FLOATS)]
+
+    def bitcast(self, x: Any) -> Any:
+        """The bits of floats."""
+        if x.element not in FLOATS:
+            return elementwise.number(self, x)
+        other = twin(x.element)
+        return self.put(
+            f"tt.bitcast {x.name} : {x.type} -> {x.typed(other)}", other, x.shape, x.data.view(TYPES[other])
+        )
 
     # Choices
 
-    def pick(self, fits: Callable[[Value], bool] = lambda v: True) -> Value:
+    def some(self, fits: Callable[[Any], Any] = lambda v: True) -> Any:
         """A value that fits, which is loaded if there is none."""
         found = [v for v in self.values if fits(v)]
         elements = [*INTEGERS, *FLOATS]
@@ -154,16 +164,16 @@ class Writer:
 
     # Addresses
 
-    def indices(self, shape: Shape, limit: int) -> Value:
+    def indices(self, shape: Shape, limit: int) -> Any:
         """Numbers below a limit, a power of two, made of positions that may wrap around."""
         total = self.spread(shape)
-        position = self.pick(lambda v: v.element == "i32" and v.shape is None)
+        position = self.some(lambda v: v.element == "i32" and not v.shape)
         if self.r.random() < 0.7:
             scaled = self.binary("muli", total, self.like(position, shape))
             total = self.binary(self.r.choice(["addi", "subi", "xori"]), scaled, self.like(self.pid, shape))
         return self.binary("andi", total, self.constant("i32", limit - 1, shape))
 
-    def spread(self, shape: Shape) -> Value:
+    def spread(self, shape: Shape) -> Any:
         """The number of each element in row-major order."""
         size = int(np.prod(shape))
         row = np.broadcast_to(np.arange(size, dtype=np.int32), (self.programs, size))
@@ -172,9 +182,9 @@ class Writer:
         )
         return line if shape == (size,) else self.reshaped(line, shape)
 
-    def like(self, scalar: Value, shape: Shape | None) -> Value:
+    def like(self, scalar: Value, shape: Shape) -> Any:
         """A scalar, repeated in a shape if there is one."""
-        if shape is None:
+        if not shape:
             return scalar
         data = np.broadcast_to(scalar.data.reshape(-1, *[1] * len(shape)), (self.programs, *shape))
         return self.put(
@@ -184,22 +194,22 @@ class Writer:
     def pointers(self, array: str, element: str, places: Value) -> tuple[str, str]:
         """Pointers to elements of an array; their name and type."""
         kind = text(places.shape, f"!tt.ptr<{element}>")
-        base, moved = self.fresh(), self.fresh()
-        if places.shape is None:
+        base, moved = self.name(), self.name()
+        if not places.shape:
             base = array
         else:
-            self.lines.append(f"{base} = tt.splat {array} : !tt.ptr<{element}> -> {kind}")
-        self.lines.append(f"{moved} = tt.addptr {base}, {places.name} : {kind}, {places.type}")
+            self.line(f"{base} = tt.splat {array} : !tt.ptr<{element}> -> {kind}")
+        self.line(f"{moved} = tt.addptr {base}, {places.name} : {kind}, {places.type}")
         return moved, kind
 
-    def loaded(self, element: str, shape: Shape | None = None) -> Value:
+    def loaded(self, element: str, shape: Shape = ()) -> Any:
         """Numbers of an array at any of its places, some of them masked."""
         shape, size = shape or self.shape(), self.r.choice([32, 64, 256])
         how = "small" if element in FLOATS else self.r.choice(["small", "bits"])
         word = f"{how}:{element}:{size}:seed={self.r.randrange(1000)}"
-        array = self.argument(f"!tt.ptr<{element}>", word, np.zeros(self.programs))
+        array = self.argument(f"!tt.ptr<{element}>", word)
         places = self.indices(shape, size)
-        name, kind = self.pointers(array.name, element, places)
+        name, kind = self.pointers(array, element, places)
         held, form = np.asarray(parse_argument(word))[places.data], f"tt.load {name}"
         if self.r.random() < 0.5:
             mask, other = self.mask(shape), self.constant(element, self.r.randrange(4), shape)
@@ -208,142 +218,66 @@ class Writer:
         self.values.append(made)
         return made
 
-    def ragged(self) -> Value:
+    def ragged(self) -> Any:
         """A part of an array for each program, which a mask keeps below the array's size."""
         element, size = self.r.choice(["f16", "f32", "i32"]), self.r.choice([16, 32, 64])
         count = self.r.randrange(1, size * self.programs + 1)
         word = f"small:{element}:{count}:seed={self.r.randrange(1000)}"
-        array = self.argument(f"!tt.ptr<{element}>", word, np.zeros(self.programs))
+        array = self.argument(f"!tt.ptr<{element}>", word)
         start = self.binary("muli", self.pid, self.constant("i32", size))
         places = self.binary("addi", self.spread((size,)), self.like(start, (size,)))
-        end = self.argument("i32", f"i32:{count}", np.full(self.programs, count, np.int32))
+        end = self.number(count)
         mask = self.compared("slt", places, self.like(end, (size,)))
-        name, kind = self.pointers(array.name, element, places)
+        name, kind = self.pointers(array, element, places)
         other = self.constant(element, self.r.randrange(4), (size,))
         held = np.asarray(parse_argument(word))[np.minimum(places.data, count - 1)]
         data = np.where(mask.data, held, other.data)
         return self.put(f"tt.load {name}, {mask.name}, {other.name} : {kind}", element, (size,), data)
 
-    def mask(self, shape: Shape) -> Value:
+    def mask(self, shape: Shape) -> Any:
         """A comparison of positions."""
-        limit = self.like(self.pick(lambda v: v.element == "i32" and v.shape is None), shape)
-        return self.compared(self.r.choice([*COMPARED]), self.binary("muli", self.spread(shape), limit), limit)
+        limit = self.like(self.some(lambda v: v.element == "i32" and not v.shape), shape)
+        return self.compared(self.r.choice(COMPARED), self.binary("muli", self.spread(shape), limit), limit)
 
     # Ops
 
-    def binary(self, name: str, x: Value, y: Value) -> Value:
-        functions = REAL if x.element in FLOATS else BINARY
-        with np.errstate(over="ignore"):
-            data = functions[name](x.data, y.data)
-        return self.put(f"arith.{name} {x.name}, {y.name} : {x.type}", x.element, x.shape, data)
+    def step(self) -> Any:
+        """Any op of the table."""
+        return elementwise.step(self, self.some())
 
-    def compared(self, name: str, x: Value, y: Value) -> Value:
-        data = COMPARED[name](x.data, y.data)
-        return self.put(f"arith.cmpi {name}, {x.name}, {y.name} : {x.type}", "i1", x.shape, data)
+    def binary(self, name: str, x: Value, y: Value) -> Any:
+        return elementwise.binary(self, name, x, y)
 
-    def reshaped(self, x: Value, shape: Shape) -> Value:
+    def compared(self, name: str, x: Tensor, y: Tensor) -> Any:
+        return self.apply(ops.comparison(name), {"x": x, "y": y})
+
+    def reshaped(self, x: Value, shape: Shape) -> Any:
         data = x.data.reshape(self.programs, *shape)
         return self.put(f"tt.reshape {x.name} : {x.type} -> {text(shape, x.element)}", x.element, shape, data)
 
-    def partner(self, x: Value) -> Value:
+    def partner(self, x: Value) -> Any:
         """Another value of the type of one."""
         found = [v for v in self.values if v.type == x.type]
         return self.r.choice(found) if len(found) > 1 else self.constant(x.element, self.r.randrange(2), x.shape)
 
-    def arithmetic(self) -> Value | None:
-        x = self.pick(lambda v: v.element != "i1")
-        y = self.partner(x)
-        if x.element in FLOATS:
-            name = self.r.choice([*REAL])
-            data = REAL[name](x.data, y.data)
-            return self.binary(name, x, y) if np.abs(data).max() < SMALL else None
-        return self.binary(self.r.choice([*BINARY]), x, y)
-
-    def division(self) -> Value:
-        x = self.pick(lambda v: v.element in INTEGERS)
-        divisor = self.r.choice([3, 5, 7, 100])
-        y = self.constant(x.element, divisor, x.shape)
-        name = self.r.choice(["divsi", "remsi", "divui", "remui"])
-        read = unsigned if name[3] == "u" else np.asarray
-        a, b = (read(v.data).astype(object) for v in (x, y))
-        quotient = np.where(a < 0, -(-a // b), a // b)
-        data = quotient if name[:3] == "div" else a - quotient * b
-        wrapped = np.asarray(data & ((1 << 64) - 1), np.uint64).view(np.int64).astype(TYPES[x.element])
-        return self.put(f"arith.{name} {x.name}, {y.name} : {x.type}", x.element, x.shape, wrapped)
-
-    def shift(self) -> Value:
-        x = self.pick(lambda v: v.element in ("i32", "i64"))
-        count = self.r.randrange(20)
-        y = self.constant(x.element, count, x.shape)
-        name = self.r.choice(["shli", "shrsi", "shrui"])
-        data = x.data << count if name == "shli" else x.data >> count
-        if name == "shrui":
-            data = (unsigned(x.data) >> unsigned(y.data)).view(x.data.dtype)
-        return self.put(f"arith.{name} {x.name}, {y.name} : {x.type}", x.element, x.shape, data)
-
-    def product_high(self) -> Value:
-        x = self.pick(lambda v: v.element == "i32")
-        y = self.partner(x)
-        wide = unsigned(x.data).astype(np.uint64) * unsigned(y.data).astype(np.uint64)
-        data = (wide >> np.uint64(32)).astype(np.uint32).view(np.int32)
-        return self.put(f"tt.mulhiui {x.name}, {y.name} : {x.type}", "i32", x.shape, data)
-
-    def comparison(self) -> Value:
-        x = self.pick(lambda v: v.element in INTEGERS)
-        return self.compared(self.r.choice([*COMPARED]), x, self.partner(x))
-
-    def choice(self) -> Value:
-        x = self.pick(lambda v: v.shape is not None)
-        assert x.shape is not None
-        y, mask = self.partner(x), self.mask(x.shape)
-        op = f"arith.select {mask.name}, {x.name}, {y.name} : {mask.type}, {x.type}"
-        return self.put(op, x.element, x.shape, np.where(mask.data, x.data, y.data))
-
-    def resized(self) -> Value:
-        x = self.pick(lambda v: v.element in INTEGERS)
-        other = self.r.choice([e for e in ("i1", *INTEGERS) if e != x.element])
-        wider = int(other[1:]) > int(x.element[1:])
-        name = self.r.choice(["extsi", "extui"]) if wider else "trunci"
-        data = x.data & 1 if other == "i1" else unsigned(x.data) if name == "extui" else x.data
-        return self.put(
-            f"arith.{name} {x.name} : {x.type} to {text(x.shape, other)}", other, x.shape, data.astype(TYPES[other])
-        )
-
-    def converted(self) -> Value:
-        x = self.pick(lambda v: v.element in ("i8", "i1"))
-        if x.element == "i1":
-            name, other = self.r.choice([("extui", "i32"), ("extsi", "i32"), ("extsi", "i8"), ("uitofp", "f32")])
-            data = np.where(x.data, -1 if name == "extsi" else 1, 0).astype(TYPES[other])
-            return self.put(f"arith.{name} {x.name} : {x.type} to {text(x.shape, other)}", other, x.shape, data)
-        other = self.r.choice([*FLOATS])
-        return self.put(f"arith.sitofp {x.name} : {x.type} to {text(x.shape, other)}", other, x.shape, x.data)
-
-    def bits(self) -> Value:
-        x = self.pick(lambda v: v.element in FLOATS)
-        other = {"f16": "i16", "f32": "i32"}[x.element]
-        return self.put(
-            f"tt.bitcast {x.name} : {x.type} -> {text(x.shape, other)}", other, x.shape, x.data.view(TYPES[other])
-        )
-
-    def rounded(self) -> Value:
-        x = self.pick(lambda v: v.element == "f32")
+    def rounded(self) -> Any:
+        x = self.some(lambda v: v.element == "f32")
         op = f"tt.fp_to_fp {x.name}, rounding = rtne : {x.type} -> {text(x.shape, 'f16')}"
         return self.put(op, "f16", x.shape, x.data.astype(np.float16))
 
-    def clamped(self) -> Value:
-        x = self.pick(lambda v: v.element in FLOATS)
+    def clamped(self) -> Any:
+        x = self.some(lambda v: v.element in FLOATS)
         low, high = (self.constant(x.element, n, x.shape) for n in (-2, 3))
         op = f"tt.clampf {x.name}, {low.name}, {high.name}, propagateNan = {self.r.choice(['none', 'all'])} : {x.type}"
         return self.put(op, x.element, x.shape, np.clip(x.data, -2, 3))
 
-    def tensor(self) -> Value:
-        return self.pick(lambda v: v.shape is not None)
+    def tensor(self) -> Any:
+        return self.some(lambda v: v.shape)
 
-    def moved(self) -> Value | None:
+    def moved(self) -> Any | None:
         """An op that moves elements."""
         x = self.tensor()
         shape = x.shape
-        assert shape is not None
         data, rank, size = x.data, len(shape), int(np.prod(shape))
         how = self.r.choice(["trans", "reshape", "expand", "join", "split", "cat", "broadcast", "gather"])
         if how == "trans" and rank < 3 and size >= 8:
@@ -374,10 +308,10 @@ class Writer:
             if rank == 1 or shape[-1] != 2:
                 x = self.reshaped(x, (size // 2, 2))
                 shape, data = (size // 2, 2), x.data
-            first, second = self.fresh(), self.fresh()
-            self.lines.append(f"{first}, {second} = tt.split {x.name} : {x.type} -> {text(shape[:-1], x.element)}")
-            self.values.append(Value(second, x.element, shape[:-1], data[..., 1]))
-            return Value(first, x.element, shape[:-1], data[..., 0])
+            first, second = self.name(), self.name()
+            self.line(f"{first}, {second} = tt.split {x.name} : {x.type} -> {text(shape[:-1], x.element)}")
+            self.values.append(self.known(second, x.element, shape[:-1], data[..., 1]))
+            return self.known(first, x.element, shape[:-1], data[..., 0])
         if how == "broadcast" and 1 in shape and 4 * size <= MOST:
             wanted = tuple(4 if n == 1 and i == shape.index(1) else n for i, n in enumerate(shape))
             op = f"tt.broadcast {x.name} : {x.type} -> {text(wanted, x.element)}"
@@ -389,18 +323,16 @@ class Writer:
             return self.put(op, x.element, shape, np.take_along_axis(data, places.data.astype(np.int64), axis + 1))
         return None
 
-    def folded(self) -> Value:
+    def folded(self) -> Any:
         """A reduction or scan by one op."""
-        x = self.pick(lambda v: v.shape is not None)
+        x = self.some(lambda v: v.shape)
         if x.element in INTEGERS and self.r.random() < 0.2:
-            x = self.compared(self.r.choice([*COMPARED]), x, self.partner(x))
-        table = FOLDED["i1" if x.element == "i1" else "f" if x.element in FLOATS else "i"]
-        name = self.r.choice([*table])
-        assert x.shape is not None
+            x = self.compared(self.r.choice(COMPARED), x, self.partner(x))
+        op = self.r.choice(FOLDED["i1" if x.element == "i1" else "f" if x.element in FLOATS else "i"])
         axis, scans = self.r.randrange(len(x.shape)), self.r.random() < 0.5
         end = f"tt.{'scan' if scans else 'reduce'}.return %c : {x.element}"
-        region = f"({{\n^bb0(%x: {x.element}, %y: {x.element}):\n%c = arith.{name} %x, %y : {x.element}\n{end}\n}})"
-        function = functools.partial(table[name].accumulate, axis=axis + 1)
+        region = f"({{\n^bb0(%x: {x.element}, %y: {x.element}):\n%c = {op.name} %x, %y : {x.element}\n{end}\n}})"
+        function = functools.partial(ops.folded, op, axis=axis + 1)
         if scans:
             reverse = self.r.choice([True, False])
             data = np.flip(function(np.flip(x.data, axis + 1)), axis + 1) if reverse else function(x.data)
@@ -409,53 +341,51 @@ class Writer:
                 f'"tt.scan"({x.name}) {attributes} {region} : ({x.type}) -> {x.type}', x.element, x.shape, data
             )
         left = (*x.shape[:axis], *x.shape[axis + 1 :])
-        shape = left or None
-        data = table[name].reduce(x.data, axis=axis + 1, dtype=x.data.dtype)
-        op = f'"tt.reduce"({x.name}) <{{axis = {axis} : i32}}> {region} : ({x.type}) -> {text(shape, x.element)}'
-        return self.put(op, x.element, shape, data)
+        shape = left
+        data = np.take(function(x.data), -1, axis + 1)
+        line = f'"tt.reduce"({x.name}) <{{axis = {axis} : i32}}> {region} : ({x.type}) -> {text(shape, x.element)}'
+        return self.put(line, x.element, shape, data)
 
-    def greatest(self) -> Value:
+    def greatest(self) -> Any:
         """The place of the greatest element along an axis, the first of several, by a region of two numbers."""
-        x = self.pick(lambda v: v.shape is not None and v.element in INTEGERS)
-        assert x.shape is not None
+        x = self.some(lambda v: v.shape and v.element in INTEGERS)
         axis = self.r.randrange(len(x.shape))
         lines = self.spread((x.shape[axis],))
         for i in range(len(x.shape)):
             if i != axis:
-                assert lines.shape is not None
                 wanted = (*lines.shape[:i], 1, *lines.shape[i:])
                 op = f"tt.expand_dims {lines.name} {{axis = {i} : i32}} : {lines.type} -> {text(wanted, 'i32')}"
                 lines = self.put(op, "i32", wanted, np.expand_dims(lines.data, i + 1))
         if lines.shape != x.shape:
             op = f"tt.broadcast {lines.name} : {lines.type} -> {text(x.shape, 'i32')}"
             lines = self.put(op, "i32", x.shape, np.broadcast_to(lines.data, x.data.shape))
-        e, shape = x.element, (*x.shape[:axis], *x.shape[axis + 1 :]) or None
-        one, two = self.fresh(), self.fresh()
-        self.lines.append(
+        e, shape = x.element, (*x.shape[:axis], *x.shape[axis + 1 :])
+        one, two = self.name(), self.name()
+        self.line(
             f'{one}, {two} = "tt.reduce"({x.name}, {lines.name}) <{{axis = {axis} : i32}}> ({{\n'
             f"^bb0(%a: {e}, %i: i32, %b: {e}, %j: i32):\n%g = arith.cmpi sgt, %a, %b : {e}\n"
             f"%e = arith.cmpi eq, %a, %b : {e}\n%l = arith.cmpi slt, %i, %j : i32\n%f = arith.andi %e, %l : i1\n"
             f"%t = arith.ori %g, %f : i1\n%m = arith.select %t, %a, %b : {e}\n%n = arith.select %t, %i, %j : i32\n"
             f"tt.reduce.return %m, %n : {e}, i32\n}}) : ({x.type}, {lines.type}) -> ({text(shape, e)}, {text(shape, 'i32')})"
         )
-        self.values.append(Value(one, e, shape, x.data.max(axis + 1)))
-        return Value(two, "i32", shape, x.data.argmax(axis + 1).astype(np.int32))
+        self.values.append(self.known(one, e, shape, x.data.max(axis + 1)))
+        return self.known(two, "i32", shape, x.data.argmax(axis + 1).astype(np.int32))
 
-    def counted(self) -> Value:
-        x = self.pick(lambda v: v.element == "i32" and v.shape is not None and len(v.shape) == 1)
+    def counted(self) -> Any:
+        x = self.some(lambda v: v.element == "i32" and v.shape and len(v.shape) == 1)
         few = self.binary("andi", x, self.constant("i32", 7, x.shape))
         data = np.stack([np.bincount(row, minlength=8) for row in few.data])
         return self.put(f"tt.histogram {few.name} : {few.type} -> tensor<8xi32>", "i32", (8,), data)
 
-    def multiplied(self) -> Value:
+    def multiplied(self) -> Any:
         """A product of small numbers, which is exact in any order."""
         m, n, k = (self.r.choice([8, 16]) for _ in range(3))
         element, total = self.r.choice([("f16", "f32"), ("f32", "f32"), ("i8", "i32")])
         names, data = [], []
         for shape in ((m, k), (k, n)):
             word = f"small:{element}:{shape[0] * shape[1]}:seed={self.r.randrange(1000)}"
-            array = self.argument(f"!tt.ptr<{element}>", word, np.zeros(self.programs))
-            name, kind = self.pointers(array.name, element, self.spread(shape))
+            array = self.argument(f"!tt.ptr<{element}>", word)
+            name, kind = self.pointers(array, element, self.spread(shape))
             held = np.broadcast_to(np.asarray(parse_argument(word)).reshape(shape), (self.programs, *shape))
             names.append(self.put(f"tt.load {name} : {kind}", element, shape, held))
             data.append(held.astype(TYPES[total]))
@@ -464,16 +394,16 @@ class Writer:
         op = f"tt.dot {names[0].name}, {names[1].name}, {acc.name}{how} : {names[0].type} * {names[1].type} -> {acc.type}"
         return self.put(op, total, (m, n), data[0] @ data[1] + acc.data)
 
-    def divided(self) -> Value:
+    def divided(self) -> Any:
         """A quotient, or a square root, rounded once."""
-        x = self.pick(lambda v: v.element == "f32")
+        x = self.some(lambda v: v.element == "f32")
         square = self.binary("mulf", x, x)
         if self.r.random() < 0.5:
             return self.put(f"tt.precise_sqrt {square.name} : {x.type}", "f32", x.shape, np.sqrt(square.data))
         y = self.binary("addf", square, self.constant("f32", 1, x.shape))
         return self.put(f"tt.precise_divf {x.name}, {y.name} : {x.type}", "f32", x.shape, x.data / y.data)
 
-    def scaled(self) -> Value:
+    def scaled(self) -> Any:
         """A product of numbers of four bits times scales, which is exact in any order; some are of two matrices."""
         stack: Shape = self.r.choice([(), (), (2,)])
         m, n, k, group = 8, self.r.choice([8, 16]), 64, self.r.choice([16, 32])
@@ -481,7 +411,7 @@ class Writer:
         for shape, packed in (((*stack, m, k // 2), -1), ((*stack, k // 2, n), -2)):
             values.append(self.loaded("i8", shape))
             axis = values[-1].data.ndim + packed
-            bits = unsigned(values[-1].data)
+            bits = ops.unsigned(values[-1].data)
             wide = list(bits.shape)
             wide[axis] *= 2
             factors.append(E2M1[np.stack([bits & 15, bits >> 4], axis + 1).reshape(wide)])
@@ -496,10 +426,10 @@ class Writer:
                 scale = self.binary("addi", small, self.constant("i8", 120, shape))
                 powers = 2.0 ** (scale.data - 127.0)
             else:
-                name, kind = self.fresh(), text(shape, "f8E4M3FN")
-                self.lines.append(f"{name}f = arith.sitofp {small.name} : {small.type} to {text(shape, 'f16')}")
-                self.lines.append(f"{name} = tt.fp_to_fp {name}f, rounding = rtne : {text(shape, 'f16')} -> {kind}")
-                scale, powers = Value(name, "f8E4M3FN", shape, small.data), small.data.astype(np.float64)
+                name, kind = self.name(), text(shape, "f8E4M3FN")
+                self.line(f"{name}f = arith.sitofp {small.name} : {small.type} to {text(shape, 'f16')}")
+                self.line(f"{name} = tt.fp_to_fp {name}f, rounding = rtne : {text(shape, 'f16')} -> {kind}")
+                scale, powers = self.known(name, "f8E4M3FN", shape, small.data), small.data.astype(np.float64)
             words[i], kinds[i] = f"{words[i]} scale {scale.name}", f"{kinds[i]}, {scale.type}"
             factors[i] = factors[i] * np.moveaxis(np.repeat(powers, group, -1), -1, -1 if i == 0 else -2)
         acc = self.constant("f32", 3, (*stack, m, n))
@@ -508,37 +438,37 @@ class Writer:
         low, high = self.constant("f32", -500, acc.shape), self.constant("f32", 500, acc.shape)
         return self.binary("minnumf", self.binary("maxnumf", made, low), high)
 
-    def only(self) -> Value:
+    def unsplat(self) -> Any:
         """The element of a tensor that has one."""
-        x = self.pick(lambda v: v.shape is None and v.element != "i1")
+        x = self.some(lambda v: not v.shape and v.element != "i1")
         y = self.like(x, (1,))
-        return self.put(f"tt.unsplat {y.name} : {y.type}", x.element, None, y.data.reshape(-1))
+        return self.put(f"tt.unsplat {y.name} : {y.type}", x.element, (), y.data.reshape(-1))
 
-    def branched(self) -> Value:
+    def branched(self) -> Any:
         """A value of one of two branches, by a number of the program."""
-        x = self.pick(lambda v: v.element in INTEGERS)
-        y, left = self.partner(x), self.pick(lambda v: v.shape is None and v.element == "i32")
-        test = self.compared(self.r.choice([*COMPARED]), left, self.pid)
-        name = self.fresh()
-        self.lines.append(
+        x = self.some(lambda v: v.element in INTEGERS)
+        y, left = self.partner(x), self.some(lambda v: not v.shape and v.element == "i32")
+        test = self.compared(self.r.choice(COMPARED), left, self.pid)
+        name = self.name()
+        self.line(
             f"{name} = scf.if {test.name} -> ({x.type}) {{\n%s = arith.addi {x.name}, {y.name} : {x.type}\n"
             f"scf.yield %s : {x.type}\n}} else {{\nscf.yield {y.name} : {x.type}\n}}"
         )
         chosen = test.data.reshape(-1, *[1] * (x.data.ndim - 1))
         with np.errstate(over="ignore"):
-            return Value(name, x.element, x.shape, np.where(chosen, x.data + y.data, y.data))
+            return self.known(name, x.element, x.shape, np.where(chosen, x.data + y.data, y.data))
 
-    def looped(self) -> Value:
+    def looped(self) -> Any:
         """A sum over a loop whose bounds are those of the program, up to the greatest number."""
-        x = self.pick(lambda v: v.element == "i32")
+        x = self.some(lambda v: v.element == "i32")
         first = self.r.choice([0, -3, 2**31 - 9])
         lower = self.constant("i32", first)
         upper = self.binary(
             "addi", self.binary("andi", self.pid, self.constant("i32", 3)), self.constant("i32", first + 2)
         )
-        step, name = self.constant("i32", self.r.choice([1, 2])), self.fresh()
-        inner = f"%w = tt.splat %i : i32 -> {x.type}\n" if x.shape is not None else ""
-        self.lines.append(
+        step, name = self.constant("i32", self.r.choice([1, 2])), self.name()
+        inner = f"%w = tt.splat %i : i32 -> {x.type}\n" if x.shape else ""
+        self.line(
             f"{name} = scf.for %i = {lower.name} to {upper.name} step {step.name} iter_args(%t = {x.name}) -> ({x.type})"
             f" : i32 {{\n{inner}%m = arith.muli %t, {'%w' if inner else '%i'} : {x.type}\n"
             f"%n = arith.addi %m, {x.name} : {x.type}\nscf.yield %n : {x.type}\n}}"
@@ -548,24 +478,24 @@ class Writer:
             for i in range(first, int(upper.data[p]), int(step.data[p])):
                 with np.errstate(over="ignore"):
                     total[p] = total[p] * np.int32(i) + x.data[p]
-        return Value(name, "i32", x.shape, total)
+        return self.known(name, "i32", x.shape, total)
 
-    def called(self) -> Value:
+    def called(self) -> Any:
         """A call of a function with an early return."""
-        x, y = (self.pick(lambda v: v.shape is None and v.element == "i32") for _ in range(2))
-        name, made = f"f{len(self.helpers)}", self.fresh()
+        x, y = (self.some(lambda v: not v.shape and v.element == "i32") for _ in range(2))
+        name, made = f"f{len(self.helpers)}", self.name()
         self.helpers.append(
             f"tt.func private @{name}(%x: i32, %y: i32) -> i32 attributes {{noinline = true}} {{\n"
             "%c = arith.cmpi slt, %x, %y : i32\ncf.cond_br %c, ^bb1, ^bb2\n^bb1:\n%s = arith.subi %x, %y : i32\n"
             "tt.return %s : i32\n^bb2:\n%m = arith.muli %x, %y : i32\ntt.return %m : i32\n}"
         )
-        self.lines.append(f"{made} = tt.call @{name}({x.name}, {y.name}) : (i32, i32) -> i32")
+        self.line(f"{made} = tt.call @{name}({x.name}, {y.name}) : (i32, i32) -> i32")
         with np.errstate(over="ignore"):
-            return Value(made, "i32", None, np.where(x.data < y.data, x.data - y.data, x.data * y.data))
+            return self.known(made, "i32", (), np.where(x.data < y.data, x.data - y.data, x.data * y.data))
 
-    def mapped(self) -> Value:
+    def mapped(self) -> Any:
         """A region of several blocks for each element."""
-        x = self.pick(lambda v: v.element == "i32" and v.shape is not None)
+        x = self.some(lambda v: v.element == "i32" and v.shape)
         op = (
             f'"tt.map_elementwise"({x.name}) <{{pack = 1 : i32}}> ({{\n^bb0(%x: i32):\n%z = arith.constant 7 : i32\n'
             "%c = arith.cmpi slt, %x, %z : i32\ncf.cond_br %c, ^bb1, ^bb2(%x : i32)\n^bb1:\n%m = arith.muli %x, %z : i32\n"
@@ -580,40 +510,40 @@ class Writer:
         element = self.r.choice(["f32", "i32"])
         x = self.loaded(element, shape)
         word = f"zeros:{element}:{self.programs * rows * columns}"
-        array = self.argument(f"!tt.ptr<{element}>", word, np.zeros(self.programs))
+        array = self.argument(f"!tt.ptr<{element}>", word)
         size = self.constant("i32", rows * columns)
         first = self.binary("muli", self.pid, size)
         # The integers of descriptors have signs.
-        base, desc, signed = self.fresh(), self.fresh(), element.replace("i", "si")
-        self.lines.append(f"{base} = tt.addptr {array.name}, {first.name} : !tt.ptr<{element}>, i32")
+        base, desc, signed = self.name(), self.name(), element.replace("i", "si")
+        self.line(f"{base} = tt.addptr {array}, {first.name} : !tt.ptr<{element}>, i32")
         sizes = [self.constant("i32", n).name for n in (rows, columns)]
         strides = [self.constant("i64", n).name for n in (columns, 1)]
-        self.lines.append(
+        self.line(
             f"{desc} = tt.make_tensor_descriptor {base}, [{sizes[0]}, {sizes[1]}], [{strides[0]}, {strides[1]}]"
             f" : <{element}>, <8x8x{signed}>"
         )
         places = [self.r.choice([0, 2, -3]), self.r.choice([0, 4])]
         names = [self.constant("i32", place).name for place in places]
-        self.lines.append(
+        self.line(
             f"tt.descriptor_store {desc}[{names[0]}, {names[1]}], {x.name} : !tt.tensordesc<8x8x{signed}>, {x.type}"
         )
         held = np.zeros((self.programs, rows, columns), TYPES[element])
         row, column = (np.arange(8) + place for place in places)
         y, z = (row >= 0) & (row < rows), column < columns
         held[:, row[y][:, None], column[z]] = x.data[:, y][:, :, z]
-        self.expected[len(self.words) - 1] = held.ravel()
+        self.expected[len(self.arguments) - 1] = held.ravel()
 
-    def blocked(self) -> Value:
+    def blocked(self) -> Any:
         """A block of a matrix by a descriptor, some of it outside."""
         rows, columns = self.r.choice([5, 8, 12]), self.r.choice([16, 20])
         word = f"small:f32:{rows * columns}:seed={self.r.randrange(1000)}"
-        array = self.argument("!tt.ptr<f32>", word, np.zeros(self.programs))
+        array = self.argument("!tt.ptr<f32>", word)
         pads = self.r.random() < 0.3
         sizes = [self.constant("i32", n) for n in (rows, columns)]
         strides = [self.constant("i64", n) for n in (columns, 1)]
-        desc, shape = self.fresh(), (8, 16)
-        self.lines.append(
-            f"{desc} = tt.make_tensor_descriptor {array.name}, [{sizes[0].name}, {sizes[1].name}], "
+        desc, shape = self.name(), (8, 16)
+        self.line(
+            f"{desc} = tt.make_tensor_descriptor {array}, [{sizes[0].name}, {sizes[1].name}], "
             f"[{strides[0].name}, {strides[1].name}]{' {padding = 2 : i32}' if pads else ''} : <f32>, <8x16xf32>"
         )
         first = self.binary("muli", self.pid, self.constant("i32", self.r.choice([-3, 2, 8])))
@@ -632,15 +562,14 @@ class Writer:
         op = f"arith.select {test.name}, {zero.name}, {made.name} : {test.type}, {made.type}"
         return self.put(op, "f32", shape, np.where(inside, data, 0))
 
-    def exchanged(self) -> Value:
+    def exchanged(self) -> Any:
         """The numbers before an update of elements that no other program or element has, or a comparison and swap."""
-        x = self.pick(lambda v: v.element == "i32" and v.shape is not None)
-        assert x.shape is not None
+        x = self.some(lambda v: v.element == "i32" and v.shape)
         size = int(np.prod(x.shape))
         word = f"small:i32:{size * self.programs}:seed={self.r.randrange(1000)}"
-        array = self.argument("!tt.ptr<i32>", word, np.zeros(self.programs))
+        array = self.argument("!tt.ptr<i32>", word)
         start = self.like(self.binary("muli", self.pid, self.constant("i32", size)), x.shape)
-        name, kind = self.pointers(array.name, "i32", self.binary("addi", self.spread(x.shape), start))
+        name, kind = self.pointers(array, "i32", self.binary("addi", self.spread(x.shape), start))
         before = np.asarray(parse_argument(word)).reshape(x.data.shape)
         if self.r.random() < 0.5:
             mask = self.mask(x.shape)
@@ -654,10 +583,10 @@ class Writer:
             wanted = self.constant("i32", 2, x.shape)
             op = f"tt.atomic_cas acquire, cta, {name}, {wanted.name}, {x.name} : ({kind}, {x.type}, {x.type}) -> {x.type}"
             made, swaps = self.put(op, "i32", x.shape, before), before == 2
-        self.expected[len(self.words) - 1] = np.where(swaps, x.data, before).ravel()
+        self.expected[len(self.arguments) - 1] = np.where(swaps, x.data, before).ravel()
         return made
 
-    def widened(self, mask: Value) -> Value:
+    def widened(self, mask: Value) -> Any:
         """All bits of i32 where a mask is true."""
         op = f"arith.extsi {mask.name} : {mask.type} to {text(mask.shape, 'i32')}"
         return self.put(op, "i32", mask.shape, -mask.data.astype(np.int32))
@@ -666,44 +595,41 @@ class Writer:
 
     def updated(self) -> None:
         """Update an array that all programs share."""
-        x = self.pick(lambda v: v.element == "i32" and v.shape is not None)
-        assert x.shape is not None
+        x = self.some(lambda v: v.element == "i32" and v.shape)
         kind, word = self.r.choice([*ATOMIC]), "full:i32:32:5"
-        array = self.argument("!tt.ptr<i32>", word, np.zeros(self.programs))
+        array = self.argument("!tt.ptr<i32>", word)
         places, mask = self.indices(x.shape, 32), self.mask(x.shape)
-        name, pointers = self.pointers(array.name, "i32", places)
-        self.lines.append(
-            f"{self.fresh()} = tt.atomic_rmw {kind}, relaxed, gpu, {name}, {x.name}, {mask.name} : "
+        name, pointers = self.pointers(array, "i32", places)
+        self.line(
+            f"{self.name()} = tt.atomic_rmw {kind}, relaxed, gpu, {name}, {x.name}, {mask.name} : "
             f"({pointers}, {x.type}, {mask.type}) -> {x.type}"
         )
         held = np.full(32, 5, np.int32)
         with np.errstate(over="ignore"):
             ATOMIC[kind].at(held, places.data[mask.data], x.data[mask.data])
-        self.expected[len(self.words) - 1] = held
+        self.expected[len(self.arguments) - 1] = held
 
     def stored(self, x: Value) -> None:
         """Store a value, each program to a part of an array."""
         kind = "i8" if x.element == "i1" else x.element
         if x.element == "i1":
             x = self.put(f"arith.extui {x.name} : {x.type} to {text(x.shape, 'i8')}", "i8", x.shape, x.data)
-        size = int(np.prod(x.shape or ()))
-        array = self.argument(f"!tt.ptr<{kind}>", f"zeros:{kind}:{size * self.programs}", np.zeros(self.programs))
+        size = int(np.prod(x.shape))
+        array = self.argument(f"!tt.ptr<{kind}>", f"zeros:{kind}:{size * self.programs}")
         start = self.binary("muli", self.pid, self.constant("i32", size))
-        places = start if x.shape is None else self.binary("addi", self.spread(x.shape), self.like(start, x.shape))
-        name, pointers = self.pointers(array.name, kind, places)
+        places = start if not x.shape else self.binary("addi", self.spread(x.shape), self.like(start, x.shape))
+        name, pointers = self.pointers(array, kind, places)
         held, form = x.data.ravel(), f"tt.store {name}, {x.name}"
-        if x.shape is not None and self.r.random() < 0.3:
+        if x.shape and self.r.random() < 0.3:
             mask = self.mask(x.shape)
             form, held = f"{form}, {mask.name}", np.where(mask.data.ravel(), held, 0).astype(held.dtype)
-        self.lines.append(f"{form} : {pointers}")
-        self.expected[len(self.words) - 1] = held
+        self.line(f"{form} : {pointers}")
+        self.expected[len(self.arguments) - 1] = held
 
 
 OPS = (
-    "arithmetic", "arithmetic", "arithmetic", "division", "shift", "product_high", "comparison", "choice", "resized",
-    "converted", "bits", "rounded", "clamped", "moved", "moved", "moved", "folded", "folded", "greatest", "counted",
-    "multiplied", "scaled", "divided", "only", "branched", "looped", "called", "mapped", "blocked", "written", "exchanged",
-    "ragged",
+    *["step"] * 9, "rounded", "clamped", "moved", "moved", "moved", "folded", "folded", "greatest", "counted", "multiplied",
+    "scaled", "divided", "unsplat", "branched", "looped", "called", "mapped", "blocked", "written", "exchanged", "ragged",
 )  # fmt: skip
 
 
@@ -713,16 +639,17 @@ def program(r: Random) -> Program:
     writer.loaded(r.choice([*INTEGERS, *FLOATS]))
     for _ in range(r.randrange(4, 24)):
         made = getattr(writer, r.choice(OPS))()
-        if made is not None:
-            writer.values.append(made)
+        if made is not None and made not in writer.values:
+            writer.keep(made)
     if r.random() < 0.4:
         writer.updated()
     for value in writer.values[-r.randrange(2, 5) :]:
         writer.stored(value)
     body = "\n".join(["", *writer.lines, "tt.return"]).replace("\n", "\n  ")
-    module = "\n".join([f"tt.func public @k({', '.join(writer.parameters)}) {{{body}\n}}", *writer.helpers, ""])
-    arrays = tuple(writer.expected.get(i, parse_argument(word)) for i, word in enumerate(writer.words))
-    return Program(module, tuple(writer.words), (writer.programs,), expected=arrays)
+    parameters = ", ".join(f"{name}: {kind}" for name, kind, _ in writer.arguments)
+    module = "\n".join([f"tt.func public @k({parameters}) {{{body}\n}}", *writer.helpers, ""])
+    arrays = tuple(writer.expected.get(i, parse_argument(word)) for i, word in enumerate(writer.words()))
+    return Program(module, writer.words(), (writer.programs,), expected=arrays)
 
 
 def tour(r: Random, element: str | None, length: int) -> Program:

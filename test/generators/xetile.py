@@ -24,6 +24,8 @@ SHAPES = sorted(
     key=lambda shape: shape != (8, 16),
 )
 """The shapes of tiles, the simplest first."""
+BROAD = (8, 16, 24, 32)
+"""Sides of tiles of which each subgroup has several parts."""
 Map = tuple[tuple[int, ...], tuple[int, ...]]
 
 
@@ -34,6 +36,8 @@ class Kernel(Body):
         super().__init__(r, target)
         self.gpu, self.grid, self.subgroups, self.has_maps = TARGETS[target], grid, subgroups, has_maps
         self.maps: dict[str, Map | None] = {}
+        # Whether subgroups often have several parts.
+        self.has_parts = False
         self.group = self.op("gpu.block_id x", (), "index").name
         self.slm_left = 24 << 10
 
@@ -52,6 +56,9 @@ class Kernel(Body):
         for size, grid in zip(shape, layout):
             fits = [n for n in range(1, size + 1) if size % n == 0 and not dealing_problem(size, grid, n)]
             even = [n for n in fits if size // n == grid]
+            if self.has_parts:
+                data.append(self.r.choice([n for n in fits if n >= 4 or n == size] or fits))
+                continue
             # Small parts make long programs.
             large = [n for n in fits if n * 4 * grid >= size] or fits
             data.append(self.r.choice(large if self.r.random() < 0.4 or not even else even))
@@ -479,6 +486,86 @@ class Kernel(Body):
             Value(f"{name}#0", (m, n), result, bound if bound and bound <= most_exact(result) else None), given
         )
 
+    # Ops of other dialects on whole tiles
+
+    def of_vector(self, x: Value) -> Value:
+        """An op of the vector dialect, or a constant of different elements: none of them says a map."""
+        ways = [self.turned, self.reshaped, self.reduced, self.numbered, self.spread]
+        return self.made(self.r.choice(ways if self.has_maps else ways[:1])(x), None)
+
+    def turned(self, x: Value) -> Value:
+        return vectors.moved(
+            self,
+            x,
+            f"vector.transpose {x.name}, [1, 0] : {x.type} to {vector_text(x.shape[::-1], x.element)}",
+            x.shape[::-1],
+        )
+
+    def cast(self, x: Value, shape: tuple[int, ...]) -> Value:
+        to = vector_text(shape, x.element)
+        return vectors.moved(self, x, f"vector.shape_cast {x.name} : {x.type} to {to}", shape)
+
+    def reshaped(self, x: Value) -> Value:
+        """The same elements in another shape, of one dimension in between or not."""
+        shapes = [(n, x.size // n) for n in (1, 8, 16, 32) if x.size % n == 0]
+        between = self.cast(x, (x.size,)) if self.r.random() < 0.4 else x
+        return self.cast(between, self.r.choice(shapes or [x.shape]))
+
+    def reduced(self, x: Value) -> Value:
+        """A reduction of all of a dimension, or of groups of it, by way of three dimensions."""
+        dim = self.r.randrange(2)
+        groups = self.r.choice([n for n in (1, 1, 2, 4, 8) if x.shape[dim] % n == 0])
+        if groups > 1:
+            x = self.cast(x, (*x.shape[:dim], groups, x.shape[dim] // groups, *x.shape[dim + 1 :]))
+        axis = dim + (groups > 1)
+        shape = tuple(n for i, n in enumerate(x.shape) if i != axis)
+        kinds, most = vectors.kinds_for(x, x.shape[axis] + 4)
+        kind, start = self.r.choice(kinds), self.splat(self.r.randint(-4, 4), shape, x.element)
+        text = f"vector.multi_reduction <{kind}>, {x.name}, {start.name} [{axis}] : {x.type} to {start.type}"
+        found = self.op(text, shape, x.element, most if kind == "add" else None)
+        return found if groups > 1 else self.cast(found, self.r.choice([(1, *shape), (*shape, 1)]))
+
+    def numbered(self, x: Value) -> Value:
+        """The tile and a constant of different elements."""
+        point = ".0" * is_float(x.element)
+        shown = [[f"{(i * x.shape[1] + j) % 5 - 2}{point}" for j in range(x.shape[1])] for i in range(x.shape[0])]
+        rows = ", ".join(f"[{', '.join(row)}]" for row in shown)
+        y = self.op(f"arith.constant dense<[{rows}]> : {x.type}", x.shape, x.element, 2)
+        return elementwise.binary(self, self.r.choice(elementwise.names(x.element)), x, y)
+
+    def spread(self, x: Value) -> Value:
+        """The tile and one of its elements, or a number of all, or the first row repeated."""
+        how = self.r.random()
+        if x.shape[0] == 1 and how < 0.6:
+            shape = (self.r.choice([n for n in (8, 16, 24, 32) if n * x.size <= MOST] or [1]), x.shape[1])
+            return vectors.moved(
+                self, x, f"vector.broadcast {x.name} : {x.type} to {vector_text(shape, x.element)}", shape
+            )
+        if how < 0.5:
+            one = vectors.extract_one(self, x)
+        else:
+            kind, start = (
+                self.r.choice(vectors.kinds_for(x, x.size + 4)[0]),
+                self.scalar(self.r.randint(-4, 4), x.element),
+            )
+            text = f"vector.multi_reduction <{kind}>, {x.name}, {start.name} [0, 1] : {x.type} to {x.element}"
+            one = self.op(text, (), x.element)
+        y = self.op(f"vector.broadcast {one.name} : {x.element} to {x.type}", x.shape, x.element, one.exact)
+        return elementwise.binary(self, self.r.choice(elementwise.names(x.element)), x, y)
+
+    def branch(self, x: Value) -> Value:
+        """A tile that is changed if a number of the workgroup says so."""
+        test = self.op(f"arith.cmpi {self.r.choice(['eq', 'ne'])}, {self.group}, {self.index(0)} : index", (), "i1")
+        found = self.made(Value(self.name(), x.shape, x.element), self.maps.get(x.name))
+        self.line(f"{found.name} = scf.if {test.name} -> ({x.type}) {{")
+        with self.region():
+            self.values = [v for v in self.values if v.type == x.type]
+            self.line(
+                f"scf.yield {elementwise.number(self, x).name} : {x.type}\n}} else {{\nscf.yield {x.name} : {x.type}"
+            )
+        self.line("}")
+        return found
+
     # Shared local memory, scattered tiles, atomics
 
     def exchange(self, x: Value) -> Value:
@@ -602,10 +689,10 @@ class Kernel(Body):
         fits = [v for v in self.values if v.element in NUMBERS and len(v.shape) == 2]
         options = {"load": 3, "mma": 3}
         if fits:
-            options |= {"step": 10, "transpose": 2, "reduction": 3, "broadcast": 2, "placed": 1}
+            options |= {"step": 10, "transpose": 2, "reduction": 3, "broadcast": 2, "placed": 1, "of_vector": 4}
             options |= {"convert": 1 if self.has_maps else 0}
             if depth:
-                options |= {"loop": 2, "gemm": 1, "exchange": 1, "scattered": 1, "atomic": 1}
+                options |= {"loop": 2, "branch": 1, "gemm": 1, "exchange": 1, "scattered": 1, "atomic": 1}
         (how,) = self.r.choices(list(options), weights=list(options.values()))
         x = (self.r.choice(fits[-3:]) if self.r.random() < 0.7 else self.r.choice(fits)) if fits else None
         found: Value | None = None
@@ -671,10 +758,32 @@ def tour(r: Random, element: str | None = None, length: int | None = None) -> Pr
     return Program(b.text(), b.words(), (b.grid,), (subgroups,), target)
 
 
+def whole_tiles(r: Random) -> Program:
+    """A kernel of ops of other dialects on whole tiles, whose maps follow from those around them."""
+    target, subgroups = r.choice(["pvcxt", "pvc", "any"]), r.choice([1, 2, 4, 8])
+    b = Kernel(r, target, 1, subgroups, True)
+    b.has_parts = r.random() < 0.7
+    x = b.keep(b.load(r.choice(NUMBERS), (r.choice(BROAD), r.choice(BROAD))))
+
+    def remapped(x: Value) -> Value:
+        return b.converted(x)[0]
+
+    for _ in range(r.randint(1, 3)):
+        change = r.choice(
+            [b.of_vector, b.of_vector, b.of_vector, remapped, remapped, remapped, b.branch, b.elementwise]
+        )
+        x = b.keep(change(x))
+        if r.random() < 0.2:
+            b.store(x)
+    b.store(x)
+    return Program(b.text(), b.words(), (1,), (subgroups,), target, r.choice([None, 256]))
+
+
 def program(r: Random) -> Program:
     """A random kernel of tiles."""
-    if r.random() < 0.3:
-        return tour(r)
+    how = r.random()
+    if how < 0.6:
+        return tour(r) if how < 0.25 else whole_tiles(r)
     target = r.choice(["pvcxt", "pvcxt", "pvcxt", "pvc", "any"])
     has_maps = r.random() < 0.75
     subgroups = r.choice([1, 2, 2, 4, 4, 8]) if has_maps else 1

@@ -24,7 +24,7 @@ from xegpu_py.visa import assembly
 pytestmark = pytest.mark.native
 
 PROGRAMS = {
-    "xetile": 20,
+    "xetile": 40,
     "xegpu_vc": 50,
     "xegpu_simt": 50,
     "nested": 20,

@@ -1,45 +1,24 @@
-"""Random kernels of XeTile with any maps store the results that numpy computes."""
+"""Kernels of XeTile with maps of any kind store the results that numpy computes."""
 
 from fractions import Fraction
+from random import Random
 
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from effort import examples
+from generators.program import check
+from generators.xetile import whole_tiles
 
 import xegpu_py
-
-from .xetile_programs import REMAPS, STEPS, VECTORS, program
 
 BF16 = ml_dtypes.bfloat16
 
 
-def check(made):
-    kernel = xegpu_py.compile(made.text(), target="pvcxt", engine="both", registers=256)
-    arguments = [a.copy() for a in made.arguments]
-    kernel(*arguments, grid=1, block=made.subgroups)
-    for number, wanted in made.expected.items():
-        np.testing.assert_array_equal(arguments[number], wanted)
-
-
-@settings(max_examples=4)
-@given(st.randoms(use_true_random=False))
-def test_maps_change_no_value(random):
-    """Pairs of maps with conversions of elements and elementwise ops before and after."""
-    check(program(random, REMAPS, most=3))
-
-
-@settings(max_examples=4)
-@given(st.randoms(use_true_random=False))
-def test_programs(random):
-    check(program(random, STEPS, most=3))
-
-
-@settings(max_examples=4)
-@given(st.randoms(use_true_random=False))
-def test_ops_of_the_vector_dialect(random):
-    check(program(random, VECTORS, most=3))
+@pytest.mark.parametrize("seed", range(examples(160)))
+def test_random_kernels(seed):
+    """Ops of other dialects on whole tiles, and conversions of maps, compute what the reference evaluator does."""
+    check(whole_tiles(Random(seed)))
 
 
 @pytest.mark.parametrize("optimize", [True, False])
