@@ -306,7 +306,7 @@ class _Blocks:
         if rows.below and pitch:
             row = rows.below[0]
             lead = plus(rest, product(row, pitch), -1)
-        widths = [plus(n, column) for n in columns.above] or [constant(shape[1])]
+        widths = [plus(n, column) for n in columns.above] or [plus(column, constant(shape[1]))]
         heights = [plus(n, row) for n in rows.above] or [plus(row, constant(shape[0]))]
         extents = [*widths, *(heights if rows.above else []), pitch]
         unlike = any(n != column for n in columns.below) or any(n != row for n in rows.below)

@@ -237,3 +237,21 @@ def test_masks_of_numbers_that_may_be_negative(rows, columns):
     mask = (r < rows) & (c < columns)
     np.testing.assert_array_equal(y[0], np.where(mask, x, 5))
     np.testing.assert_array_equal(y[1], np.where(mask, x + 1, 0))
+
+
+@xegpu_py.jit
+def from_the_first_column(X, Y, moved, B: Constexpr):
+    r, c = xl.arange(0, 16), xl.arange(0, B) + moved * 16
+    places = r[:, None] * 64 + c[None, :]
+    mask = c[None, :] >= 0
+    xl.store(Y + places, xl.load(X + places, mask=mask, other=0.0) + 1, mask=mask)
+
+
+@pytest.mark.parametrize("moved", [-1, 0, 1, 2])
+def test_masks_that_are_bounded_below_alone(moved):
+    """No element after the first column is left out, wherever the block begins."""
+    x, y = np.arange(1024, dtype=np.float32), np.zeros(1024, np.float32)
+    from_the_first_column(x, y, moved, B=32)
+    column = np.arange(1024) % 64
+    inside = (column >= 16 * moved) & (column < 16 * moved + 32)
+    np.testing.assert_array_equal(y, np.where(inside, x + 1, 0))

@@ -343,6 +343,16 @@ def test_factors_of_four_bits_that_bytes_hold_along_k():
 
 LINE_MASKS = {
     "of a number": ("%m = vector.create_mask %i : vector<64xi1>", lambda lane, n: lane < n),
+    "from a number on": (
+        """%b = vector.broadcast %i : index to vector<64xindex>
+        %m = arith.cmpi sge, %p, %b : vector<64xindex>""",
+        lambda lane, n: 40 + lane >= n,
+    ),
+    "from a position on": (
+        """%b = arith.constant dense<16> : vector<64xindex>
+        %m = arith.cmpi sgt, %p, %b : vector<64xindex>""",
+        lambda lane, n: lane >= 0,
+    ),
     "of an integer without sign": (
         """%wide = arith.index_cast %i : index to i64
         %n64 = arith.index_castui %wide : i64 to index
