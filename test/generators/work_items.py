@@ -255,7 +255,12 @@ class WorkItems(Computed):
         x, kind = self.one(self.r.choice(["i32", "f32"])), self.r.choice(["xor", "up", "down", "idx"])
         size = self.r.choice([n for n in (4, 8, 16, 32) if n <= self.lanes])
         width, few = self.splat(size, (), "i32"), self.splat(size - 1, (), "i32")
-        by = elementwise.binary(self, "andi", self.one("i32"), few)
+        known = self.r.random() < 0.5
+        by = (
+            self.splat(self.r.randrange(size), (), "i32")
+            if known
+            else elementwise.binary(self, "andi", self.one("i32"), few)
+        )
         names = self.name(), self.name()
         self.line(f"{', '.join(names)} = gpu.shuffle {kind} {x.name}, {by.name}, {width.name} : {x.type}")
         items = np.arange(self.items)
@@ -278,7 +283,7 @@ class WorkItems(Computed):
         kinds += [self.call] * bool(self.functions)
         kinds += [lambda: self.branch(depth), lambda: self.loop(depth)] * (depth < 2)
         if depth == 0:
-            kinds += [self.exchanged, self.reduced, *[self.shuffled] * (self.items % self.lanes == 0)]
+            kinds += [self.exchanged, self.reduced, *[self.shuffled] * (6 * (self.items % self.lanes == 0))]
         for _ in range(count):
             self.r.choice(kinds)()
 
@@ -339,7 +344,7 @@ IDS = """\
 def program(r: Random) -> Program:
     """A random kernel with its launch and the arrays after it."""
     block, grid, lanes = r.choice(BLOCKS), r.choice(GRIDS), r.choice([8, 16, 32])
-    if r.random() < 0.4:
+    if r.random() < 0.5:
         block = (lanes, r.choice([1, 2]))
     items, groups = math.prod(block), math.prod(grid)
     functions = [Function(r, f"f{n}", items, lanes) for n in range(r.randrange(3))]
