@@ -286,10 +286,18 @@ def column_problem(view: Any, size: int, limits: Block2DLimits, trusted: bool) -
     return f"begins at columns that are not multiples of {limits.column_granule} bytes, which 2D block messages require"
 
 
+def _reinterpretation_of(source: ir.Value) -> ir.Operation | None:
+    """The `memref.reinterpret_cast` that makes a memref, also one whose type a `memref.cast` has made dynamic again."""
+    op = defining_op(source)
+    while op is not None and op.name == "memref.cast":
+        op = defining_op(op.operands[0])
+    return op if op is not None and op.name == "memref.reinterpret_cast" else None
+
+
 def _start_divisor(source: ir.Value) -> int | None:
     """A known divisor of a memref's offset, in elements."""
-    op = defining_op(source)
-    if op is None or op.name != "memref.reinterpret_cast":
+    op = _reinterpretation_of(source)
+    if op is None:
         return None
     ((start,), *_) = view_numbers(op)
     forms = IndexForms()
@@ -617,8 +625,8 @@ def _last_extents(shape: Sequence[ir.Value | int], strides: Sequence[ir.Value | 
 
 def _extents_of_array(source: ir.Value) -> _RowsAndColumns:
     """The rows and columns of a row-major memref; None if unknown."""
-    cast = defining_op(source)
-    if cast is not None and cast.name == "memref.reinterpret_cast":
+    cast = _reinterpretation_of(source)
+    if cast is not None:
         _, *extents = view_numbers(cast)
         return _last_extents(*extents)
     kind = source.type
@@ -634,8 +642,8 @@ def _extents_of_array(source: ir.Value) -> _RowsAndColumns:
 def _extents(view: Any) -> tuple[list[ir.Value | int], list[ir.Value | int]]:
     """The shape and strides of a descriptor or tile, from its op or from the `reinterpret_cast` of its memref."""
     shape = list(view.shape)
-    cast = None if shape else defining_op(view.source)
-    if cast is None or cast.name != "memref.reinterpret_cast":
+    cast = None if shape else _reinterpretation_of(view.source)
+    if cast is None:
         return shape, list(view.strides)
     _, sizes, strides = view_numbers(cast)
     return sizes, strides

@@ -255,3 +255,22 @@ def test_masks_that_are_bounded_below_alone(moved):
     column = np.arange(1024) % 64
     inside = (column >= 16 * moved) & (column < 16 * moved + 32)
     np.testing.assert_array_equal(y, np.where(inside, x + 1, 0))
+
+
+@xegpu_py.jit
+def of_known_rows(X, Y, pitch, ROWS: Constexpr):
+    rows, columns = xl.arange(0, 16)[:, None], xl.arange(0, 16)[None, :]
+    places, mask = rows * pitch + columns, rows < ROWS
+    xl.store(Y + places, xl.load(X + places, mask=mask, other=5) + 1, mask=mask)
+
+
+@pytest.mark.parametrize("rows", [-1, 5, 16])
+@pytest.mark.parametrize("pitch", [33, 64])
+def test_masks_of_known_rows(rows, pitch):
+    """Messages cannot address rows of 33 elements: calls see it though the number of rows is in the matrix's type."""
+    x, y = np.arange(1024, dtype=np.int32), np.zeros(1024, np.int32)
+    of_known_rows(x, y, pitch, ROWS=rows)
+    wanted = np.zeros(1024, np.int32)
+    for row in range(rows):
+        wanted[row * pitch : row * pitch + 16] = x[row * pitch : row * pitch + 16] + 1
+    np.testing.assert_array_equal(y, wanted)
