@@ -103,8 +103,12 @@ class WorkItems(Computed):
         self.keep(self.made(text, element, lambda a, at: a[at], array, at))
 
     def store(self) -> None:
-        element = self.r.choice(list(STORED))
-        x, array, place = self.one(element), STORED[element], self.r.randrange(PLACES)
+        """A store of any value to any of the work item's places."""
+        self.store_at(self.r.randrange(PLACES), self.one(self.r.choice(list(STORED))))
+
+    def store_at(self, place: int, x: Value) -> None:
+        """A store to one of the work item's places of the value's element."""
+        element, array = x.element, STORED[x.element]
         start = elementwise.binary(self, "muli", self.number_of("%gid"), self.splat(PLACES, (), "index"))
         at = elementwise.binary(self, "addi", start, self.splat(place, (), "index"))
         self.line(f"memref.store {x.name}, {array}[{at.name}] : memref<?x{element}>")
@@ -353,8 +357,11 @@ def program(r: Random) -> Program:
         text = f"arith.index_cast {name} : index to i32"
         body.keep(body.made(text, "i32", np.asarray, body.number_of(name)))
     body.statements(r.randrange(2, 20))
-    for _ in range(4):
-        body.store()
+    for element in STORED:
+        # The newest values, which most of the others have gone into.
+        newest = [v for v in body.values if v.element == element and not v.shape][-PLACES:]
+        for place, value in enumerate(newest):
+            body.store_at(place, value)
     known = f", known_block_size = array<i32: {', '.join(map(str, (*block, 1, 1)[:3]))}>" * (r.random() < 0.4)
     text = "\n".join([
         "gpu.module @kernels {", *(f.text for f in functions),
