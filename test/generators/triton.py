@@ -290,7 +290,7 @@ class Writer(Computed):
             op = f"tt.trans {x.name} {{order = array<i32: {', '.join(map(str, order))}>}}"
             return self.put(f"{op} : {x.type} -> {text(wanted, x.element)}", x.element, wanted,
                             data.transpose(0, *(i + 1 for i in order)))  # fmt: skip
-        if how == "reshape":
+        if how == "reshape" and (rank > 1 or size > 1):
             return self.reshaped(x, (size,) if rank > 1 else (size // 2, 2))
         if how == "expand" and rank < 4:
             axis = self.r.randrange(rank + 1)
