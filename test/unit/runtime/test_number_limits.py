@@ -103,7 +103,8 @@ ROWS, COLUMNS = ("extent", 0, 0), ("extent", 0, 1)
         (("extent", 1, 0), None), (("addi", N, ROWS), 30), (("muli", N, ("subi", COLUMNS, 4)), 24 * 36),
         (("divui", COLUMNS, 3), 13), (("ceildivui", COLUMNS, 3), 14), (("remui", COLUMNS, 3), 1), (("shli", 3, 4), 48),
         (("shli", 3, 63), 3 << 63), (("shli", 3, 64), 0), (("shrui", N, 2), 6), (("addi", N, NEGATIVE), 21),
-        (("maxsi", NEGATIVE, 0), 0), (("divui", NEGATIVE, 3), None), (("shli", NEGATIVE, 1), None), (("addi", ZERO, N), 24), (("addi", FLOAT, N), None), (("addi", N, FLOAT), None),
+        (("maxsi", NEGATIVE, 0), 0), (("divui", NEGATIVE, 3), None), (("shli", NEGATIVE, 1), None),
+        (("addi", ZERO, N), 24), (("addi", FLOAT, N), None), (("addi", N, FLOAT), None),
     ],
 )  # fmt: skip
 def test_values_of_expressions_of_arguments(expression, value):
