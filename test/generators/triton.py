@@ -74,6 +74,7 @@ class Writer(Computed):
 
     elements = ("i1", *INTEGERS, *FLOATS)
     special_floats = False
+    bounding = False
 
     def __init__(self, r: Random, programs: int) -> None:
         super().__init__(r)
@@ -105,9 +106,12 @@ class Writer(Computed):
         with np.errstate(all="ignore"):
             data = function(*(v.data for v in operands))
         made = self.known(value.name, value.element, value.shape, np.broadcast_to(data, (self.programs, *value.shape)))
-        if made.element in FLOATS and np.abs(made.data).max() >= SMALL:
+        if made.element in FLOATS and np.abs(made.data).max() >= SMALL and not self.bounding:
+            # The first of the two results may still have large negative numbers.
+            self.bounding = True
             for name, limit in (("minnumf", 500), ("maxnumf", -500)):
                 made = self.binary(name, made, self.constant(made.element, limit, made.shape))
+            self.bounding = False
         return made
 
     def number(self, number: int) -> Tensor:
