@@ -1,11 +1,14 @@
 """The backend in stock Triton: what launches compute, check and cache, and what it refuses."""
 
 import gc
+import mmap
+import multiprocessing
 import os
 import re
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +21,7 @@ import triton_kernels as kernels  # noqa: E402  (after the skip)
 import xegpu_py  # noqa: E402
 from xegpu_py import lower_kernel  # noqa: E402
 from xegpu_py.extensions.triton import api as xe  # noqa: E402
-from xegpu_py.extensions.triton import backend  # noqa: E402
+from xegpu_py.extensions.triton import backend, compile_ahead  # noqa: E402
 from xegpu_py.ir.diagnostics import Position, error_at  # noqa: E402
 
 
@@ -432,6 +435,54 @@ def test_tuners_take_what_they_are_told():
         assert tuned.best_config.kwargs["BLOCK"] in best
         np.testing.assert_array_equal(z, x + y)
     assert tl is not None
+
+
+def test_tuners_compile_other_configurations_in_processes_of_their_own(monkeypatch, tmp_path):
+    """The process itself lowers the first configuration only."""
+    monkeypatch.setattr(compile_ahead, "processors", lambda: 2)
+    monkeypatch.setattr(compile_ahead, "other_threads", lambda: False)
+    lowered, whole = [], lower_kernel.KernelLowering.executable
+    monkeypatch.setattr(lower_kernel.KernelLowering, "executable", lambda self: lowered.append(self) or whole(self))
+    configs = [triton.Config({"BLOCK": n}) for n in (32, 128, 512)]
+    for mode, is_first in (("model", False), ("time", False), ("time", True)):
+        monkeypatch.setenv("XEGPU_PY_CACHE", str(tmp_path / f"{mode} {is_first}"))
+        lowered.clear()
+        x, y, z = vectors(333)
+        tuned = triton.autotune(configs=configs, key=["n"])(triton.jit(kernels.add.fn))
+        if is_first:
+            # The first tuning of a process prunes before there is a driver, which records what is left.
+            tuned.prune_configs = lambda _, tuned=tuned: tuned.configs
+        with xe.options(autotune=mode):
+            tuned[lambda meta: (triton.cdiv(333, meta["BLOCK"]),)](*map(xe.wrap, (x, y, z)), 333)
+        assert len(lowered) == 1
+        np.testing.assert_array_equal(z, x + y)
+
+
+def test_kernels_that_are_compiled_ahead_do_not_run(monkeypatch, tmp_path):
+    monkeypatch.setenv("XEGPU_PY_CACHE", str(tmp_path))
+    monkeypatch.setattr(compile_ahead, "processors", lambda: 2)
+    monkeypatch.setattr(compile_ahead, "other_threads", lambda: False)
+    add = triton.jit(kernels.add.fn)  # no other test has launched this one
+    x, y, _ = vectors(64)
+    z = np.frombuffer(mmap.mmap(-1, 64 * 4), np.float32)
+    launches = [partial(add[(1,)], *map(xe.wrap, (x, y, z)), 64, BLOCK=size) for size in (64, 256)]
+    compile_ahead.compile_ahead(launches)
+    assert not z.any() and len(list(tmp_path.glob("*.lowered"))) == 2
+    launches[0]()
+    np.testing.assert_array_equal(z, x + y)
+
+
+def test_processes_that_do_not_end_are_ended(monkeypatch, tmp_path):
+    monkeypatch.setenv("XEGPU_PY_CACHE", str(tmp_path))
+    monkeypatch.setattr(compile_ahead, "processors", lambda: 2)
+    monkeypatch.setattr(compile_ahead, "other_threads", lambda: False)
+    done = mmap.mmap(-1, 3)
+    write = [partial(done.__setitem__, i, 1) for i in range(3)]
+    waits = partial(time.sleep, 600)
+    start = time.monotonic()
+    compile_ahead.compile_ahead([write[0], waits, write[1], waits, write[2]], limit=2)
+    assert done[:] == b"\1\1\1" and time.monotonic() - start < 60
+    assert not multiprocessing.active_children()
 
 
 def test_calls_that_compile_are_not_timed():

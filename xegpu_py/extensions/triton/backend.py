@@ -14,10 +14,10 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import triton
 from triton import knobs
@@ -26,7 +26,13 @@ from triton.backends.compiler import BaseBackend, GPUTarget
 from triton.backends.driver import DriverBase
 
 from xegpu_py.collector import collector_paused
+from xegpu_py.deferred import deferred
 from xegpu_py.extensions.triton.settings import TUNING, current
+
+if TYPE_CHECKING:
+    from xegpu_py.extensions.triton import compile_ahead
+else:
+    compile_ahead = deferred("xegpu_py.extensions.triton.compile_ahead")
 
 NAME = "xegpu"
 
@@ -349,6 +355,44 @@ _CHOSEN: list[Any] = []
 """The arguments of the autotuner's call that has its first configuration."""
 
 
+_TRIED: list[Any] = []
+"""The arguments of the last autotuner's call that tried a configuration, and the number of those it has tried."""
+
+
+def _record_configurations() -> None:
+    """Let autotuners keep the configurations that are left after pruning, which `benchmark` compiles together."""
+    from triton.runtime.autotuner import Autotuner  # imported after the backends
+
+    prune = Autotuner.prune_configs
+
+    def pruned(self: Any, kwargs: Any) -> Any:
+        self.xegpu_configurations = prune(self, kwargs)
+        return self.xegpu_configurations
+
+    if prune.__name__ != pruned.__name__:
+        Autotuner.prune_configs = pruned
+
+
+def _compile_ahead(run: Callable[[], Any], call: Any) -> None:
+    """Compile all other configurations of an autotuner's call when it tries its second one.
+
+    The first one has imported the compiler, which the processes that compile the others share.
+    """
+    tried = _TRIED[1] + 1 if _TRIED and _TRIED[0] is call else 1
+    _TRIED[:] = [call, tried]
+    if tried != 2:
+        return
+    variables = inspect.getclosurevars(run).nonlocals
+    autotuner, arguments = variables["self"], variables["args"]
+    named = {k: v for k, v in variables["current"].items() if k not in variables["config"].all_kwargs()}
+    # The first tuning of a process has pruned its configurations before Triton made the driver.
+    pruned = autotuner.early_config_prune or autotuner.perf_model
+    configurations = getattr(autotuner, "xegpu_configurations", () if pruned else autotuner.configs)
+    compile_ahead.compile_ahead(
+        [partial(autotuner.fn.run, *arguments, **named, **config.all_kwargs()) for config in configurations[1:]]
+    )
+
+
 def _arguments_of(run: Callable[[], Any]) -> Any:
     """The arguments of the autotuner's call that tries configurations by a function of this one; None for others."""
     autotuner = inspect.getclosurevars(run).nonlocals.get("self") if inspect.isfunction(run) else None
@@ -364,6 +408,8 @@ def benchmark(run: Callable[[], Any], *, quantiles: Sequence[float] | None = Non
     token = TUNING.set(True)
     try:
         mode, call = current().autotune, _arguments_of(run)
+        if mode != "first" and call is not None:
+            _compile_ahead(run, call)
         if mode == "time" or call is None:
             return do_bench(run, quantiles=quantiles, **more)
         if mode == "model":
@@ -428,6 +474,7 @@ class XeDriver(DriverBase):  # type: ignore[misc]
         _extend_asm()
         _shorten_key()
         _multiply_exactly()
+        _record_configurations()
 
     @classmethod
     def is_active(cls) -> bool:

@@ -16,6 +16,7 @@ from xegpu_py.cache import Cache, digest, folder_of
 from xegpu_py.deferred import deferred
 from xegpu_py.extensions.profile.gpus import USUAL, gpu
 from xegpu_py.extensions.triton.arguments import Parameter, at_path, key_of, padding_of, parameters_of, passed
+from xegpu_py.extensions.triton.compile_ahead import AHEAD
 from xegpu_py.extensions.triton.lowering.positions import Assumptions
 from xegpu_py.extensions.triton.lowering.tt_to_xetile import VERSION, lowered_to_xetile
 from xegpu_py.extensions.triton.settings import TUNING, Settings, current
@@ -211,6 +212,9 @@ class LoadedKernel:
                     self._prepared.pop(next(iter(self._prepared)))
                 self._prepared[key] = prepared
         self.last = prepared[0]
+        if AHEAD.get():
+            self.last.executor.compile()
+            return
         try:
             self.last.stats = self.last.executor.run(prepared[1])
         except DiagnosticError as e:
