@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -18,14 +19,14 @@ TYPES: dict[str, Any] = {
 """Elements that numpy has."""
 
 
-class Computed(Body):
+class Computed(Body, ABC):
     """A body whose values numpy computes."""
 
     elements: tuple[str, ...] = tuple(TYPES)
 
+    @abstractmethod
     def computed(self, value: Value, function: Callable[..., Any], *operands: Value) -> Value:
         """A value that is written, as a function of the arrays of its operands."""
-        raise NotImplementedError
 
     def allows(self, op: Op, x: Value) -> bool:
         """Ops that have a function."""
@@ -53,10 +54,10 @@ class Computed(Body):
         """A constant whose elements are all the same."""
         value, dtype = super().splat(number, shape, element), TYPES[element]
         if isinstance(number, str) and number.startswith("0x"):
-            held: Array = np.array(int(number, 16), f"u{np.dtype(dtype).itemsize}").view(dtype)
+            data: Array = np.array(int(number, 16), f"u{np.dtype(dtype).itemsize}").view(dtype)
         else:
-            held = np.array(number == "true" or number, dtype) if isinstance(number, str) else _wrapped(number, dtype)
-        return self.computed(value, lambda: held)
+            data = np.array(number == "true" or number, dtype) if isinstance(number, str) else _wrapped(number, dtype)
+        return self.computed(value, lambda: data)
 
 
 def _wrapped(number: float, dtype: Any) -> Array:

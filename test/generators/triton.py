@@ -214,11 +214,11 @@ class Writer(Computed):
         array = self.argument(f"!tt.ptr<{element}>", word)
         places = self.indices(shape, size)
         name, kind = self.pointers(array, element, places)
-        held, form = np.asarray(parse_argument(word))[places.data], f"tt.load {name}"
+        contents, form = np.asarray(parse_argument(word))[places.data], f"tt.load {name}"
         if self.r.random() < 0.5:
             mask, other = self.mask(shape), self.constant(element, self.r.randrange(4), shape)
-            form, held = f"{form}, {mask.name}, {other.name}", np.where(mask.data, held, other.data)
-        made = self.put(f"{form} : {kind}", element, shape, held)
+            form, contents = f"{form}, {mask.name}, {other.name}", np.where(mask.data, contents, other.data)
+        made = self.put(f"{form} : {kind}", element, shape, contents)
         self.values.append(made)
         return made
 
@@ -234,8 +234,8 @@ class Writer(Computed):
         mask = self.compared("slt", places, self.like(end, (size,)))
         name, kind = self.pointers(array, element, places)
         other = self.constant(element, self.r.randrange(4), (size,))
-        held = np.asarray(parse_argument(word))[np.minimum(places.data, count - 1)]
-        data = np.where(mask.data, held, other.data)
+        contents = np.asarray(parse_argument(word))[np.minimum(places.data, count - 1)]
+        data = np.where(mask.data, contents, other.data)
         return self.put(f"tt.load {name}, {mask.name}, {other.name} : {kind}", element, (size,), data)
 
     def mask(self, shape: Shape) -> Any:
@@ -390,9 +390,9 @@ class Writer(Computed):
             word = f"small:{element}:{shape[0] * shape[1]}:seed={self.r.randrange(1000)}"
             array = self.argument(f"!tt.ptr<{element}>", word)
             name, kind = self.pointers(array, element, self.spread(shape))
-            held = np.broadcast_to(np.asarray(parse_argument(word)).reshape(shape), (self.programs, *shape))
-            names.append(self.put(f"tt.load {name} : {kind}", element, shape, held))
-            data.append(held.astype(TYPES[total]))
+            contents = np.broadcast_to(np.asarray(parse_argument(word)).reshape(shape), (self.programs, *shape))
+            names.append(self.put(f"tt.load {name} : {kind}", element, shape, contents))
+            data.append(contents.astype(TYPES[total]))
         acc = self.constant(total, 3, (m, n))
         how = ", inputPrecision = tf32" if element == "f32" and self.r.random() < 0.5 else ""
         op = f"tt.dot {names[0].name}, {names[1].name}, {acc.name}{how} : {names[0].type} * {names[1].type} -> {acc.type}"
@@ -531,11 +531,11 @@ class Writer(Computed):
         self.line(
             f"tt.descriptor_store {desc}[{names[0]}, {names[1]}], {x.name} : !tt.tensordesc<8x8x{signed}>, {x.type}"
         )
-        held = np.zeros((self.programs, rows, columns), TYPES[element])
+        contents = np.zeros((self.programs, rows, columns), TYPES[element])
         row, column = (np.arange(8) + place for place in places)
         y, z = (row >= 0) & (row < rows), column < columns
-        held[:, row[y][:, None], column[z]] = x.data[:, y][:, :, z]
-        self.expected[len(self.arguments) - 1] = held.ravel()
+        contents[:, row[y][:, None], column[z]] = x.data[:, y][:, :, z]
+        self.expected[len(self.arguments) - 1] = contents.ravel()
 
     def blocked(self) -> Any:
         """A block of a matrix by a descriptor, some of it outside."""
@@ -554,8 +554,10 @@ class Writer(Computed):
         second = self.constant("i32", self.r.choice([-8, 0, 8]))
         row, column = (v.data[:, None, None] + i for v, i in zip((first, second), np.indices(shape)))
         inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
-        held = np.asarray(parse_argument(word)).reshape(rows, columns)
-        data = np.where(inside, held[np.clip(row, 0, rows - 1), np.clip(column, 0, columns - 1)], np.nan if pads else 0)
+        contents = np.asarray(parse_argument(word)).reshape(rows, columns)
+        data = np.where(
+            inside, contents[np.clip(row, 0, rows - 1), np.clip(column, 0, columns - 1)], np.nan if pads else 0
+        )
         op = f"tt.descriptor_load {desc}[{first.name}, {second.name}] : !tt.tensordesc<8x16xf32> -> tensor<8x16xf32>"
         made = self.put(op, "f32", shape, data)
         if not pads:
@@ -608,10 +610,10 @@ class Writer(Computed):
             f"{self.name()} = tt.atomic_rmw {kind}, relaxed, gpu, {name}, {x.name}, {mask.name} : "
             f"({pointers}, {x.type}, {mask.type}) -> {x.type}"
         )
-        held = np.full(32, 5, np.int32)
+        contents = np.full(32, 5, np.int32)
         with np.errstate(over="ignore"):
-            ATOMIC[kind].at(held, places.data[mask.data], x.data[mask.data])
-        self.expected[len(self.arguments) - 1] = held
+            ATOMIC[kind].at(contents, places.data[mask.data], x.data[mask.data])
+        self.expected[len(self.arguments) - 1] = contents
 
     def stored(self, x: Value) -> None:
         """Store a value, each program to a part of an array."""
@@ -623,12 +625,12 @@ class Writer(Computed):
         start = self.binary("muli", self.pid, self.constant("i32", size))
         places = start if not x.shape else self.binary("addi", self.spread(x.shape), self.like(start, x.shape))
         name, pointers = self.pointers(array, kind, places)
-        held, form = x.data.ravel(), f"tt.store {name}, {x.name}"
+        contents, form = x.data.ravel(), f"tt.store {name}, {x.name}"
         if x.shape and self.r.random() < 0.3:
             mask = self.mask(x.shape)
-            form, held = f"{form}, {mask.name}", np.where(mask.data.ravel(), held, 0).astype(held.dtype)
+            form, contents = f"{form}, {mask.name}", np.where(mask.data.ravel(), contents, 0).astype(contents.dtype)
         self.line(f"{form} : {pointers}")
-        self.expected[len(self.arguments) - 1] = held
+        self.expected[len(self.arguments) - 1] = contents
 
 
 OPS = (

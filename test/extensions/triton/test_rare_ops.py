@@ -327,7 +327,7 @@ BRANCHES = {
         lambda a, b, f, g: np.full(N, 448, np.float32).view(np.int32),
     ),
 }
-"""What branches choose, positions that are narrowed, and blocks at addresses."""
+"""Choices of branches, positions that are narrowed, and blocks at addresses."""
 
 
 def below(a, b):
