@@ -318,6 +318,9 @@ class _Blocks:
             or not self._is_addressed(widths, pitch, column, size)
         ):
             return None
+        # Such a matrix may have no rows and begin anywhere; calls see it if it depends on nothing but their arguments.
+        if rows.below and not (forms.is_nonnegative(row) or forms.depends_on_arguments(row)):
+            return None
         # Before the first row and column a matrix has no elements, but the buffer may have some.
         for position, is_known, others in ((column, columns.below, row or lead), (row, rows.below, lead)):
             is_first = not others and not self._windows

@@ -274,3 +274,20 @@ def test_masks_of_known_rows(rows, pitch):
     for row in range(rows):
         wanted[row * pitch : row * pitch + 16] = x[row * pitch : row * pitch + 16] + 1
     np.testing.assert_array_equal(y, wanted)
+
+
+@xegpu_py.jit
+def from_a_row_of_the_program(X, Y, first):
+    rows, columns = xl.arange(0, 16)[:, None], xl.arange(0, 16)[None, :]
+    places, mask = rows * 16 + columns, rows >= xl.program_id(0) * first
+    x = xl.load(X + places, mask=mask, other=5)
+    xl.store(Y + xl.program_id(0) * 256 + places, x)
+
+
+@pytest.mark.parametrize("first", [0, 3, 16, 40])
+def test_masks_by_a_row_of_the_program(first):
+    """Programs whose first row lies behind the block load nothing; messages have surfaces of at least one row."""
+    x, y = np.arange(256, dtype=np.int32).reshape(16, 16), np.zeros((3, 16, 16), np.int32)
+    from_a_row_of_the_program[3](x.reshape(-1), y.reshape(-1), first)
+    for program in range(3):
+        np.testing.assert_array_equal(y[program], np.where(np.arange(16)[:, None] >= program * first, x, 5))
