@@ -69,13 +69,13 @@ class GlobalMemory(Protocol):
     def byte_name(self, offset: int) -> str:
         """The name of a byte of `data`: "byte 4 of '%A'"."""
 
-    def surface(self, bases: Array, extents: Array, verb: str) -> Array:
-        """Offsets into `data` of surfaces of 2D block messages.
+    def surface(self, bases: Array, extents: Array, access: str) -> Array:
+        """Offsets into `data` of surfaces of 2D block messages, or of what messages access of them.
 
         Args:
             bases: uint64[threads], addresses of their first bytes.
             extents: int64[threads], their sizes in bytes.
-            verb: the kind of access for the message.
+            access: the access and of what it is, for the message: `reads a surface`.
 
         Raises:
             AccessFault: for the first surface that is not within one allocation.

@@ -130,14 +130,14 @@ class DeviceMemory:
         return self.data[start : start + buffer.bytes]
 
     def ranges(self) -> list[tuple[int, int, int]]:
-        """See `engines.memory.Memory`."""
+        """See `engines.faults.Memory`."""
         return [(b.address, b.bytes, self._host(i) - b.address) for i, b in enumerate(self.buffers)]
 
     def _host(self, index: int) -> int:
         return int(self.data.ctypes.data) + self.buffers[index].address - BASE
 
     def locate(self, addresses: Array, size: int, verb: str, required_bytes: Array | None = None) -> Array:
-        """See `engines.memory.Memory`."""
+        """See `engines.faults.Memory`."""
         offsets: Array = (addresses - np.uint64(BASE)).view(np.int64)
         out_of_bounds = self._outside(offsets, size if required_bytes is None else required_bytes)
         if out_of_bounds.any():
@@ -146,18 +146,18 @@ class DeviceMemory:
         return offsets
 
     def byte_name(self, offset: int) -> str:
-        """See `engines.memory.Memory`."""
+        """See `engines.faults.Memory`."""
         buffer = self.buffers[int(np.searchsorted(self._bounds[0], offset, "right")) - 1]
         return f"byte {offset - (buffer.address - BASE)} of '{buffer.name}'"
 
-    def surface(self, bases: Array, extents: Array, verb: str) -> Array:
-        """See `engines.memory.Memory`."""
+    def surface(self, bases: Array, extents: Array, access: str) -> Array:
+        """See `engines.faults.Memory`."""
         offsets: Array = (bases - np.uint64(BASE)).view(np.int64)
         out_of_bounds = self._outside(offsets, extents)
         if out_of_bounds.any():
             index = int(np.argmax(out_of_bounds))
             where = self._describe(int(bases[index]), int(extents[index]))
-            raise AccessFault(index, f"{verb} a surface of {int(extents[index])} bytes at {where}")
+            raise AccessFault(index, f"{access} of {int(extents[index])} bytes at {where}")
         return offsets
 
     def _outside(self, offsets: Array, size: int | Array) -> Array:

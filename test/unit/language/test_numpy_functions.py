@@ -291,3 +291,41 @@ def test_masks_by_a_row_of_the_program(first):
     from_a_row_of_the_program[3](x.reshape(-1), y.reshape(-1), first)
     for program in range(3):
         np.testing.assert_array_equal(y[program], np.where(np.arange(16)[:, None] >= program * first, x, 5))
+
+
+def product_by_masks(X, Y, Z, rows, columns, depth, start_row, first):
+    m, n, k = xl.arange(0, 16) + (xl.program_id(0) + start_row) * 16, xl.arange(0, 16), xl.arange(0, 32)
+    total = xl.zeros((16, 16), xl.float32)
+    for step in range(0, 64, 32):
+        deep = step + k
+        x_mask = (m[:, None] < rows) & (deep[None, :] < depth)
+        y_mask = (deep[:, None] < depth) & (n[None, :] < columns)
+        x = xl.load(X + (m[:, None] + first) * 64 + deep[None, :], mask=x_mask, other=0)
+        total += xl.dot(x, xl.load(Y + deep[:, None] * 16 + n[None, :], mask=y_mask, other=0))
+    xl.store(Z + m[:, None] * 16 + n[None, :], total, mask=(m[:, None] < rows) & (n[None, :] < columns))
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_bounds_of_masks_beyond_the_arrays(engine):
+    """The bounds of masks may be greater than the arrays: only what a program accesses of them counts."""
+    kernel = xegpu_py.jit(engine=engine)(product_by_masks)
+    random = np.random.default_rng(4)
+    x, y = (random.integers(-3, 4, shape).astype(np.float16) for shape in ((32, 64), (64, 16)))
+    for rows, columns, depth in ((32, 16, 64), (1000, 16, 64), (40, 900, 800), (7, 16, 3000), (0, 1000, 1000)):
+        z, wanted = np.zeros((32, 16), np.float32), np.zeros((32, 16), np.float32)
+        kernel[2](x.reshape(-1), y.reshape(-1), z.reshape(-1), rows, columns, depth, 0, 0)
+        wanted[:rows, :columns] = x[:rows, :depth].astype(np.float32) @ y[:depth, :columns].astype(np.float32)
+        np.testing.assert_array_equal(z, wanted)
+    z = np.zeros(512, np.float32)
+    with pytest.raises(
+        xegpu_py.DiagnosticError, match=r"reads a block of 1984 bytes at .*, reaching 960 bytes over the end of 'X'"
+    ):
+        kernel[2](x.reshape(-1), y.reshape(-1), z, 40, 16, 64, 0, 8)
+    kernel[2](x.reshape(-1), y.reshape(-1), z, 24, 16, 64, 0, 8)
+    np.testing.assert_array_equal(z.reshape(32, 16)[:24], x[8:].astype(np.float32) @ y.astype(np.float32))
+    # The matrix, whose first row no program accesses, begins before the array.
+    z = np.zeros(1024, np.float32)
+    kernel[2](x.reshape(-1), y.reshape(-1), z, 40, 16, 64, 1, -16)
+    wanted = np.zeros((64, 16), np.float32)
+    wanted[16:40] = x[:24].astype(np.float32) @ y.astype(np.float32)
+    np.testing.assert_array_equal(z.reshape(64, 16), wanted)

@@ -172,3 +172,53 @@ located:
 refused:
   ret i64 0
 }
+
+; Whether a surface is legal, and what a block of `across` columns and `down` rows accesses of it lies within one
+; allocation, into which the surface may reach from before, or out of which after: the host's address of its base, or 0.
+; A block outside of the surface accesses nothing, for which any other number stands.
+define hidden i64 @accessed_surface_$bytes(ptr %ctx, i64 %base, i64 %width, i64 %height, i64 %pitch, i32 %x, i32 %y, i64 %across, i64 %down) $attributes {
+entry:
+  %host.at = alloca i64
+  %fine = call i1 @$legal(i64 %base, i64 %width, i64 %height, i64 %pitch, i32 %x)
+  br i1 %fine, label %legal, label %refused
+
+legal:
+  %x64 = sext i32 %x to i64
+  %y64 = sext i32 %y to i64
+  %columns = udiv i64 %width, $bytes
+  %left = call i64 @llvm.smax.i64(i64 %x64, i64 0)
+  %top = call i64 @llvm.smax.i64(i64 %y64, i64 0)
+  %x.end = add i64 %x64, %across
+  %y.end = add i64 %y64, %down
+  %right = call i64 @llvm.smin.i64(i64 %x.end, i64 %columns)
+  %bottom = call i64 @llvm.smin.i64(i64 %y.end, i64 %height)
+  %wide = sub i64 %right, %left
+  %high = sub i64 %bottom, %top
+  %some.columns = icmp sgt i64 %wide, 0
+  %some.rows = icmp sgt i64 %high, 0
+  %some = and i1 %some.columns, %some.rows
+  br i1 %some, label %part, label %nothing
+
+part:
+  %rows.start = mul i64 %top, %pitch
+  %left.bytes = mul i64 %left, $bytes
+  %start = add i64 %rows.start, %left.bytes
+  %first = add i64 %base, %start
+  %rows = sub i64 %high, 1
+  %before = mul i64 %rows, %pitch
+  %last.bytes = mul i64 %wide, $bytes
+  %extent = add i64 %before, %last.bytes
+  %fits = call i1 @$locate(ptr %ctx, i64 %first, i64 %extent, i32 1, ptr %host.at)
+  br i1 %fits, label %located, label %refused
+
+located:
+  %first.host = load i64, ptr %host.at
+  %host = sub i64 %first.host, %start
+  ret i64 %host
+
+nothing:
+  ret i64 1
+
+refused:
+  ret i64 0
+}

@@ -106,8 +106,8 @@ class Emitter(Struct):
         promotion: what LLVM may keep as values; see `RegisterPromotion`.
         loop: the block that is written, if it jumps to itself.
         queue: the products that are queued in that block.
-        surfaces: the surfaces that the block has checked: by the size of elements and their operands, the host's
-            address, and the operands' values.
+        surfaces: the surfaces that the block has checked: by the size of elements, their operands and whether a
+            mask clips the block, the host's address, and the operands' values.
         numbers: the shared numbers of addresses; see `consecutive_addresses`.
     """
 
@@ -124,7 +124,7 @@ class Emitter(Struct):
     promotion: RegisterPromotion = field(default_factory=RegisterPromotion)
     loop: range | None = None
     queue: Queue | None = None
-    surfaces: dict[tuple[int, Sequence[Region | Immediate]], tuple[LLVMValue, ...]] = field(default_factory=dict)
+    surfaces: dict[tuple[int, Sequence[Region | Immediate], bool], tuple[LLVMValue, ...]] = field(default_factory=dict)
     numbers: dict[SharedNumber, LLVMValue] = field(default_factory=dict)
     _queues: list[Queue] = field(default_factory=list)
     _panels: dict[Variable, list[tuple[int, int, LLVMValue]]] = field(default_factory=dict)

@@ -128,6 +128,7 @@ class Matrices:
             return 1
         for inst in run[1:]:
             same = self.shares(inst) and all(inst[name] == first_inst[name] for name in _SAME)
+            same = same and inst.clipped == first_inst.clipped
             if not same or self._of(inst) != self._of(first_inst):
                 break
             count += 1

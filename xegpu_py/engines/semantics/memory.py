@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -212,16 +212,29 @@ class _Surfaces:
 
         Raises:
             AccessFault: if a surface is not legal, or not within one allocation; with the check `bounds` also if a
-                block is not within its surface.
+                block is not within its surface. A surface whose extents are the bounds of a mask may reach beyond the
+                allocation: only what the message accesses of it must be within one.
         """
         value = self._read(batch, rows, thread)
         width, height, pitch = (value[n] for n in ("width", "height", "pitch"))
         size = self.block.size // 8
         # The padding after the last row need not be allocated.
+        located, start, extent, access = (
+            np.arange(len(thread)),
+            np.zeros_like(pitch),
+            (height - 1) * pitch + width,
+            "a surface",
+        )
+        if self.inst.clipped:
+            start, extent = self._accessed(value)
+            located, access = np.flatnonzero(extent > 0), "a block"
+        base = np.zeros_like(pitch)
         try:
-            base = batch.memory.surface(value["base"], (height - 1) * pitch + width, verb)
+            addresses = value["base"] + start.view(np.uint64)
+            base[located] = batch.memory.surface(addresses[located], extent[located], f"{verb} {access}")
         except AccessFault as fault:
-            raise AccessFault(int(thread[fault.index]), fault.reason) from None
+            raise AccessFault(int(thread[located[fault.index]]), fault.reason) from None
+        base -= start
         base, width, height, pitch = (n.reshape(-1, 1, 1, 1) for n in (base, width, height, pitch))
         x = value["x"].reshape(base.shape) + self.element_x
         y = value["y"].reshape(base.shape) + self.element_y
@@ -236,6 +249,16 @@ class _Surfaces:
         batch.traffic["ugm", INSTRUCTIONS[self.inst.name].category] += int(inside.sum()) * size
         elements = len(thread), self.element_x.size * self.element_y.size
         return offsets.reshape(elements), inside.reshape(elements)
+
+    def _accessed(self, value: Mapping[str, Array]) -> tuple[Array, Array]:
+        """The first byte that each thread accesses of its surface, and how many bytes lie from it to the last one; 0 or
+        less if the block is outside of the surface."""
+        size = self.block.size // 8
+        left, top = (np.maximum(value[n], 0).astype(np.int64) for n in ("x", "y"))
+        right = np.minimum(value["x"] + np.int64(self.block.count * self.block.width), value["width"] // size)
+        bottom = np.minimum(value["y"] + np.int64(self.block.height), value["height"])
+        extent = (bottom - 1 - top) * value["pitch"] + (right - left) * size
+        return top * value["pitch"] + left * size, np.where((right > left) & (bottom > top), extent, 0)
 
     def _out_of_bounds(self, batch: Batch, verb: str, y: int, x: int, rows: int, width: int, base: int) -> str:
         """Return the error for a block at row `y` and column `x` of a surface of `rows` rows and `width` bytes."""

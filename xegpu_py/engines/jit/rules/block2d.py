@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from xegpu_py.deferred import deferred
 from xegpu_py.engines.jit.checks import KINDS, NULL
-from xegpu_py.engines.jit.ir_text import PTR, LLVMValue, bits_of, vector
+from xegpu_py.engines.jit.ir_text import PTR, FunctionBody, LLVMValue, bits_of, vector
 from xegpu_py.engines.jit.native_launch_struct import TRAFFIC, context_offset, traffic_offset
 from xegpu_py.engines.jit.operands import Emitter
 from xegpu_py.engines.jit.packed_operand_cache import (
@@ -91,6 +91,25 @@ def surface_function(emitter: Emitter, shape: BlockShape) -> str:
     return emitter.template("addresses.ll", "surface_$bytes", bytes=shape.size // 8, legal=legal, locate=find)
 
 
+def _accessed_surface(
+    emitter: Emitter, code: FunctionBody, shape: BlockShape, operands: Sequence[LLVMValue], host: LLVMValue
+) -> LLVMValue:
+    """The host's address of the base of a surface that may reach beyond the allocation, since a mask clips the block.
+
+    Args:
+        operands: the context, and those of `surface`.
+        host: the address if the whole surface is within an allocation, otherwise 0.
+    """
+    words = {"bytes": shape.size // 8, "legal": surface_rules(emitter, shape), "locate": locate(emitter, 1)}
+    name = emitter.template("addresses.ll", "accessed_surface_$bytes", **words)
+    result = code.alloca(8, 8)
+    code.store(host, result, 8)
+    with code.when(code.icmp("eq", host, 0)):
+        counts = (code.const(n, "i64") for n in (shape.count * shape.width, shape.height))
+        code.store(code.call(name, *operands, *counts, result="i64"), result, 8)
+    return code.load(result, "i64", 8)
+
+
 def _call(emitter: Emitter, inst: Instruction, at: int, function: str, data: LLVMValue) -> None:
     with _acting(emitter, inst):
         _note_column(emitter, inst, at)
@@ -105,17 +124,22 @@ def _located(emitter: Emitter, inst: Instruction, at: int) -> tuple[LLVMValue, l
     A basic block checks a surface once, unless the rules depend on the block's column.
     """
     extents = tuple(inst[name] for name in ("base", "width", "height", "pitch"))
-    key = (inst["block"].size, extents)
-    checked = emitter.surfaces.get(key)
+    key = (inst["block"].size, extents, inst.clipped)
+    checked, code = emitter.surfaces.get(key), emitter.code
     if checked is None:
         operands = surface(emitter, inst)
-        host = emitter.code.call(surface_function(emitter, inst["block"]), emitter.ctx, *operands[:5], result="i64")
-        emitter.require(emitter.code.icmp("ne", host, 0), at)
+        host = code.call(surface_function(emitter, inst["block"]), emitter.ctx, *operands[:5], result="i64")
+        if not inst.clipped:
+            emitter.require(code.icmp("ne", host, 0), at)
         checked = host, *operands[:4]
         if not emitter.layout.exact and emitter.acting(inst) is None:
             emitter.surfaces[key] = checked
     host, *known = checked
-    return host, [*known, *_position(emitter, inst)]
+    operands = [*known, *_position(emitter, inst)]
+    if inst.clipped:
+        host = _accessed_surface(emitter, code, inst["block"], [emitter.ctx, *operands], host)
+        emitter.require(code.icmp("ne", host, 0), at)
+    return host, operands
 
 
 def _note_column(emitter: Emitter, inst: Instruction, at: int) -> None:
@@ -204,10 +228,13 @@ def emit_beside(emitter: Emitter, run: Sequence[tuple[int, Instruction]]) -> Non
 def _panel(emitter: Emitter, inst: Instruction, at: int, shape: BlockShape, matrix: Matrix) -> LLVMValue:
     """The address of a panel with the block of a message, or with several side by side: an i64."""
     code = emitter.code
-    name, strict = _named(emitter, inst, f"load2d_{shape}_as_{matrix.name}")
+    name, strict = _named(emitter, inst, f"{'clipped_' * inst.clipped}load2d_{shape}_as_{matrix.name}")
     make = f"make_{name}"
     entered = ["i64", PTR, "i64", "i64", "i64"]
-    emitter.helper(make, lambda: _BlockFunction(emitter, make, shape, matrix, entered, strict).make_panel())
+    clipped = inst.clipped
+    emitter.helper(
+        make, lambda: _BlockFunction(emitter, make, shape, matrix, entered, strict, clipped=clipped).make_panel()
+    )
     emitter.template("packed_operand_cache.ll", "$find", find=name, make=make, tag=zlib.crc32(name.encode()), **WORDS)
     _note_column(emitter, inst, at)
     extents = surface(emitter, inst)
@@ -276,6 +303,7 @@ class _BlockFunction:
         extra_arguments: Sequence[str] = (),
         strict: bool = False,
         is_located: bool = False,
+        clipped: bool = False,
     ) -> None:
         """Begin the function.
 
@@ -283,8 +311,9 @@ class _BlockFunction:
             is_located: whether the caller has checked the surface, and passes the host's address of its base.
             extra_arguments: types of arguments beside the surface, of functions of panels.
             strict: whether the message fails if the block does not lie in its surface.
+            clipped: whether the surface may reach beyond the allocation; see `_accessed_surface`.
         """
-        self.strict = strict
+        self.strict, self.clipped = strict, clipped
         self.emitter, self.shape, self.matrix = emitter, shape, matrix
         self.grf_bytes = emitter.layout.target.grf_bytes
         self.size = shape.size // 8
@@ -313,6 +342,8 @@ class _BlockFunction:
         if self.host is not None:
             return self.host
         host = code.call(surface_function(self.emitter, self.shape), self.ctx, *self._surface, result="i64")
+        if self.clipped:
+            host = _accessed_surface(self.emitter, code, self.shape, [self.ctx, *self._surface, self.y], host)
         code.return_unless(code.icmp("ne", host, 0), code.const(0, code.result))
         return host
 
@@ -465,8 +496,11 @@ class _BlockFunction:
         return code.text()
 
     def _source(self) -> LLVMValue:
-        """The bit that stands for the surface's allocation."""
-        return self._call_panels("allocation_bit", self.base, result="i64")
+        """The bit that stands for the allocation that the block accesses."""
+        code, zero = self.code, self.code.const(0, "i64")
+        x, y = (code.intrinsic("smax", code.resize(v, 64, True), zero) for v in (self.x, self.y))
+        first = code.add(self.base, code.add(code.mul(y, self.pitch), code.mul(x, self.size)))
+        return self._call_panels("allocation_bit", first, result="i64")
 
     def _call_panels(
         self, name: str, *operands: LLVMValue, result: str = "", template_words: Mapping[str, object] = WORDS
