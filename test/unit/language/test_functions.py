@@ -152,6 +152,19 @@ CASES = {
         L,
         lambda v: np.array([(v == k).sum() if k < 3 else 0 for k in range(4)], I32),
     ),
+    "histogram of bytes": (
+        lambda v: (
+            xl.histogram(v.to(xl.int8), 128, mask=v < 90),
+            xl.histogram(v.to(xl.uint8), 256),
+            xl.histogram(v.to(xl.int64) * ((1 << 32) + 1), 9),
+        ),
+        np.array([0, 5, 0, 89, 90, 127, -1, -128], I32),
+        lambda v: (
+            np.bincount(v[(v >= 0) & (v < 90)], minlength=128).astype(I32),
+            np.bincount(v.astype(U8), minlength=256).astype(I32),
+            np.bincount(v[v == 0], minlength=9).astype(I32),
+        ),
+    ),
     "packed integers": (
         lambda v: (xl.unpack_int4(v.to(xl.int8)), xl.unpack_int4(v.to(xl.uint8), signed=False), xl.pack_int4(v)),
         X,
@@ -299,6 +312,37 @@ def test_functions_of_pairs(workgroup):
         tuple(s[:, ::-1] for s in flipped),
         workgroup,
     )
+
+
+def test_the_order_of_combinations():
+    """The function is not associative, so that each extent has one result only: neighbours are combined first."""
+    extents = (*range(1, 12), 16, 33, 34, 48, 95)
+
+    def combine(a, b):
+        return a * 3 - b
+
+    def reduced(v):
+        if len(v) == 1:
+            return v
+        pairs = reduced(combine(v[: len(v) // 2 * 2 : 2], v[1::2]))
+        return combine(pairs, v[-1:]) if len(v) % 2 else pairs
+
+    def scanned(v):
+        if len(v) == 1:
+            return v
+        found = v.copy()
+        found[1::2] = scanned(combine(v[: len(v) // 2 * 2 : 2], v[1::2]))
+        found[2::2] = combine(found[1:-1:2], v[2::2])
+        return found
+
+    def function(v):
+        parts = [v[:n] for n in extents]
+        totals = [xl.reduce(p, 0, combine, keep_dims=True) for p in parts]
+        return *totals, *(xl.associative_scan(p, 0, combine) for p in parts)
+
+    line = RNG.integers(-100, 100, max(extents)).astype(I32)
+    parts = [line[:n] for n in extents]
+    check(function, [line], (*map(reduced, parts), *map(scanned, parts)), engine="interpreter")
 
 
 def test_functions_of_the_kernel_are_called():
@@ -548,6 +592,16 @@ def test_special_numbers_of_libdevice():
             x.view(I32),
         ),
     )
+    for values in (
+        np.array([[np.nan, np.inf, -np.inf, -0.0, 65504, -2.0]], np.float16),
+        np.array([[0, 1, -1, 65536, 2**31 - 1, -(2**31)]], I32),
+        np.array([[0, 1, 127, 128, 254, 255]], U8),
+    ):
+        check(
+            lambda v: (d.isnan(v), d.isinf(v), d.finitef(v), d.signbit(v)),
+            [values],
+            (np.isnan(values), np.isinf(values), np.isfinite(values), np.signbit(values.astype(np.float64))),
+        )
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -7,7 +7,7 @@ import pytest
 import xegpu_py
 import xegpu_py.language as xl
 from xegpu_py import numerics
-from xegpu_py.tiles import element_types
+from xegpu_py.tiles import element_types, products
 
 from .computing import check, computed
 
@@ -123,11 +123,11 @@ def test_types_that_the_target_does_not_multiply(target, left, right):
     c = np.full((8, 16), 3, real)
     exact = a.astype(real) @ b.astype(real)
 
-    def products(a, b, c):
+    def function(a, b, c):
         a, b = (v.to(xl.tfloat32) if v.dtype == xl.float32 else v for v in (a, b))
         return c + a @ b, xl.dot(a, b, c) * 2 + (a @ b)
 
-    check(products, [a, b, c], (exact + c, 3 * exact + 2 * c), target=target)
+    check(function, [a, b, c], (exact + c, 3 * exact + 2 * c), target=target)
 
 
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
@@ -164,7 +164,7 @@ def test_scaled_products_of_formats_that_differ(target):
     s = RNG.integers(120, 130, (8, 1)).astype(np.uint8)
     left = scaled(E2M1[e2m1], s)
 
-    def products(x, y, s, a, b, c):
+    def function(x, y, s, a, b, c):
         return (
             xl.dot_scaled(x, s, "e2m1", a, None, "e4m3"),
             xl.dot_scaled(y, s, "e2m1", b, None, "fp16", lhs_k_pack=False),
@@ -174,7 +174,19 @@ def test_scaled_products_of_formats_that_differ(target):
 
     expected = (left @ a.astype(F32), left @ b.astype(F32), b.T.astype(F32) @ c.astype(F32), left @ E2M1[e2m1].T)
     given = [along_k.astype(np.uint8), along_m.astype(np.uint8), s, a, b, c]
-    check(products, given, tuple(e.astype(F32) for e in expected), target=target)
+    check(function, given, tuple(e.astype(F32) for e in expected), target=target)
+
+
+@pytest.mark.parametrize("wide", [BF16, F32, F16, ml_dtypes.float8_e4m3fn], ids=lambda t: np.dtype(t).name)
+def test_all_scales_and_all_packed_numbers(wide):
+    """All patterns as numbers of each type that holds them."""
+    codes = np.arange(16, dtype=np.uint8).reshape(1, 16)
+    kind = element_types.dtype_of(np.dtype(wide))
+    check(lambda v: products._of_e2m1(v, kind), [codes], E2M1[codes].astype(wide))
+    if wide in (BF16, F32):
+        scales = np.arange(256, dtype=np.uint8).reshape(16, 16)
+        powers = np.where(scales == 255, np.nan, np.ldexp(1.0, scales.astype(int) - 127)).astype(wide)
+        check(lambda v: products._powers(v, kind), [scales], powers)
 
 
 @pytest.mark.parametrize("engine", ["eager", "both"])
