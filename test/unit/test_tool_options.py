@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from xegpu_py.tools import xegpu_bisect, xegpu_opt, xegpu_run, xegpu_viz
+from xegpu_py.tools import driver, xegpu_bisect, xegpu_opt, xegpu_run, xegpu_viz
 
 NOTHING = "cannot open input file"
 """The error of a command whose options go together, as its file is missing."""
@@ -143,3 +143,105 @@ def test_bytecode_is_not_written_to_a_terminal(terminal, tmp_path, monkeypatch, 
     assert xegpu_opt.run(line) == 0
     written = (tmp_path / "k.mlirbc").read_bytes() if terminal else capsysbinary.readouterr().out
     assert written.startswith(b"ML\xefR")
+
+
+class Called(BaseException):
+    """Ends a tool where it calls the API."""
+
+
+KERNEL = "gpu.module @m { gpu.func @k(%out: memref<16xi32>) kernel { gpu.return } }"
+
+GIVEN = {
+    xegpu_bisect: (
+        ("bisect", "grid block target model registers optimize prefetch load_ahead pipeline ulps"),
+        (1, 1, "pvcxt", "fma", None, True, 0, False, None, 0),
+        [
+            ("--grid=2,3", "grid", (2, 3)), ("--block=4", "block", (4,)), ("--target=pvc", "target", "pvc"),
+            ("--model=stage", "model", "stage"), ("--registers=256", "registers", 256),
+            ("--no-optimize", "optimize", False), ("--prefetch=2", "prefetch", 2), ("--load-ahead", "load_ahead", True),
+            ("--pass-pipeline=builtin.module(cse)", "pipeline", "builtin.module(cse)"), ("--ulps=3", "ulps", 3),
+        ],
+    ),
+    xegpu_run: (
+        ("compile_kernel",
+         "target model dpas_denormals choices check schedules registers strict_grf engine threads cache"),
+        ("pvcxt", "fma", "keep", [], [], 0, None, False, None, None, None),
+        [
+            ("--target=bmg", "target", "bmg"), ("--model=exact", "model", "exact"),
+            ("--dpas-denormals=flush", "dpas_denormals", "flush"), ("--choice=a=b", "choices", ["a=b"]),
+            ("--check=uninit", "check", ["uninit"]), ("--registers=128", "registers", 128),
+            ("--strict-grf", "strict_grf", True), ("--engine=both", "engine", "both"),
+            ("--trace", "engine", "interpreter"), ("--threads=3", "threads", 3), ("--deterministic", "threads", 1),
+            ("--threads=3 --deterministic", "threads", 1), ("--cache=off", "cache", "off"),
+        ],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("tool", GIVEN)
+def test_options_reach_the_api(tool, tmp_path, monkeypatch):
+    """Each changes its own option, and no other."""
+    (function, names), values, lines = GIVEN[tool]
+    calls = []
+
+    def called(module, kernel, *arguments, **options):
+        calls.append((kernel, options))
+        raise Called
+
+    monkeypatch.setattr(tool, function, called)
+    (tmp_path / "k.mlir").write_text(KERNEL)
+    usual = dict(zip(names.split(), values))
+    for line, name, value in [("", "", None), *lines]:
+        with pytest.raises(Called):
+            tool.run([str(tmp_path / "k.mlir"), "--kernel=k", *line.split()])
+        assert calls.pop() == ("k", usual | ({name: value} if name else {})), line
+
+
+def test_words_in_spellings_of_llvm():
+    parser = driver.Parser("tool", "FILE", "Test.", [])
+    parser.add_text_arguments()
+    parser.add_argument("--off", "--no-off", action="store_true")
+    for given, words in (
+        ("-version", ["--version"]), ("-o x", ["-o", "x"]), ("-ofile", ["-ofile"]), ("-o=file", ["-o", "file"]),
+        ("a -o=f b", ["a", "-o", "f", "b"]), ("-color=never", ["--color=never"]), ("-e", ["-e"]), ("-", ["-"]),
+        ("--verify-diagnostics=TRUE", ["--verify-diagnostics"]), ("-verify-diagnostics=1", ["--verify-diagnostics"]),
+        ("-verify-diagnostics=0 x", ["x"]), ("--verify-diagnostics=false", []), ("--off=0", ["--no-off"]),
+        ("--off=1", ["--off"]), ("--color=1", ["--color=1"]), ("--split-input-file", ["--split-input-file"]),
+        ("-split-input-file=//", ["--split-input-file", "--input-split-marker=//"]), ("--split-input-file=0", []),
+        ("-5", ["-5"]), ("-1.mlir", ["-1.mlir"]),
+    ):  # fmt: skip
+        assert parser.normalized(given.split()) == words
+
+
+@pytest.mark.parametrize("color", ["auto", "always", "never"])
+@pytest.mark.parametrize("terminal", [False, True])
+@pytest.mark.parametrize("name, value, plain", [("A", "", False), ("NO_COLOR", "1", True), ("NO_COLOR", "", False),
+                                                ("TERM", "dumb", True), ("TERM", "xterm", False)])  # fmt: skip
+def test_when_output_is_in_colour(color, terminal, name, value, plain, monkeypatch):
+    for variable in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    token = driver._COLOR.set(color)
+    assert driver.in_color(sys.stdout) == {"auto": terminal and not plain, "always": True, "never": False}[color]
+    driver._COLOR.reset(token)
+
+
+@pytest.mark.parametrize("block, threads", [("3", 3), ("1", 1), ("2,2", 4)])
+def test_the_thread_of_a_trace_exists(block, threads, tmp_path, capsys):
+    """Both ends of each range, for a grid whose last extent is left out."""
+    (tmp_path / "k.mlir").write_text(KERNEL)
+    line = [str(tmp_path / "k.mlir"), "zeros:i32:16", "--grid=2,3", f"--block={block}"]
+    some = f"grid is (2, 3, 1), with {threads} subgroup{'s' * (threads > 1)} in a workgroup"
+    for x, y, z, thread in (
+        (1, 2, 0, 0), (0, 0, 0, threads - 1), (1, 0, 0, 0), (0, 0, 0, threads), (2, 0, 0, 0), (0, 3, 0, 0),
+        (0, 0, 1, 0), (-1, 0, 0, 0), (0, -1, 0, 0), (0, 0, -1, 0), (0, 0, 0, -1),
+    ):  # fmt: skip
+        traced = [*line, f"--trace={x},{y},{z}:{thread}"]
+        if 0 <= x < 2 and 0 <= y < 3 and z == 0 and 0 <= thread < threads:
+            assert xegpu_run.run(traced) == 0
+        else:
+            with pytest.raises(SystemExit):
+                xegpu_run.run(traced)
+            missing = f"there is no subgroup {thread} of workgroup {(x, y, z)}; the {some}"
+            assert missing in capsys.readouterr().err
