@@ -107,3 +107,47 @@ gpu.module @m {
     llvm.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  llvm.func spir_kernelcc @k(%a: !llvm.ptr<1>, %w: i32) {
+    // expected-error @below {{'xevm.blockload2d' op cannot be imported: 16 lanes cannot divide a block of 1x8 elements of 16 bits}}
+    %v = xevm.blockload2d %a, %w, %w, %w, %w, %w <{elem_size_in_bits = 16 : i32, tile_width = 8 : i32, tile_height = 1 : i32, v_blocks = 1 : i32, transpose = false, pack_register = false}> : (!llvm.ptr<1>, i32, i32, i32, i32, i32) -> vector<1xi16>
+    llvm.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  llvm.func spir_kernelcc @k(%a: !llvm.ptr<1>, %w: i32) {
+    // expected-error @below {{'xevm.blockload2d' op cannot be imported: 16 lanes cannot divide a packed block of 32x8 elements of 8 bits}}
+    %v = xevm.blockload2d %a, %w, %w, %w, %w, %w <{elem_size_in_bits = 8 : i32, tile_width = 8 : i32, tile_height = 32 : i32, v_blocks = 1 : i32, transpose = false, pack_register = true}> : (!llvm.ptr<1>, i32, i32, i32, i32, i32) -> vector<4xi32>
+    llvm.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  llvm.func spir_kernelcc @k(%a: vector<8xi16>, %b: vector<8xi32>, %c: vector<8xf32>) {
+    // expected-error @below {{'xevm.mma' op cannot be imported: products of f32 are not supported}}
+    %d = xevm.mma %a, %b, %c {shape = <m = 8, n = 16, k = 16>, types = <d = f32, a = f16, b = f32, c = f32>} : (vector<8xi16>, vector<8xi32>, vector<8xf32>) -> vector<8xf32>
+    llvm.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  llvm.func @pair() -> !llvm.struct<(i32, i32)> {
+    %s = llvm.mlir.undef : !llvm.struct<(i32, i32)>
+    // expected-error @below {{'llvm.return' op cannot be imported: it passes on a !llvm.struct<(i32, i32)>}}
+    llvm.return %s : !llvm.struct<(i32, i32)>
+  }
+  llvm.func spir_kernelcc @k() {
+    %s = llvm.call @pair() : () -> !llvm.struct<(i32, i32)>
+    llvm.return
+  }
+}

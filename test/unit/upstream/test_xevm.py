@@ -414,6 +414,31 @@ def test_casts_comparisons_and_vectors():
     np.testing.assert_array_equal(scalar(body, [x, y], np.int32, "reference"), np.minimum(x, y) * 3)
 
 
+def test_null_pointers_and_elements_of_other_types():
+    """An element that is read as a number of another type is not the zero around it."""
+    body = """
+    %p = llvm.getelementptr %a[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i32
+    %v = llvm.load %p : !llvm.ptr<1> -> i32
+    %zero = llvm.mlir.constant(dense<0> : vector<4xi32>) : vector<4xi32>
+    %null = llvm.mlir.zero : !llvm.ptr<1>
+    %at = llvm.mlir.constant(2 : i32) : i32
+    %x = llvm.insertelement %v, %zero[%at : i32] : vector<4xi32>
+    %y = llvm.bitcast %x : vector<4xi32> to vector<4xf32>
+    %z = llvm.extractelement %y[%at : i32] : vector<4xf32>
+    %r = llvm.fadd %z, %z : f32
+    %n = llvm.ptrtoint %null : !llvm.ptr<1> to i64
+    %m = llvm.ptrtoint %a : !llvm.ptr<1> to i64
+    %is_null = llvm.icmp "eq" %null, %a : !llvm.ptr<1>
+    %f = llvm.uitofp %is_null : i1 to f32
+    %s = llvm.uitofp %n : i64 to f32
+    %t = llvm.fadd %f, %s : f32
+    %u = llvm.fadd %t, %r : f32
+    %q = llvm.getelementptr %b[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
+    llvm.store %u, %q : f32, !llvm.ptr<1>"""
+    given = np.arange(1, 1 + LANES, dtype=np.float32)
+    np.testing.assert_array_equal(run(body, given, np.zeros_like(given)), 2 * given)
+
+
 def test_branches():
     x = np.arange(LANES, dtype=np.int32)
     body = """
