@@ -507,15 +507,25 @@ def test_lanes_divide_the_last_two_dimensions_of_a_block():
 
 
 def test_a_reshape_to_a_known_shape_reads_no_shape():
+    """Neither that of a constant, which two reshapes use, nor that of an argument."""
+    reshapes = [
+        ("%b", "%a", "%shape", "2x16", "4x8"),
+        ("%c", "%b", "%n", "4x8", "2x16"),
+        ("%d", "%c", "%shape", "2x16", "4x8"),
+    ]
     body = """
     %x = gpu.thread_id x
-    %shape = arith.constant dense<[4, 8]> : memref<2xi32>
-    %b = memref.reshape %a(%shape) : (memref<2x16xf32>, memref<2xi32>) -> memref<4x8xf32>
+    %shape = arith.constant dense<[4, 8]> : memref<2xi32>"""
+    for name, source, shape, before, after in reshapes:
+        types = f"(memref<{before}xf32>, memref<2xi32>) -> memref<{after}xf32>"
+        body += f"\n    {name} = memref.reshape {source}({shape}) : {types}"
+    body += """
     %c3 = arith.constant 3 : index
-    %v = memref.load %b[%c3, %x] : memref<4x8xf32>
+    %v = memref.load %d[%c3, %x] : memref<4x8xf32>
     memref.store %v, %o[%x] : memref<8xf32>"""
     a, o = np.arange(32, dtype=np.float32).reshape(2, 16), np.zeros(8, np.float32)
-    run(kernel("%a: memref<2x16xf32>, %o: memref<8xf32>", body), a, o, level="lane", block=8)
+    arguments = "%a: memref<2x16xf32>, %n: memref<2xi32>, %o: memref<8xf32>"
+    run(kernel(arguments, body), a, np.zeros(2, np.int32), o, level="lane", block=8)
     assert (o == a.reshape(4, 8)[3]).all()
 
 
