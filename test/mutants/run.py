@@ -16,7 +16,6 @@ import resource
 import signal
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
@@ -39,26 +38,26 @@ OUT = ROOT / "build" / "mutants"
 LIT = (".mlir", ".visaasm", ".test")
 FIRST_LIT = 12
 """At most so many lit tests are run for a mistake after the first third of the time, before other tests of pytest."""
-PARAMETERS = 3
-"""So many parameters of one test run before other tests have."""
+TOGETHER, START = 0.1, 0.005
+"""The seconds that parameters of one test run before other tests have, and those that the start of each takes."""
 
 
-def candidates(paths: list[str]) -> tuple[dict[str, set[str]], dict[str, list[tuple[float, str]]]]:
-    """For each file the functions that tests execute; for each function its tests, each with its cost."""
+def candidates(paths: list[str]) -> tuple[dict[str, set[str]], dict[str, list[tuple[float, str, float]]]]:
+    """For each file the functions that tests execute; for each function its tests, each with its cost and seconds."""
     numbers, tests = recorder.read()
     names = {number: name for name, number in numbers.items()}
     file_of = np.zeros(max(names, default=0) + 1, np.int64)
     for index, (_, of_file) in enumerate(groupby(sorted(names.items(), key=_file), key=_file)):
         file_of[[number for number, _ in of_file]] = index
     tests_of = np.bincount(np.concatenate([functions for _, functions in tests.values()] or [[]]).astype(np.int64))
-    of_function: dict[str, list[tuple[float, str]]] = {}
+    of_function: dict[str, list[tuple[float, str, float]]] = {}
     for test, (seconds, functions) in tests.items():
         # A short test is the likeliest to be about a function if few tests execute the other functions of the file that
         # it executes, and it executes little else that few tests do.
         files_of, weights = file_of[functions], 1 / tests_of[functions]
         costs = (0.2 + seconds) * weights.sum() / np.bincount(files_of, weights)[files_of]
         for number, cost in zip(functions.tolist(), costs.tolist()):
-            of_function.setdefault(names[number], []).append((cost, test))
+            of_function.setdefault(names[number], []).append((cost, test, seconds))
     files: dict[str, set[str]] = {}
     for name in of_function:
         file, _, function = name.partition(":")
@@ -71,14 +70,15 @@ def _file(numbered: tuple[int, str]) -> str:
     return numbered[1].partition(":")[0]
 
 
-def in_turns(tests: list[tuple[float, str]]) -> list[str]:
-    """The tests by cost, in turns of a few parameters of each: parameters of one test notice the same mistakes."""
-    seen = Counter[str]()
+def in_turns(tests: list[tuple[float, str, float]]) -> list[str]:
+    """The tests by cost, in turns of a part of a second of each: parameters of one test notice the same mistakes."""
+    used = dict[str, float]()
     turns = []
-    for _, test in sorted(tests):
+    for _, test, seconds in sorted(tests):
         name = test.partition("[")[0]
-        turns.append((seen[name] // PARAMETERS, test))
-        seen[name] += 1
+        before = used.get(name, 0.0)
+        turns.append((before // TOGETHER, test))
+        used[name] = before + START + seconds
     return [test for _, test in sorted(turns, key=itemgetter(0))]
 
 

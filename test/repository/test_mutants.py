@@ -70,7 +70,7 @@ def test_mistakes_are_of_named_functions_and_areas():
 
 
 def test_the_nearest_tests_judge_first(monkeypatch):
-    """Those that execute what few others of the file do, then the shortest; others before more parameters of one."""
+    """Those that execute what few others of the file do, then the shortest; others before many parameters of one."""
     common, own, other = (f"xegpu_py/cache.py:{name}" for name in ("common", "own", "other"))
     elsewhere = [f"xegpu_py/collector.py:f{n}" for n in range(3)]
     numbers = {name: n for n, name in enumerate((common, own, other, *elsewhere), 1)}
@@ -78,7 +78,7 @@ def test_the_nearest_tests_judge_first(monkeypatch):
         "test_far.py::test_kernel": (0.1, [common, *elsewhere]),
         "test_far.py::test_more": (0.1, [common, *elsewhere[:2]]),
         "test_cache.py::test_slow": (9.0, [common, own]),
-        **{f"test_cache.py::test_all[{n}]": (0.1 + n / 100, [common, own, other]) for n in range(5)},
+        **{f"test_cache.py::test_all[{n}]": (0.03 + n / 100, [common, own, other]) for n in range(5)},
     }
     tests = {
         name: (seconds, np.array([numbers[f] for f in used], np.uint32)) for name, (seconds, used) in executed.items()
