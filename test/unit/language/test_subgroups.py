@@ -11,6 +11,7 @@ from effort import some
 import xegpu_py
 import xegpu_py.language as xl
 from xegpu_py.language import Constexpr
+from xegpu_py.tiles import scans
 
 COUNTS = (None, 1, 2, 4, 8)
 
@@ -210,13 +211,13 @@ def test_registers():
         i = xl.arange(0, SIZE)
         xl.store(Y + i, xl.load(X + i) + xl.load(Y + i))
 
-    x = np.ones(8192, np.float32)
-    with pytest.warns(UserWarning, match="'wide' does not fit: .* more subgroups than 2, by num_warps") as found:
-        wide[1](x, x.copy(), SIZE=8192, num_warps=2)
+    x = np.ones(4096, np.float32)
+    with pytest.warns(UserWarning, match="'wide' does not fit: .* more subgroups than 1, by num_warps") as found:
+        wide[1](x, x.copy(), SIZE=4096, num_warps=1)
     assert found[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        wide[1](x, x.copy(), SIZE=8192)
+        wide[1](x, x.copy(), SIZE=4096)
     with pytest.raises(ValueError, match="'subgroups', or num_warps, must be 0 to 64"):
         wide[1](x, x, SIZE=64, num_warps=1000)
 
@@ -238,13 +239,13 @@ def test_half_precision_columns_keep_their_alignment():
 
 @xegpu_py.jit
 def reversed_sum(X, Y, Z, OUT):
-    i = xl.arange(0, 4096)
-    xl.store(OUT + i, xl.load(X + 4095 - i) + xl.load(Y + i) - xl.load(Z + i))
+    i = xl.arange(0, 1024)
+    xl.store(OUT + i, xl.load(X + 1023 - i) + xl.load(Y + i) - xl.load(Z + i))
 
 
 def test_an_array_given_twice_is_read_before_it_is_changed():
     """Subgroups wait for accesses of one argument, and of all if arguments that the kernel changes share memory."""
-    x = np.arange(4096, dtype=np.int32)
+    x = np.arange(1024, dtype=np.int32)
     y, z = x * 3, x * 5
     wanted = x[::-1] + y - z
     for count in (None, 4):
@@ -333,7 +334,7 @@ MOVES = {
     "scan of rows": ((32, 32), lambda x: xl.cumsum(x, 1), lambda x: x.cumsum(1)),
     "scan of columns": ((32, 64), lambda x: xl.cumsum(x, 0, reverse=True), lambda x: x[::-1].cumsum(0)[::-1]),
     "reduction": ((1024,), lambda x: xl.reduce(x, 0, lambda a, b: xl.maximum(a, b)).reshape((1,)), np.max),
-    "sorted line": ((512,), lambda x: xl.sort(x, descending=True), lambda x: np.sort(x)[::-1]),
+    "sorted line": ((256,), lambda x: xl.sort(x, descending=True), lambda x: np.sort(x)[::-1]),
     "sorted rows": ((32, 16), lambda x: xl.sort(x), lambda x: np.sort(x, 1)),
     "histogram": ((1024,), lambda x: xl.histogram(x, 8), lambda x: np.bincount(x[(x >= 0) & (x < 8)], minlength=8)),
     "histogram of many bins": (
@@ -373,16 +374,16 @@ def persistent(X, Y, n, POLLS: Constexpr):
     """Blocks are taken in turn; or until memory, which another workgroup may change, says so."""
     block, more = xl.program_id(0), 1
     while (block < n and more > 0) if POLLS else block < n:
-        i = block * 2048 + xl.arange(0, 2048)
+        i = block * 1024 + xl.arange(0, 1024)
         xl.store(Y + i, xl.load(X + i) + 1)
         if POLLS:
-            more = xl.load(X + n * 2048)
+            more = xl.load(X + n * 512)
         block += xl.num_programs(0)
 
 
 @pytest.mark.parametrize("polls", [False, True])
 def test_while_loops_are_divided_unless_they_wait_for_memory(polls):
-    x = np.arange(3 * 2048 + 1, dtype=np.int32)
+    x = np.arange(3 * 1024 + 1, dtype=np.int32)
     y = np.zeros_like(x)
     launch(persistent, 2, x, y, 3, POLLS=polls)
     np.testing.assert_array_equal(y[:-1], x[:-1] + 1)
@@ -396,7 +397,7 @@ def each_its_own(X, Y, Z):
     i = xl.subgroup_id() * 32 + xl.arange(0, 32)
     x = xl.load(X + i)
     xl.store(Y + i, xl.gather(x, x & 31, 0))
-    xl.store(Z + xl.subgroup_id() * 160 + xl.arange(0, 160), xl.histogram(x, 160))
+    xl.store(Z + xl.subgroup_id() * 48 + xl.arange(0, 48), xl.histogram(x, 48))
 
 
 @xegpu_py.jit
@@ -429,7 +430,7 @@ def test_products_of_stacks_by_pointers_are_those_of_matrices(size):
 
 @xegpu_py.jit
 def counted(X, Y):
-    xl.store(Y + xl.arange(0, 160), xl.histogram(xl.load(X + xl.arange(0, 32)), 160))
+    xl.store(Y + xl.arange(0, 48), xl.histogram(xl.load(X + xl.arange(0, 32)), 48))
 
 
 @xegpu_py.jit
@@ -441,13 +442,15 @@ def counted_in_a_loop(X, Y, n, MAP: Constexpr):
     Y.tile((64,), at=(0,)).store(total)
 
 
-def test_values_in_shared_memory_stay_apart():
-    x = np.random.default_rng(6).integers(0, 160, (3, 32)).astype(np.int32)
-    y, z = np.zeros_like(x), np.zeros((3, 160), np.int32)
+def test_values_in_shared_memory_stay_apart(monkeypatch):
+    # By default more than a hundred bins are in shared memory.
+    monkeypatch.setattr(scans, "COMPARED", 1024)
+    x = np.random.default_rng(6).integers(0, 48, (3, 32)).astype(np.int32)
+    y, z = np.zeros_like(x), np.zeros((3, 48), np.int32)
     for kernel in (each_its_own, each_its_own.compile(x, y, z)):
         kernel(x, y, z, grid=1, block=3)
         np.testing.assert_array_equal(y, np.take_along_axis(x, x & 31, 1))
-        np.testing.assert_array_equal(z, [np.bincount(row, minlength=160) for row in x])
+        np.testing.assert_array_equal(z, [np.bincount(row, minlength=48) for row in x])
         y[:], z[:] = 0, 0
     # Several subgroups that each count all elements would count them several times.
     compiled = counted.compile(x[0], z[0])
@@ -456,7 +459,7 @@ def test_values_in_shared_memory_stay_apart():
     (version,) = counted.versions.values()
     for kernel in (counted, version.compile(subgroups=None)):
         kernel(x[0], z[0], grid=1, block=2)
-        np.testing.assert_array_equal(z[0], np.bincount(x[0], minlength=160))
+        np.testing.assert_array_equal(z[0], np.bincount(x[0], minlength=48))
         z[0] = 0
 
 
@@ -535,7 +538,7 @@ def test_strides_of_batches_are_multiples(batch):
 
 @xegpu_py.jit
 def histogram(A, H, S):
-    numbers = xl.load(A + xl.arange(0, 4096))
+    numbers = xl.load(A + xl.arange(0, 1024))
     xl.atomic_add(H + numbers, numbers * 0 + 1)
     j = xl.arange(0, 64)
     xl.store(S + j, xl.cumsum(xl.load(H + j), 0))
@@ -543,7 +546,7 @@ def histogram(A, H, S):
 
 @pytest.mark.parametrize("count", [None, 1, 4])
 def test_what_all_have_updated_is_there_before_it_is_loaded(count):
-    numbers = np.random.default_rng(0).integers(0, 64, 4096).astype(np.int32)
+    numbers = np.random.default_rng(0).integers(0, 64, 1024).astype(np.int32)
     counts, sums = np.zeros((2, 64), np.int32)
     launch(histogram, 1, numbers, counts, sums, count=count)
     np.testing.assert_array_equal(counts, np.bincount(numbers, minlength=64))

@@ -68,13 +68,13 @@ BATCH = normal(3, 64, 32, dtype=BF16), normal(3, 32, 64, dtype=BF16)
 INTEGERS = [RNG.integers(-8, 9, s).astype(BF16) for s in ((64, 128), (128, 64))]
 TALL, BROAD = normal(192, 64, dtype=BF16), normal(64, 256, dtype=BF16)
 FUSED = [
-    normal(100, 88, dtype=BF16),
-    normal(100, 1),
-    RNG.integers(-100, 100, (88, 144)).astype(np.int8),
-    normal(1, 144) / 100,
-    normal(1, 144),
+    normal(50, 44, dtype=BF16),
+    normal(50, 1),
+    RNG.integers(-100, 100, (44, 72)).astype(np.int8),
+    normal(1, 72) / 100,
+    normal(1, 72),
 ]
-MATRIX, SQUARE, WIDE = normal(64, 128), normal(64, 64), normal(70, 100)
+MATRIX, SQUARE, WIDE = normal(32, 64), normal(64, 64), normal(70, 100)
 ROWS, GAMMA, BETA = normal(64, 256) + 3, normal(1, 256), normal(1, 256)
 QUERIES, KEYS, VALUES = (normal(n, 64, dtype=BF16) for n in (128, 256, 256))
 WHERE, WHAT = RNG.integers(0, 300, 256).astype(np.int32), RNG.integers(-8, 9, 256).astype(np.float32)
@@ -103,14 +103,14 @@ KERNELS = {
         lambda a, b, c: [np.stack([product(x, y) for x, y in zip(a, b)])],
         0,
     ),
-    "gemm_fused": ([*FUSED, empty(100, 144, dtype=BF16)], (2, 3), 4, lambda *a: [fused(*a)], 1e-2),
+    "gemm_fused": ([*FUSED, empty(50, 72, dtype=BF16)], (2, 3), 4, lambda *a: [fused(*a)], 1e-2),
     "gemm_split_k": ([*INTEGERS, empty(64, 64)], (1, 1, 4), 4, lambda a, b, c: [wide(a) @ wide(b)], 0),
     "gemm_persistent": ([TALL, BROAD, empty(192, 256)], 5, 4, lambda a, b, c: [product(a, b)], 0),
     "reductions": (
-        [MATRIX, empty(64, 1), empty(1, 128), empty(64, 16)],
+        [MATRIX, empty(32, 1), empty(1, 64), empty(32, 8)],
         1,
         8,
-        lambda x, *_: [x.sum(1, keepdims=True), x.max(0, keepdims=True), x.reshape(64, 16, 8).sum(2)],
+        lambda x, *_: [x.sum(1, keepdims=True), x.max(0, keepdims=True), x.reshape(32, 8, 8).sum(2)],
         1e-5,
     ),
     "softmax": ([WIDE, empty(70, 100)], 3, 8, lambda x, y: [softmax(wide(x))], 1e-6),
@@ -122,7 +122,7 @@ KERNELS = {
         lambda q, k, v, o: [softmax(wide(q) @ wide(k).T / 8) @ wide(v)],
         5e-3,
     ),
-    "slm": ([SQUARE, empty(64, 64), empty(64, 64)], 1, 4, lambda x, *_: [x, x.T], 0),
+    "slm": ([SQUARE[:32, :32].copy(), empty(32, 32), empty(32, 32)], 1, 4, lambda x, *_: [x, x.T], 0),
     "scattered_add": ([WHERE, WHAT, empty(300)], 2, 4, lambda *a: [scattered_add(*a)], 0),
 }
 
