@@ -170,6 +170,15 @@ def test_places_of_variables_of_assembly():
     assert visa(SCAN.replace("64 size", "63 size")).hints() == []
 
 
+def test_tokens_of_several_lines():
+    text = "/* one\n two\nthree */ .version 3.8\n"
+    found = list(visa(text).tokens())
+    assert all(text.startswith(token, offset) for offset, token, _ in found)
+    assert [(token, kind) for _, token, kind in found] == [
+        *((line, "comment") for line in ("/* one", " two", "three */")), (".version", "keyword"), ("3.8", "number"),
+    ]  # fmt: skip
+
+
 def test_hover_of_assembly():
     document = visa(SCAN)
     mad = INSTRUCTIONS["mad"]

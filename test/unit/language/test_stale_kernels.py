@@ -6,11 +6,12 @@ import array
 import collections
 import contextvars
 import dataclasses
+import enum
 import functools
 import os
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -81,6 +82,20 @@ class Count(int):
     pass
 
 
+class Kind(enum.Enum):
+    ONE = 1
+
+    def number(self) -> int:
+        return NUMBERS[0]
+
+
+class Pair(NamedTuple):
+    n: int = 1
+
+    def number(self) -> int:
+        return NUMBERS[0]
+
+
 def helper(n: int = 1) -> int:
     return n
 
@@ -110,6 +125,10 @@ SLOTS, SETTINGS, FROZEN, DESCRIBED, COMPUTED, DERIVED = (
     Derived(),
 )
 NUMBERS, OWN, NAMES, COUNT = [1], Numbers([1]), Names(n=1), Count(1)
+PAIR = Pair()
+IN_SLOTS, IN_SETTINGS, IN_FROZEN, IN_DERIVED = Slots(), Settings(), Frozen(), Derived()
+for holder in (IN_SLOTS, IN_SETTINGS, IN_FROZEN, IN_DERIVED):
+    object.__setattr__(holder, "n", NUMBERS)
 DEFAULTS, ORDERED, COUNTER = collections.defaultdict(int, n=1), collections.OrderedDict(n=1), collections.Counter(n=1)
 BASE = {"n": [1]}
 PROXY, CHAIN = types.MappingProxyType(BASE), collections.ChainMap({}, BASE)
@@ -160,6 +179,12 @@ CASES: dict[str, tuple[Callable[[], int], Callable[[], object]]] = {
     "cache": (lambda: remembered(), lambda: (NUMBERS.__setitem__(0, 9), remembered.cache_clear())),
     "module": (lambda: MODULE.n, lambda: setattr(MODULE, "n", 9)),
     "module by a computed name": (lambda: getattr(MODULE, "n"), lambda: setattr(MODULE, "n", 9)),  # noqa: B009
+    "method of an enumeration": (lambda: Kind.ONE.number(), lambda: NUMBERS.__setitem__(0, 9)),
+    "method of a named tuple": (lambda: PAIR.number(), lambda: NUMBERS.__setitem__(0, 9)),
+    "list in slots": (lambda: IN_SLOTS.n[0], lambda: NUMBERS.__setitem__(0, 9)),
+    "list in a dataclass": (lambda: IN_SETTINGS.n[0], lambda: NUMBERS.__setitem__(0, 9)),
+    "list in a frozen dataclass": (lambda: IN_FROZEN.n[0], lambda: NUMBERS.__setitem__(0, 9)),
+    "list in an object": (lambda: IN_DERIVED.n[0], lambda: NUMBERS.__setitem__(0, 9)),
     "function": (lambda: with_attribute.n, lambda: setattr(with_attribute, "n", 9)),
 }  # fmt: skip
 

@@ -1,5 +1,7 @@
 """Each rule of a program, broken once: by a line of assembly, or by a declaration."""
 
+import itertools
+
 import pytest
 
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
@@ -226,10 +228,25 @@ def test_instructions(line: str, message: str) -> None:
         ("dg2", "inv (M1, 4) DF(0,0)<1> DF(1,0)<1;1,0>", "target 'dg2' does not support inv of f64"),
         ("dg2", "dpas.bf.bf.8.1 (M1, 8) BF.0 BF.0 D.0 D(0,0)", "target 'dg2' supports only f accumulators for bf"),
         ("any", f"lsc_load_block2d.ugm (M1, 1) U.0:d64.2x4x8nn {BLOCK}", "moves 1 blocks of 64 bits, not 2"),
+        ("pvc", "lsc_load.ugm (M1_NM, 1) U.0:d8x1t flat[Q.0]:a64", ""),
+        ("pvc", "lsc_load.ugm (M1_NM, 1) U.0:d8x2t flat[Q.0]:a64", "of d8 cannot move a vector"),
+        *(
+            ("cri", f"lfsr.b32 (M1, 16) U(0,0)<{stride}> U(1,0)<{first}> U(2,0)<{second}>", message)
+            for stride, first, second, message in (
+                *((1, *regions, "") for regions in itertools.product(("1;1,0", "0;1,0"), repeat=2)),
+                (2, "1;1,0", "1;1,0", "has a result of stride 1"),
+                *(
+                    (1, "1;1,0", wide, "and sources <1;1,0> or <0;1,0>")
+                    for wide in ("2;1,0", "2;2,1", "0;2,1", "1;1,1")
+                ),
+            )
+        ),
     ],
 )
 def test_targets(gpu: str, line: str, message: str) -> None:
-    assert message in only("", f"{line}\nret (M1, 1)\n", gpu).message
+    """A rule that a target breaks; without a message it breaks none."""
+    found = issues("", f"{line}\nret (M1, 1)\n", gpu)
+    assert len(found) == bool(message) and all(message in issue.message for issue in found)
 
 
 @pytest.mark.parametrize("depth", range(1, 10))
