@@ -21,7 +21,6 @@ from contextlib import suppress
 from dataclasses import asdict
 from itertools import groupby
 from multiprocessing.connection import Connection
-from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -39,7 +38,8 @@ LIT = (".mlir", ".visaasm", ".test")
 FIRST_LIT = 12
 """At most so many lit tests are run for a mistake after the first third of the time, before other tests of pytest."""
 TOGETHER, START = 0.1, 0.005
-"""The seconds that parameters of one test run before other tests have, and those that the start of each takes."""
+"""The seconds of parameters of one test that double the cost of the next one, and those that the start of each takes.
+"""
 
 
 def candidates(paths: list[str]) -> tuple[dict[str, set[str]], dict[str, list[tuple[float, str, float]]]]:
@@ -71,15 +71,18 @@ def _file(numbered: tuple[int, str]) -> str:
 
 
 def in_turns(tests: list[tuple[float, str, float]]) -> list[str]:
-    """The tests by cost, in turns of a part of a second of each: parameters of one test notice the same mistakes."""
-    used = dict[str, float]()
+    """The tests by cost, which rises with each parameter of one: they often notice the same mistakes.
+
+    A short table is the best judge of its function, but one of hundreds of programs would leave no time to others.
+    """
+    used: dict[str, float] = {}
     turns = []
-    for _, test, seconds in sorted(tests):
+    for cost, test, seconds in sorted(tests):
         name = test.partition("[")[0]
         before = used.get(name, 0.0)
-        turns.append((before // TOGETHER, test))
+        turns.append((cost * (1 + before / TOGETHER), test))
         used[name] = before + START + seconds
-    return [test for _, test in sorted(turns, key=itemgetter(0))]
+    return [test for _, test in sorted(turns)]
 
 
 class Judge:
