@@ -209,7 +209,7 @@ OP = "xegpu.load_nd %t {mode = vc} : !xegpu.tensor_desc<8x16xf16> -> vector<8x16
 @pytest.mark.parametrize(
     "text",
     [
-        "func.func @f(%t: !xegpu.tensor_desc<8x16xf16>) {" + OP * 14_000 + "return }",
+        "func.func @f(%t: !xegpu.tensor_desc<8x16xf16>) {" + OP * 7_000 + "return }",
         "func.func @f(%t: !xegpu.tensor_desc<8x16xf16>) {"
         + OP[:-1].replace("vc}", f'vc, a.b = "{"x" * 10**6}"}}')
         + " return }",
@@ -217,10 +217,10 @@ OP = "xegpu.load_nd %t {mode = vc} : !xegpu.tensor_desc<8x16xf16> -> vector<8x16
     ],
     ids=["ops", "attribute", "comment"],
 )
-def test_one_megabyte_lines(text: str) -> None:
+def test_long_lines(text: str) -> None:
     start = time.process_time()
     assert check(text)
-    assert time.process_time() - start < 20
+    assert time.process_time() - start < 8
 
 
 def test_long_lines_are_shown_in_part() -> None:

@@ -40,14 +40,14 @@ def strided(X, Y, Z, LINE, OUT):
 
 @xegpu_py.jit
 def strided_product(A, B, C):
-    a, b = A.tile((2, 32, 16), at=(0, 0, 0)), B.T.tile((16, 32), at=(0, 0))
-    c = xl.zeros((32, 32), map=xl.WgMap((2, 2), (16, 16)))
+    a, b = A.tile((2, 16, 16), at=(0, 0, 0)), B.T.tile((16, 32), at=(0, 0))
+    c = xl.zeros((16, 32), map=xl.WgMap((2, 2), (8, 16)))
     for _ in range(0, A.shape[2], 16):
         both = a.load()
         c += (both[0] + both[1]) @ b.load()
         a.advance(columns=16)
         b.advance(rows=16)
-    C.tile((32, 32), at=(0, 0)).store(c)
+    C.tile((16, 32), at=(0, 0)).store(c)
 
 
 @pytest.mark.parametrize("engine", ["eager", "both"])
@@ -67,8 +67,8 @@ def test_arrays_whose_rows_and_columns_are_strided(engine):
     np.testing.assert_array_equal(around, found)
     np.testing.assert_array_equal(out, line[2:18])
     rng = np.random.default_rng(0)
-    a, b = (rng.integers(-3, 4, s).astype(np.float16) for s in ((4, 64, 80), (64, 80)))
-    c = np.zeros((32, 32), F32)
+    a, b = (rng.integers(-3, 4, s).astype(np.float16) for s in ((4, 32, 80), (64, 80)))
+    c = np.zeros((16, 32), F32)
     strided_product.with_options(engine=engine)(a[::2, ::2, ::2], b[::2, ::2], c)
     np.testing.assert_array_equal(c, (a[0] + a[2])[::2, ::2].astype(F32) @ b[::2, ::2].astype(F32).T)
 

@@ -138,12 +138,12 @@ def dropout(x_ptr, out_ptr, count_, p, seed, BLOCK: tl.constexpr):
 
 
 def test_04_dropout():
-    x = np.ones(1000, F32)
-    outputs = np.empty((3, 1000), F32)
+    x = np.ones(250, F32)
+    outputs = np.empty((3, 250), F32)
     for output, seed in zip(outputs, (123, 123, 512)):
-        dropout[(triton.cdiv(1000, 256),)](x, output, 1000, 0.5, seed, BLOCK=256)
+        dropout[(triton.cdiv(250, 64),)](x, output, 250, 0.5, seed, BLOCK=64)
     assert (outputs[0] == outputs[1]).all() and (outputs[0] != outputs[2]).any()
-    assert set(np.unique(outputs)) == {0.0, 2.0} and 400 < (outputs[0] > 0).sum() < 600
+    assert set(np.unique(outputs)) == {0.0, 2.0} and 85 < (outputs[0] > 0).sum() < 165
 
 
 @triton.jit
