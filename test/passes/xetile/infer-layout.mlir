@@ -197,3 +197,31 @@ func.func @argument(%v: vector<64x32xf32>, %t: !xetile.tile<64x32xf32>) {
   xetile.store_tile %w, %t : vector<64x32xf32>, !xetile.tile<64x32xf32>
   return
 }
+
+// -----
+
+// The scales of a product have its rows or its columns, and all blocks of K; without a map of the product they have none.
+gpu.module @kernels {
+  // CHECK-LABEL: gpu.func @scaled
+  gpu.func @scaled(%a: vector<64x64xf8E5M2>, %b: vector<64x32xf8E5M2>, %C: memref<64x32xf32>) kernel {
+    // CHECK: %[[P:.*]] = arith.constant {map = #xetile.wg_map<sg_layout = [4, 2], sg_data = [16, 2]>} dense<1.000000e+00> : vector<64x2xf8E8M0FNU>
+    %p = arith.constant dense<1.0> : vector<64x2xf8E8M0FNU>
+    // CHECK: %[[Q:.*]] = arith.constant {map = #xetile.wg_map<sg_layout = [4, 2], sg_data = [2, 16]>} dense<1.000000e+00> : vector<2x32xf8E8M0FNU>
+    %q = arith.constant dense<1.0> : vector<2x32xf8E8M0FNU>
+    // CHECK: xetile.tile_mma %{{.*}}, %{{.*}} scale_a = %[[P]] scale_b = %[[Q]]
+    %d = xetile.tile_mma %a, %b scale_a = %p scale_b = %q : vector<64x64xf8E5M2>, vector<64x32xf8E5M2>, vector<64x2xf8E8M0FNU>, vector<2x32xf8E8M0FNU> -> vector<64x32xf32>
+    %to = xetile.init_tile %C[0, 0] : memref<64x32xf32> -> !xetile.tile<64x32xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 2], sg_data = [16, 16]>>>
+    xetile.store_tile %d, %to : vector<64x32xf32>, !xetile.tile<64x32xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 2], sg_data = [16, 16]>>>
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @undivided
+  gpu.func @undivided(%a: vector<8x64xf8E5M2>, %b: vector<64x16xf8E5M2>, %C: memref<8x16xf32>) kernel {
+    // CHECK: arith.constant dense<1.000000e+00> : vector<8x2xf8E8M0FNU>
+    %p = arith.constant dense<1.0> : vector<8x2xf8E8M0FNU>
+    %d = xetile.tile_mma %a, %b scale_a = %p : vector<8x64xf8E5M2>, vector<64x16xf8E5M2>, vector<8x2xf8E8M0FNU> -> vector<8x16xf32>
+    %to = xetile.init_tile %C[0, 0] : memref<8x16xf32> -> !xetile.tile<8x16xf32>
+    xetile.store_tile %d, %to : vector<8x16xf32>, !xetile.tile<8x16xf32>
+    gpu.return
+  }
+}

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import xegpu_py
+from xegpu_py.passes.analysis import message_tiling
+from xegpu_py.target import TARGETS
 
 SIZES = [(8, 16, 16), (32, 16, 16), (16, 32, 32), (3, 48, 16), (20, 16, 48)]
 
@@ -79,6 +81,28 @@ def test_of_work_items_with_a_factor_that_all_share():
     for engine in ("interpreter", "reference"):
         xegpu_py.compile(text, target="pvc", engine=engine)(np.zeros((m, k), np.float16), b, c, block=16)
         np.testing.assert_array_equal(c, np.full((m, k), 2.0) @ b.astype(np.float64))
+
+
+@pytest.mark.parametrize(
+    ("size", "elements", "target", "slab", "ahead"),
+    [
+        # As deep as a message of A is wide; with loads ahead one instruction deep, and as wide as a message of B.
+        ((32, 64, 128), "f16", "pvc", (64, 32), (32, 16)),
+        ((8, 64, 64), "i8", "pvc", (64, 64), (64, 32)),
+        ((16, 24, 64), "f16", "cri", (24, 32), (32, 16)),
+        # All of K and the columns of a message, if it has the rows for it and this needs no more registers.
+        ((8, 40, 32), "tf32", "pvc", (16, 32), (16, 8)),
+        ((8, 39, 32), "tf32", "pvc", (39, 16), (16, 8)),
+        ((8, 64, 33), "tf32", "pvc", (64, 16), (16, 8)),
+        # Without 2D block messages the whole product.
+        ((32, 64, 128), "f16", "dg2", (64, 128), (64, 128)),
+    ],
+)
+def test_slabs_of_products(size, elements, target, slab, ahead):
+    m, n, k = size
+    for expected, is_ahead in ((slab, False), (ahead, True)):
+        blocks = message_tiling._blocks((m, n), k, elements, elements, False, TARGETS[target], is_ahead)
+        assert (blocks.slab_columns, blocks.slab_depth) == expected
 
 
 def test_of_eight_lanes_on_any():

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from xegpu_py.passes.analysis.shuffle_distribution import _local_rows
+from xegpu_py.passes.analysis.shuffle_distribution import MOST_RUNS, _local_rows, runs_of
 
 
 def rows_of_parts(local, first, second, parts):
@@ -36,3 +36,34 @@ def test_no_other_shuffle_is_local(parts):
             assert tuple(rows_of_parts(local, first, second, parts)) == rows
             found += 1
     assert found
+
+
+def runs(rows):
+    """The longest runs of equally distant rows, one after the other."""
+    found = []
+    while rows:
+        step = rows[1] - rows[0] if len(rows) > 1 else 0
+        count = next((n for n in range(2, len(rows)) if rows[n] - rows[n - 1] != step), len(rows)) if step else 1
+        found.append((count, step if count > 1 else 1, rows[0]))
+        rows = rows[count:]
+    return found
+
+
+def test_runs_are_the_longest_and_the_same_in_each_part():
+    several = 0
+    for parts, size in ((1, 1), (1, 5), (2, 2), (2, 3), (3, 2)):
+        for rows in itertools.product(range(4), repeat=parts * size):
+            expected = [runs(rows[n * size : (n + 1) * size]) for n in range(parts)]
+            shapes = [[run[:2] for run in part] for part in expected]
+            found = runs_of(rows, parts)
+            if shapes != shapes[:1] * parts or len(shapes[0]) > MOST_RUNS:
+                assert found is None
+                continue
+            assert found is not None
+            assert [(r.count, r.step) for r in found] == shapes[0]
+            assert [r.first for r in found] == [sum(n for n, _ in shapes[0][:k]) for k in range(len(found))]
+            assert [r.starts for r in found] == [tuple(run[2] for run in column) for column in zip(*expected)]
+            several += parts > 1 and len(found) > 1
+    assert several
+    assert runs_of((0, 1, 2), 2) is runs_of((-1, 0), 1) is runs_of((0,) * (MOST_RUNS + 1), 1) is None
+    assert len(runs_of((0,) * MOST_RUNS, 1)) == MOST_RUNS

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mlir import ir
 
 import xegpu_py
 import xegpu_py.language as xl
@@ -15,6 +16,7 @@ from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import walk
 from xegpu_py.passes import xegpu_lower_unaligned_blocks
 from xegpu_py.passes.analysis import block_surfaces
+from xegpu_py.runtime.executable import Multiple, Sum
 from xegpu_py.target import TARGETS
 
 VC = """
@@ -265,3 +267,25 @@ def test_matrices_of_a_tensor(element: str, fits: int, misfits: int) -> None:
         )
         [made] = [op.opview for op in walk(module.operation) if op.name == "xegpu.create_nd_tdesc"]
         assert block_surfaces.surface_problem(made, TARGETS["pvc"]) == problem
+
+
+def test_assumptions_are_read_as_they_are_written():
+    """Each sum is an array's number and terms: a factor, how many numbers, and these as arguments (-1) or extents."""
+    sums = [(3, [(9, [(2, 0), (1, -1), (4, 1)]), (5, []), (-7, [(1, -1), (5, 0)])]), (0, []), (1, [(1, [(6, 2)])])]
+    multiples = [(0, 1, -1, 16), (2, 3, 1, 4)]
+    encoded = [[a, *(n for f, by in terms for n in (f, len(by), *sum(by, ())))] for a, terms in sums]
+    module = xegpu_py.parse("func.func @f() { return }")
+    func = module.operation.regions[0].blocks[0].operations[0].operation
+    assert block_surfaces.sums_of(func) == block_surfaces.multiples_of(func) == ()
+    with module.context:
+        arrays = [ir.DenseI64ArrayAttr.get(numbers) for numbers in encoded]
+        func.attributes[block_surfaces.ASSUMED_32_BIT] = ir.ArrayAttr.get(arrays)
+        func.attributes[block_surfaces.ASSUMED_MULTIPLES] = ir.DenseI64ArrayAttr.get(sum(multiples, ()))
+
+    def number(giver, dim):
+        return ("argument", giver) if dim < 0 else ("extent", giver, dim)
+
+    assert block_surfaces.sums_of(func) == tuple(
+        Sum(a, tuple((f, tuple(number(*pair) for pair in by)) for f, by in terms)) for a, terms in sums
+    )
+    assert block_surfaces.multiples_of(func) == tuple(Multiple(a, number(*pair), of) for a, *pair, of in multiples)

@@ -96,6 +96,38 @@ func.func @f(%n: index) -> vector<2x4xindex> {
     assert all(isinstance(value.owner, ir.Block) for value in forms.scalars[scalar])
 
 
+def test_equal_computations_are_one_scalar():
+    """Ops that have no form are equal by their names, attributes, types and operands, those of memory never."""
+    module = xegpu_py.parse("""
+func.func @f(%n: index, %m: index, %a: memref<9xindex>, %b: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %0 = arith.divsi %n, %m : index
+  %1 = arith.divsi %n, %m : index
+  %2 = arith.divsi %m, %n : index
+  %3 = arith.divui %n, %m : index
+  %4 = arith.cmpi slt, %n, %m : index
+  %5 = arith.cmpi slt, %n, %m : index
+  %6 = arith.cmpi sgt, %n, %m : index
+  %7 = arith.select %4, %0, %m : index
+  %8 = arith.select %5, %1, %m : index
+  %9 = memref.load %a[%c0] : memref<9xindex>
+  %10 = memref.load %a[%c0] : memref<9xindex>
+  %11 = memref.dim %b, %c0 : memref<?xf32>
+  %12 = memref.dim %b, %c0 : memref<?xf32>
+  %13 = gpu.block_id x
+  %14 = gpu.block_id x
+  %15 = gpu.block_id y
+  return
+}
+""")
+    ops = [op for op in walk(module.operation) if op.results and op.name != "arith.constant"]
+    forms = IndexForms()
+    polynomials = [forms.scalar(op.results[0]) for op in ops]
+    equal = [{i for i, q in enumerate(polynomials) if q == p} for p in polynomials]
+    expected = [{0, 1}, {4, 5}, {7, 8}, {11, 12}, {13, 14}]
+    assert equal == [next((e for e in expected if i in e), {i}) for i in range(16)]
+
+
 def test_a_matrix_outside_of_its_tensor_is_below_all_rows():
     """With an index out of bounds before the rows, it is one that the tensor has, from behind its last row."""
     module = parse("""gpu.module @k { gpu.func @f(%out: memref<3x4xi64>, %i: index, %n: index) kernel {
