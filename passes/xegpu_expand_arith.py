@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
@@ -207,7 +208,38 @@ def _by_formula(name: str, *operands: ir.Value) -> ir.Value:
     return EXPANSIONS[name](*(Number(v, apply) for v in operands)).value
 
 
+_PART = 16
+"""The elements of which a formula of f64 is written at once: instructions of most targets have so many."""
+
+_LEAST_PARTS = 4
+"""A vector of fewer parts has no loop."""
+
+
 def _by_formula_of_double(name: str, *operands: ir.Value) -> ir.Value:
+    """Apply a formula, to long vectors in a loop over their parts: of some functions it has several hundred ops.
+
+    Each iteration replaces the first part of the first operand, and then rotates the parts.
+    """
+    shape = shape_of(operands[0])
+    count, rest = divmod(math.prod(shape), _PART)
+    if rest or count < _LEAST_PARTS:
+        return _formula_of_double(name, *operands)
+    stacks = [build.shape_cast(v, (count, _PART)) for v in operands]
+    parts = [build.extract(stack, [i]) for stack in stacks for i in range(count)]
+    loop = scf.ForOp(*map(build.index, (0, count, 1)), parts)
+    with ir.InsertionPoint(loop.body):
+        carried = list(loop.inner_iter_args)
+        result = _formula_of_double(name, *carried[::count])
+        rotated = [carried[start + (i + 1) % count] for start in range(0, len(carried), count) for i in range(count)]
+        rotated[count - 1] = result
+        scf.yield_(rotated)
+    whole = stacks[0]
+    for i, part in enumerate(list(loop.results)[:count]):
+        whole = build.insert(part, whole, [i])
+    return build.shape_cast(whole, shape)
+
+
+def _formula_of_double(name: str, *operands: ir.Value) -> ir.Value:
     double = operands[0].type
     pattern = build.with_element(double, build.integer_type(64))
 
@@ -553,10 +585,10 @@ class XeGPUExpandArith(Pass):
     """Expand arithmetic that has no instruction.
 
     Arithmetic on bf16, tf32 and floats of 8 bits is computed in f32 and f16, with the bits of one rounding. Functions
-    such as erf and powf become formulas of others (`numerics/expansions.py`), and functions of f64 integer arithmetic.
-    `gpu.all_reduce` combines subgroups through shared local memory, a select of descriptors becomes a branch, and parts
-    of vectors at variable positions are chosen among all. With `marked` only kernels that have a loop with the
-    attribute `xetile.load_ahead` are changed.
+    such as erf and powf become formulas of others (`numerics/expansions.py`), and functions of f64 integer arithmetic,
+    which a loop computes for one part of a long vector after the other. `gpu.all_reduce` combines subgroups through
+    shared local memory, a select of descriptors becomes a branch, and parts of vectors at variable positions are chosen
+    among all. With `marked` only kernels that have a loop with the attribute `xetile.load_ahead` are changed.
 
         %c = arith.addf %a, %b : vector<32xbf16>
 

@@ -45,4 +45,24 @@ gpu.func @either(%m: memref<64x64xf32>, %which: i1) kernel {
   xegpu.store_nd %x, %a {mode = vc} : vector<64x16xf32>, !xegpu.tensor_desc<64x16xf32>
   gpu.return
 }
+
+// Of long vectors of f64 a loop computes one part after the other; each iteration rotates the parts of both operands.
+// CHECK-LABEL: @parts
+// CHECK: %[[X:.*]] = vector.shape_cast %{{.*}} : vector<8x8xf64> to vector<4x16xf64>
+// CHECK: %[[X0:.*]] = vector.extract %[[X]][0]
+// CHECK: %[[Y0:.*]] = vector.extract %{{.*}}[0]
+// CHECK: %[[R:.*]]:8 = scf.for %{{.*}} = %c0{{.*}} to %c4{{.*}} step %c1{{.*}} iter_args(%[[A:.*]] = %[[X0]], %[[B:.*]] = %{{.*}}, %[[C:.*]] = %{{.*}}, %[[D:.*]] = %{{.*}}, %[[E:.*]] = %[[Y0]], %[[F:.*]] = %{{.*}}, %[[G:.*]] = %{{.*}}, %[[H:.*]] = %{{.*}})
+// CHECK: scf.yield %[[B]], %[[C]], %[[D]], %{{[0-9]+}}, %[[F]], %[[G]], %[[H]], %[[E]]
+// CHECK: vector.insert %[[R]]#3, %{{.*}} [3] : vector<16xf64> into vector<4x16xf64>
+// CHECK: vector.shape_cast %{{.*}} : vector<4x16xf64> to vector<8x8xf64>
+// CHECK-NOT: math.atan2
+gpu.func @parts(%m: memref<8x8xf64>, %n: memref<8x8xf64>) kernel {
+  %a = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<8x8xf64> -> !xegpu.tensor_desc<8x8xf64>
+  %b = xegpu.create_nd_tdesc %n[0, 0] {mode = vc} : memref<8x8xf64> -> !xegpu.tensor_desc<8x8xf64>
+  %x = xegpu.load_nd %a {mode = vc} : !xegpu.tensor_desc<8x8xf64> -> vector<8x8xf64>
+  %y = xegpu.load_nd %b {mode = vc} : !xegpu.tensor_desc<8x8xf64> -> vector<8x8xf64>
+  %r = math.atan2 %x, %y : vector<8x8xf64>
+  xegpu.store_nd %r, %a {mode = vc} : vector<8x8xf64>, !xegpu.tensor_desc<8x8xf64>
+  gpu.return
+}
 }

@@ -10,15 +10,17 @@ from xegpu_py.runtime.host_arrays import parse_argument
 
 KERNEL = """
 gpu.module @m {{
-  gpu.func @k(%x: memref<48x{t}>, %y: memref<48x{t}>, %n: memref<48xi32>, %out: memref<{count}x48x{t}>) kernel {{
+  gpu.func @k(
+    %x: memref<{size}x{t}>, %y: memref<{size}x{t}>, %n: memref<{size}xi32>, %out: memref<{count}x{size}x{t}>
+  ) kernel {{
     %c0 = arith.constant 0 : index
-    %c47 = arith.constant 47 : index
-    %a = vector.load %x[%c0] : memref<48x{t}>, vector<48x{t}>
-    %b = vector.load %y[%c0] : memref<48x{t}>, vector<48x{t}>
-    %i = vector.load %n[%c0] : memref<48xi32>, vector<48xi32>
-    %sa = memref.load %x[%c47] : memref<48x{t}>
-    %sb = memref.load %y[%c47] : memref<48x{t}>
-    %si = memref.load %n[%c47] : memref<48xi32>
+    %last = arith.constant {last} : index
+    %a = vector.load %x[%c0] : memref<{size}x{t}>, vector<{size}x{t}>
+    %b = vector.load %y[%c0] : memref<{size}x{t}>, vector<{size}x{t}>
+    %i = vector.load %n[%c0] : memref<{size}xi32>, vector<{size}xi32>
+    %sa = memref.load %x[%last] : memref<{size}x{t}>
+    %sb = memref.load %y[%last] : memref<{size}x{t}>
+    %si = memref.load %n[%last] : memref<{size}xi32>
     {body}
     gpu.return
   }}
@@ -26,28 +28,28 @@ gpu.module @m {{
 """
 STORE = """%at{i} = arith.constant {i} : index
     {vector}
-    vector.store %r{i}, %out[%at{i}, %c0] : memref<{count}x48x{t}>, vector<48x{t}>
+    vector.store %r{i}, %out[%at{i}, %c0] : memref<{count}x{size}x{t}>, vector<{size}x{t}>
     """
 STORE_SCALAR = """{scalar}
-    memref.store %s{i}, %out[%at{i}, %c47] : memref<{count}x48x{t}>
+    memref.store %s{i}, %out[%at{i}, %last] : memref<{count}x{size}x{t}>
 """
 
 
-def compared(forms: list[str], t: str, *words: str) -> list[np.ndarray]:
-    """The arguments after ops on vectors, and on their last elements as scalars."""
-    body = ""
+def compared(forms: list[str], t: str, *words: str, size: int = 48) -> list[np.ndarray]:
+    """The arguments after ops on vectors of some size, and on their last elements as scalars."""
+    body, shape = "", {"count": len(forms), "t": t, "size": size, "last": size - 1}
     for i, form in enumerate(forms):
         made = [
             form.format(r=f"{r}{i}", a=a, b=b, n=n, t=kind, n_t=n_kind, p=p)
             for r, a, b, n, kind, n_kind, p in (
-                ("%r", "%a", "%b", "%i", f"vector<48x{t}>", "vector<48xi32>", "vector<48xi1>"),
+                ("%r", "%a", "%b", "%i", f"vector<{size}x{t}>", f"vector<{size}xi32>", f"vector<{size}xi1>"),
                 ("%s", "%sa", "%sb", "%si", t, "i32", "i1"),
             )
         ]
-        body += STORE.format(i=i, vector=made[0], count=len(forms), t=t)
-        body += STORE_SCALAR.format(i=i, scalar=made[1], count=len(forms), t=t)
-    text = KERNEL.format(t=t, count=len(forms), body=body)
-    words = (*words, f"zeros:{t}:{len(forms)}x48")
+        body += STORE.format(i=i, vector=made[0], **shape)
+        body += STORE_SCALAR.format(i=i, scalar=made[1], **shape)
+    text = KERNEL.format(body=body, **shape)
+    words = (*words, f"zeros:{t}:{len(forms)}x{size}")
     found, wanted = ([parse_argument(w) for w in words] for _ in range(2))
     xegpu_py.compile(text, engine="both", cache="off")(*found)
     reference.run(xegpu_py.parse(text), "k", wanted)
@@ -76,10 +78,19 @@ DOUBLES = [
 
 
 @pytest.mark.parametrize(
-    ("t", "forms"), [("f32", FORMS), ("f16", FORMS[::4]), ("f8E4M3FN", FORMS[-5:]), ("f64", DOUBLES)]
+    ("t", "size", "forms"),
+    [
+        ("f32", 48, FORMS),
+        ("f16", 48, FORMS[::4]),
+        ("f8E4M3FN", 48, FORMS[-5:]),
+        ("f64", 24, DOUBLES),
+        ("f64", 80, DOUBLES),
+    ],
 )
-def test_functions(t, forms):
-    compared(forms, t, f"bits:{t}:48:seed=1", f"bits:{t}:48:seed=2", "bits:i32:48:seed=3")
+def test_functions(t, size, forms):
+    """Functions of f64 are computed in a loop over the parts of 80 elements."""
+    words = f"bits:{t}:{size}:seed=1", f"bits:{t}:{size}:seed=2", f"bits:i32:{size}:seed=3"
+    compared(forms, t, *words, size=size)
 
 
 def test_integer_exponents():
@@ -87,7 +98,9 @@ def test_integer_exponents():
     x = np.tile(np.array([2, -2, 0.5, 1, -1, -0.0, 0.0, np.inf, -np.inf, np.nan, -8, 4], np.float32), 4)
     n = np.repeat(np.array([3, -2, 16777217, 0], np.int32), 12)
     power = "%r0 = math.fpowi %a, %i : vector<48xf32>, vector<48xi32>"
-    text = KERNEL.format(t="f32", count=1, body=STORE.format(i=0, count=1, t="f32", vector=power))
+    text = KERNEL.format(
+        t="f32", count=1, size=48, last=47, body=STORE.format(i=0, count=1, t="f32", size=48, vector=power)
+    )
     out = np.zeros((1, 48), np.float32)
     xegpu_py.compile(text, engine="both", cache="off")(x, x, n, out)
     with np.errstate(all="ignore"):
@@ -106,14 +119,14 @@ def test_integer_powers(t):
         )
     forms = [f.replace("CAST", f"vector.broadcast {{r}}c : {t} to {{t}}") for f in forms]
     body = "".join(
-        STORE.format(i=i, count=4, t=t, vector=f.format(r=f"%r{i}", a="%a", b="%b", t=f"vector<48x{t}>"))
+        STORE.format(i=i, count=4, t=t, size=48, vector=f.format(r=f"%r{i}", a="%a", b="%b", t=f"vector<48x{t}>"))
         for i, f in enumerate(forms)
     )
     dtype = f"i{int(t[1:]) // 8}"
     base = np.tile(np.array([-3, -2, -1, 1, 2, 3], dtype), 8)
     exponent = np.repeat([-3, -2, -1, 0, 1, 3, 31, 100], 6).astype(dtype)
     out = np.zeros((4, 48), dtype)
-    xegpu_py.compile(KERNEL.format(t=t, count=4, body=body), engine="both", cache="off")(
+    xegpu_py.compile(KERNEL.format(t=t, count=4, size=48, last=47, body=body), engine="both", cache="off")(
         base, exponent, np.zeros(48, np.int32), out
     )
 
