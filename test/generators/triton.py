@@ -238,6 +238,65 @@ class Writer(Computed):
         data = np.where(mask.data, contents, other.data)
         return self.put(f"tt.load {name}, {mask.name}, {other.name} : {kind}", element, (size,), data)
 
+    def window(self) -> Any:
+        """A block of a matrix under comparisons of its rows and columns with numbers of any size.
+
+        The array has no elements but those that some program accesses and those between them. Another is stored in the
+        same way.
+        """
+        shape, element = (
+            self.r.choice([(4, 16), (8, 16), (16, 8)]),
+            self.r.choice(["i8", "i32", "f16", "f32"]),
+        )
+        lines, masks = [], []
+        for axis, count in enumerate(shape):
+            first = self.r.choice([self.binary("muli", self.pid, self.constant("i32", count)), self.bound(count)])
+            line = self.binary("addi", self.spread((count,)), self.like(first, (count,)))
+            lines.append(line)
+            for _ in range(self.r.choice([0, 1, 1, 2])):
+                limit, name = (
+                    self.like(self.bound(count), (count,)),
+                    self.r.choice(["slt"] * 5 + ["sge"] * 3 + [*COMPARED]),
+                )
+                swaps = self.r.random() < 0.2
+                compared = self.compared(name, limit, line) if swaps else self.compared(name, line, limit)
+                masks.append(self.along(compared, axis, shape))
+        pitch = self.number(self.r.choice([shape[1], 16, 33, 64, 80]))
+        row = self.binary("muli", lines[0], self.like(pitch, (shape[0],)))
+        places = self.binary("addi", *(self.along(v, axis, shape) for axis, v in enumerate((row, lines[1]))))
+        mask = functools.reduce(functools.partial(self.binary, "andi"), masks) if masks else self.mask(shape)
+        chosen = places.data[mask.data].astype(np.int64)
+        low = int(chosen.min()) if chosen.size else 0
+        size = int(chosen.max()) - low + 1 if chosen.size else 1
+        indices = np.clip(places.data - np.int64(low), 0, size - 1)
+        names = []
+        for word in (f"small:{element}:{size}:seed={self.r.randrange(1000)}", f"zeros:{element}:{size}"):
+            array, base = self.argument(f"!tt.ptr<{element}>", word), self.name()
+            start = self.constant("i32", -low)
+            self.line(f"{base} = tt.addptr {array}, {start.name} : !tt.ptr<{element}>, i32")
+            names.append(self.pointers(base, element, places))
+        contents = np.asarray(parse_argument(self.words()[-2]))[indices]
+        other, stored = (self.constant(element, n, shape) for n in (self.r.randrange(4), 3))
+        (loaded, kind), (written, _) = names
+        stores = np.zeros(size, TYPES[element])
+        stores[chosen - low] = 3
+        self.line(f"tt.store {written}, {stored.name}, {mask.name} : {kind}")
+        self.expected[len(self.arguments) - 1] = stores
+        data = np.where(mask.data, contents, other.data)
+        return self.put(f"tt.load {loaded}, {mask.name}, {other.name} : {kind}", element, shape, data)
+
+    def bound(self, count: int) -> Any:
+        """The first or last row or column of a window: an argument, or a sum with it."""
+        numbers = [0, 1, 3, count - 1, count, 2 * count, 40, 1000, -1, -count]
+        bound = (
+            self.number(self.r.choice(numbers))
+            if self.r.random() < 0.8
+            else self.constant("i32", self.r.choice(numbers))
+        )
+        if self.r.random() < 0.6:
+            return bound
+        return self.binary(self.r.choice(["addi", "subi", "minsi", "maxsi"]), bound, self.r.choice([self.pid, bound]))
+
     def mask(self, shape: Shape) -> Any:
         """A comparison of positions."""
         limit = self.like(self.some(lambda v: v.element == "i32" and not v.shape), shape)
@@ -278,6 +337,23 @@ class Writer(Computed):
     def tensor(self) -> Any:
         return self.some(lambda v: v.shape)
 
+    def expanded(self, x: Value, axis: int) -> Any:
+        """A value with one more dimension, of one element."""
+        wanted = (*x.shape[:axis], 1, *x.shape[axis:])
+        op = f"tt.expand_dims {x.name} {{axis = {axis} : i32}} : {x.type} -> {text(wanted, x.element)}"
+        return self.put(op, x.element, wanted, np.expand_dims(x.data, axis + 1))
+
+    def broadcast(self, x: Value, shape: Shape) -> Any:
+        """A value whose dimensions of one element are repeated."""
+        op = f"tt.broadcast {x.name} : {x.type} -> {text(shape, x.element)}"
+        return self.put(op, x.element, shape, np.broadcast_to(x.data, (self.programs, *shape)))
+
+    def along(self, line: Value, axis: int, shape: Shape) -> Any:
+        """The elements of a line, along one dimension of a shape."""
+        for other in range(len(shape)):
+            line = line if other == axis else self.expanded(line, other)
+        return line if line.shape == shape else self.broadcast(line, shape)
+
     def moved(self) -> Any | None:
         """An op that moves elements."""
         x = self.tensor()
@@ -297,10 +373,7 @@ class Writer(Computed):
         if how == "reshape" and (rank > 1 or size > 1):
             return self.reshaped(x, (size,) if rank > 1 else (size // 2, 2))
         if how == "expand" and rank < 4:
-            axis = self.r.randrange(rank + 1)
-            wanted = (*shape[:axis], 1, *shape[axis:])
-            op = f"tt.expand_dims {x.name} {{axis = {axis} : i32}} : {x.type} -> {text(wanted, x.element)}"
-            return self.put(op, x.element, wanted, np.expand_dims(data, axis + 1))
+            return self.expanded(x, self.r.randrange(rank + 1))
         if how in ("join", "cat") and 2 * size <= MOST and rank < 4:
             y = self.partner(x)
             wanted = (*shape, 2) if how == "join" else (2 * shape[0], *shape[1:])
@@ -317,9 +390,7 @@ class Writer(Computed):
             self.values.append(self.known(second, x.element, shape[:-1], data[..., 1]))
             return self.known(first, x.element, shape[:-1], data[..., 0])
         if how == "broadcast" and 1 in shape and 4 * size <= MOST:
-            wanted = tuple(4 if n == 1 and i == shape.index(1) else n for i, n in enumerate(shape))
-            op = f"tt.broadcast {x.name} : {x.type} -> {text(wanted, x.element)}"
-            return self.put(op, x.element, wanted, np.broadcast_to(data, (self.programs, *wanted)))
+            return self.broadcast(x, tuple(4 if n == 1 and i == shape.index(1) else n for i, n in enumerate(shape)))
         if how == "gather" and x.element != "i1":
             axis = self.r.randrange(rank)
             places = self.indices(shape, shape[axis])
@@ -354,15 +425,7 @@ class Writer(Computed):
         """The place of the greatest element along an axis, the first of several, by a region of two numbers."""
         x = self.some(lambda v: v.shape and v.element in INTEGERS)
         axis = self.r.randrange(len(x.shape))
-        lines = self.spread((x.shape[axis],))
-        for i in range(len(x.shape)):
-            if i != axis:
-                wanted = (*lines.shape[:i], 1, *lines.shape[i:])
-                op = f"tt.expand_dims {lines.name} {{axis = {i} : i32}} : {lines.type} -> {text(wanted, 'i32')}"
-                lines = self.put(op, "i32", wanted, np.expand_dims(lines.data, i + 1))
-        if lines.shape != x.shape:
-            op = f"tt.broadcast {lines.name} : {lines.type} -> {text(x.shape, 'i32')}"
-            lines = self.put(op, "i32", x.shape, np.broadcast_to(lines.data, x.data.shape))
+        lines = self.along(self.spread((x.shape[axis],)), axis, x.shape)
         e, shape = x.element, (*x.shape[:axis], *x.shape[axis + 1 :])
         one, two = self.name(), self.name()
         self.line(
@@ -636,6 +699,7 @@ class Writer(Computed):
 OPS = (
     *["step"] * 9, "rounded", "clamped", "moved", "moved", "moved", "folded", "folded", "greatest", "counted", "multiplied",
     "scaled", "divided", "unsplat", "branched", "looped", "called", "mapped", "blocked", "written", "exchanged", "ragged",
+    "window",
 )  # fmt: skip
 
 
