@@ -591,3 +591,17 @@ def test_branches_that_lead_other_threads():
     unused = of(path=7)
     unused.stats.executed[goto] = 0
     assert unused.branches(usual) == [jump], "a jump that no thread executed leads nowhere"
+
+
+def test_operands_of_what_does_not_act_do_not_count():
+    [program] = assembly.read(Source(BRANCHING, "k.visaasm"))
+    at = [inst.name for inst in program.instructions].index("add")
+    lanes = program.instructions[at].exec_size
+    numbers = np.arange(2 * lanes).reshape(2, lanes) + 1
+    for operands, acting, expected in (
+        (numbers, [0b101, 0], np.stack([np.where(np.isin(numbers[0], (1, 3)), numbers[0], 0), 0 * numbers[0]])),
+        (numbers[:, :3], [1, 0], [[1, 2, 3], [0, 0, 0]]),
+        (numbers[:, :3], [0, 8], [[0, 0, 0], [lanes + 1, lanes + 2, lanes + 3]]),
+    ):
+        records = SimpleNamespace(operands=operands, values=np.array(acting))
+        np.testing.assert_array_equal(SumTrace(program)._operands(at, records), expected)

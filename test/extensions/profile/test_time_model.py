@@ -460,3 +460,22 @@ def test_lines_of_waves_that_follow_some_axes(axes: tuple[int, ...]) -> None:
         waves = lines.reshape(-1, wave)
         expected = sum(len(np.unique(wave)) for wave in waves)
         assert new_lines(each, grid, [buffer], wave, 0, True) == pytest.approx(expected), wave
+
+
+@pytest.mark.parametrize(
+    ("wave", "axes"), [(8, (0,)), (8, (1,)), (8, (0, 1)), *((32, a) for a in [(0,), (2,), (0, 2), (0, 1, 2)])]
+)
+def test_lines_that_a_wave_finds_in_the_cache(wave: int, axes: tuple[int, ...]) -> None:
+    """Those of as many waves before it as fit; a workgroup loads a line by some axes, and one of its own."""
+    grid = (8, 4, 3)
+    numbers = np.indices(grid[::-1]).reshape(3, -1)[::-1]
+    lines = np.stack([sum((numbers[a] * 100**a for a in axes), np.full(96, 3)), np.arange(96) + (1 << 20)], axis=1)
+    each = {n: lines[n] for n in sample_of(grid, 1)}
+    buffers = [Buffer("x", 64, 32 << 20), Buffer("y", 64 << 20, 1 << 20)]
+    waves = 96 // wave
+    distinct = [len(np.unique(lines[: n * wave])) for n in range(waves + 1)]
+    for capacity in range(distinct[-1] + 2):
+        fits = max(n for n in range(waves) if distinct[n] <= capacity)
+        loaded = max(distinct[1] + (waves - 1) * (distinct[fits + 1] - distinct[fits]), distinct[-1])
+        expected = distinct[-1] if distinct[-1] <= capacity else loaded
+        assert new_lines(each, grid, buffers, wave, capacity, False) == pytest.approx(expected), capacity

@@ -199,7 +199,9 @@ def test_on_a_cluster_with_files_and_dask_arrays(client, tmp_path):
     assert (np.asarray(y) == 2 * np.asarray(x)).all()
     array = pytest.importorskip("dask.array")
     given = array.zeros((64, 32), dtype=np.float32, chunks=(16, 32))
-    found = xegpu_py.jit(scale)[8].on(client)(x, given, ROWS=8).arrays["Y"]
+    done = xegpu_py.jit(scale)[8].on(client)(x, given, ROWS=8)
+    assert done.chunks == 8
+    found = done.arrays["Y"]
     assert found.chunks == given.chunks and (found.compute() == 2 * x).all()
 
 

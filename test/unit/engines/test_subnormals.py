@@ -13,7 +13,7 @@ from xegpu_py.numerics.dpas import NARROW, dpas, pack_a, pack_b, unpack_c
 from xegpu_py.numerics.formats import BF
 from xegpu_py.numerics.systolic import Systolic
 from xegpu_py.runtime.executable import Options
-from xegpu_py.target import target
+from xegpu_py.target import TARGETS, target
 from xegpu_py.visa.assembly import read
 from xegpu_py.visa.fp_modes import KEEPS, SYSTOLIC, keep_subnormals, with_modes
 
@@ -186,6 +186,8 @@ def test_what_the_option_refuses() -> None:
         Options.from_keywords(target="bmg", dpas_denormals="flush")
     with pytest.raises(ValueError, match="must be one of keep, flush"):
         Options.from_keywords(target="pvc", dpas_denormals="zero")
+    for name in TARGETS.keys() - {"bmg", "lnl", "ptl", "virtual"}:
+        assert Options.from_keywords(target=name, dpas_denormals="flush").dpas_denormals == "flush"
 
 
 @pytest.mark.parametrize("choice", ["keep", "flush"])
