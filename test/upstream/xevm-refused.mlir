@@ -131,16 +131,6 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  llvm.func spir_kernelcc @k(%a: vector<8xi16>, %b: vector<8xi32>, %c: vector<8xf32>) {
-    // expected-error @below {{'xevm.mma' op cannot be imported: products of f32 are not supported}}
-    %d = xevm.mma %a, %b, %c {shape = <m = 8, n = 16, k = 16>, types = <d = f32, a = f16, b = f32, c = f32>} : (vector<8xi16>, vector<8xi32>, vector<8xf32>) -> vector<8xf32>
-    llvm.return
-  }
-}
-
-// -----
-
-gpu.module @m {
   llvm.func @pair() -> !llvm.struct<(i32, i32)> {
     %s = llvm.mlir.undef : !llvm.struct<(i32, i32)>
     // expected-error @below {{'llvm.return' op cannot be imported: it passes on a !llvm.struct<(i32, i32)>}}

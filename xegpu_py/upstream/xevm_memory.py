@@ -627,6 +627,8 @@ def multiply(
     for role in "ab":
         if types[role] not in _FACTORS:
             refuse(op, f"products of {types[role]} are not supported")
+    if types["d"] not in _RESULTS:
+        refuse(op, f"products in {types['d']} are not supported")
     first_type, second_type = (element_type(_FACTORS[types[n]]) for n in "ab")
     bits = 32 if types["a"] == "tf32" else bit_width(str(first_type))
     result = element_type(_RESULTS[types["d"]])
@@ -652,10 +654,12 @@ def _factor(value: ir.Value, count: int, element: ir.Type) -> ir.Value:
 def convert(k: KernelImport, op: ir.Operation) -> None:
     """Elements of a lane in another format. The last byte of an odd number of packed elements is filled with zero."""
     view, kind = op.opview, op.results[0].type
-    source, wanted = (element_type(_FACTORS[e.value]) for e in (view.src_etype, view.dst_etype))
+    formats = [view.src_etype.value, view.dst_etype.value]
+    narrow_name, wide_name = formats[::-1] if op.name == PREFIX + "truncf" else formats
+    if _FACTORS.get(narrow_name) not in NARROW_FLOATS or wide_name not in ("f16", "bf16"):
+        refuse(op, f"cannot convert {formats[0]} to {formats[1]}")
+    source, wanted = (element_type(_FACTORS[f]) for f in formats)
     narrow, wide = (wanted, source) if op.name == PREFIX + "truncf" else (source, wanted)
-    if str(narrow) not in NARROW_FLOATS or str(wide) not in ("f16", "bf16"):
-        refuse(op, f"cannot convert {source} to {wanted}")
     lanes = kind if wide is wanted else view.arg.type
     count = (shape_of(lanes) or (1,))[0]
     packed = -(-count * bit_width(str(narrow)) // 8) * 8 // bit_width(str(narrow))

@@ -1022,3 +1022,46 @@ def test_functions_that_are_called_by_name(engine):
     found = run(body, x, np.zeros((len(CALLED), 64), np.float32), engine, header, block=32, grid=2)
     for name, row, wanted in zip(CALLED, found, expected):
         np.testing.assert_allclose(row, wanted, rtol=1e-6, err_msg=name)
+
+
+REFUSED = {
+    "%q = llvm.getelementptr %a[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, !llvm.struct<(i32, f32)>": (
+        "the layout of !llvm.struct<(i32, f32)> is unknown"
+    ),
+    "%q = llvm.getelementptr %a[0, 1] : (!llvm.ptr<1>) -> !llvm.ptr<1>, !llvm.struct<(i32, f32)>": (
+        "the layout of !llvm.struct<(i32, f32)> is unknown"
+    ),
+    "xevm.memfence <{addrspace = #xevm.addr_space<global>, scope = #xevm.mem_scope<system>}>": (
+        "fence scope system is not supported"
+    ),
+    "%q = builtin.unrealized_conversion_cast %lane : i64 to f32": "it casts i64 to f32",
+    "%q = xevm.bitcast_shuffle %lane : (i64) -> vector<2xi16>": "i64 and vector<2xi16> have different numbers of bits",
+    """%p = llvm.load %a : !llvm.ptr<1> -> vector<4xf16>
+    %q = xevm.truncf %p { src_etype = f16, dst_etype = bf8 }
+      : (vector<4xf16>) -> vector<3xi8>""": "vector<3xi8> does not hold 4 elements of f8E5M2",
+    """%p = llvm.load %a : !llvm.ptr<1> -> vector<3xi8>
+    %q = xevm.extf %p { src_etype = bf8, dst_etype = f16 }
+      : (vector<3xi8>) -> vector<4xf16>""": "vector<3xi8> does not hold 4 elements of f8E5M2",
+}
+
+
+for source, to in (("f32", "bf8"), ("f16", "s32"), ("bf8", "f8"), ("bf8", "f16"), ("f16", "bf16"), ("f16", "u8")):
+    REFUSED[
+        f"""%p = llvm.load %a : !llvm.ptr<1> -> vector<2xi32>
+    %q = xevm.truncf %p {{ src_etype = {source}, dst_etype = {to} }} : (vector<2xi32>) -> vector<2xi8>"""
+    ] = f"cannot convert {source} to {to}"
+for role, kind, message in (("a", "f32", "of f32"), ("b", "s32", "of s32"), ("d", "tf32", "in tf32")):
+    types = ", ".join(f"{r} = {kind if r == role else 'f16'}" for r in "dabc")
+    REFUSED[
+        f"""%p = llvm.load %a : !llvm.ptr<1> -> vector<8xi16>
+    %q = llvm.load %a : !llvm.ptr<1> -> vector<8xi32>
+    %d = xevm.mma %p, %q, %p {{shape = <m = 8, n = 16, k = 16>, types = <{types}>}}
+      : (vector<8xi16>, vector<8xi32>, vector<8xi16>) -> vector<8xi16>"""
+    ] = f"products {message} are not supported"
+
+
+@pytest.mark.parametrize("body", REFUSED)
+def test_refused_ops(body):
+    with pytest.raises(DiagnosticError) as caught:
+        import_upstream(KERNEL.replace("BODY", body).replace("GLOBALS", ""))
+    assert caught.value.diagnostics[0].message.endswith(f"op cannot be imported: {REFUSED[body]}")
