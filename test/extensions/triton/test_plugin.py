@@ -133,13 +133,12 @@ def test_bounds_are_those_of_masks(engine):
 
 
 @pytest.mark.parametrize("engine", ["jit", "interpreter"])
-@pytest.mark.parametrize(
-    ("sizes", "name", "line"),
-    [({"M": 73}, "A", "x = tl.load"), ({"K": 48}, "B", "y = tl.load"), ({"N": 88}, "B", "y = tl.load")],
-)
-def test_masks_that_reach_beyond_an_array(engine, sizes, name, line):
-    with pytest.raises(xegpu_py.DiagnosticError, match=f"over the end of '{name}', which has") as e:
+@pytest.mark.parametrize(("sizes", "names"), [({"M": 73}, "A"), ({"K": 48}, "AB"), ({"N": 88}, "B")])
+def test_masks_that_reach_beyond_an_array(engine, sizes, names):
+    """With a large K both arrays end too early; which is said depends on the order of programs."""
+    with pytest.raises(xegpu_py.DiagnosticError, match=f"over the end of '[{names}]', which has") as e:
         product(72, 80, 40, engine=engine, **sizes)
+    line = "x = tl.load" if "end of 'A'" in str(e.value) else "y = tl.load"
     assert line_of(kernels.matmul, line) in str(e.value) and "in program (" in str(e.value)
 
 
