@@ -263,7 +263,7 @@ class Executor:
         size, group_size = launch.size, launch.size.threads(self.program)
         groups = range(math.prod(size.grid)) if self.groups is None else self.groups
         count = len(groups)
-        group_limit = max(1, THREADS_AT_ONCE // max(group_size, 1))
+        group_limit = max(1, THREADS_AT_ONCE // group_size)
         counter = ExecutionCounter(len(self.program.instructions), self.observer)
         self.interpreter.observer = counter
         traffic: Counter[tuple[str, str]] = Counter()

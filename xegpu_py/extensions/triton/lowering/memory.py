@@ -86,7 +86,7 @@ def _load(low: Lowering, op: mlir.Operation) -> Any:
     other: Any = None
     if view.other is not None:
         other_item = low.item(view.other)
-        is_number = isinstance(other_item, Constant) and other_item.number is not None and not kind.is_pointer
+        is_number = isinstance(other_item, Constant) and other_item.number is not None
         other = other_item.number if is_number else _stored(low, view.other)  # type: ignore[union-attr]
         if isinstance(other, bool):
             other = int(other)

@@ -118,8 +118,7 @@ def _reduce(low: Lowering, op: mlir.Operation) -> Any:
     kind = KINDS.get(ops[0].operation.name) if len(ops) == 2 and len(values) == 1 else None
     if kind is not None and values[0].dtype.kind != "bool" and _combines_both(block):
         return values[0].reduce(kind, view.axis)
-    result = reduce(tuple(values) if len(values) > 1 else values[0], view.axis, low.combining(block))
-    return list(result) if len(values) > 1 else result
+    return list(reduce(tuple(values), view.axis, low.combining(block)))
 
 
 def _combines_both(block: mlir.Block) -> bool:
@@ -131,10 +130,8 @@ def _combines_both(block: mlir.Block) -> bool:
 
 def _scan(low: Lowering, op: mlir.Operation) -> Any:
     view: Any = op.opview
-    values = [low.value(v) for v in view.srcs]
-    inputs = tuple(values) if len(values) > 1 else values[0]
-    result = associative_scan(inputs, view.axis, low.combining(op.regions[0].blocks[0]), reverse=view.reverse)
-    return list(result) if len(values) > 1 else result
+    values = tuple(low.value(v) for v in view.srcs)
+    return list(associative_scan(values, view.axis, low.combining(op.regions[0].blocks[0]), reverse=view.reverse))
 
 
 RULES: dict[str, Rule] = {
