@@ -121,7 +121,7 @@ def _is_used(lines: Sequence[str], op: range) -> bool:
     results = _RESULTS.match(lines[op.start])
     if results is None:
         return False
-    return any(results[1] in _NAME.findall(x.split("#")[0] + x) for n, x in enumerate(lines) if n not in op)
+    return any(results[1] in _NAME.findall(x) for n, x in enumerate(lines) if n not in op)
 
 
 def _with_operands(current: Current, keeps: Keeps) -> None:

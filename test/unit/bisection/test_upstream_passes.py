@@ -242,6 +242,13 @@ def test_the_lines_of_each_op():
     assert found == ["five", "four", otherwise, "three", "scf.if {|three|} else {", "%b = two // {", loop, "%a = one"]
 
 
+def test_ops_whose_results_are_used():
+    """By ops outside of them: those in an op's own regions do not count, and a result may be one of several."""
+    lines = ["%a = one", "%b:2 = two %a {", "%c = three %b#1", "}", "%d = four %b#0", "five %e.1", "%e = six", "%f"]
+    used = [lines[r.start][:2] for r in reduction._ops(lines) if reduction._is_used(lines, r)]
+    assert used == ["%b", "%a"]
+
+
 def test_what_the_tool_cannot_read_is_no_mistake_of_a_pass(made):
     found = check(launch(ROUND_ROBIN + "// error\n"), "builtin.module(right)", made)
     assert (found.outcome, found.step) == ("not read", "")

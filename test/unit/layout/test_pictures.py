@@ -95,6 +95,13 @@ def test_colours_are_of_subgroups_or_of_rounds():
     assert [len(fills) for fills in rounds.values()] == [1] * 4 and len(set.union(*rounds.values())) == 4
 
 
+@pytest.mark.parametrize("rounds", [1, 23, 24, 25, 40])
+def test_the_legend_has_24_entries_at_most(rounds):
+    picture = layout_picture(NestedLayout((1,), (rounds,), (1,), (4,), (1,), (1,), (1,)))
+    entries = re.findall(r'y="53"', picture)
+    assert len(entries) == min(rounds, 24) and ("…" in picture) == (rounds > 24)
+
+
 def test_too_large_a_picture_is_refused(monkeypatch):
     with pytest.raises(LayoutError, match="a picture of 65536 cells is too large; at most 20000"):
         layout_picture(from_sg_map([1, 16], [1, 1], [256, 256]))
