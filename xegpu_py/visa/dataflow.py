@@ -326,7 +326,7 @@ class ControlFlowGraph:
     def certain(self, inst: Instruction) -> bool:
         """Whether an instruction writes its result for all its lanes."""
         guarded = inst.guard is not None and not INSTRUCTIONS[inst.name].selects
-        return not guarded and (inst.no_mask or not self.divergent)
+        return not guarded and (not self.divergent or inst.no_mask)
 
 
 def divergent_lanes(program: Program) -> range:
@@ -434,7 +434,7 @@ def _changes(
     """The accesses of a block. Where lanes may have diverged, a masked write kills nothing."""
     for at in block:
         inst = instructions[at]
-        inst_effects, kills_lanes = effects(inst, target), inst.no_mask or not flow.divergent
+        inst_effects, kills_lanes = effects(inst, target), not flow.divergent or inst.no_mask
         for predicate in inst_effects.tests:
             yield at, predicate, 0, predicate.count, False, False
         for access in inst_effects.reads:
@@ -454,22 +454,49 @@ class Liveness:
     """
 
     def __init__(self, program: Program, target: Target) -> None:
-        """Compute the liveness of variables that are no aliases, and of predicates."""
-        self._flow = flow = flow_of(program)
-        changes = [list(_changes(program.instructions, target, block, flow)) for block in flow.blocks]
-        accessed: dict[Root, tuple[int, int]] = {}
+        """The liveness of variables that are no aliases, and of predicates.
+
+        It is computed when it is asked for: passes that ask what leaves the one block of a program need nothing of it.
+        """
+        self._program, self._target, self._flow = program, target, flow_of(program)
+
+    @cached_property
+    def _changes(self) -> list[list[_Change]]:
+        flow = self._flow
+        return [list(_changes(self._program.instructions, self._target, block, flow)) for block in flow.blocks]
+
+    @cached_property
+    def _accesses(self) -> tuple[dict[Root, tuple[int, int]], dict[Root, set[int]]]:
+        """The first and last access of each variable, inputs being written before the first instruction; its cuts."""
+        first: dict[Root, int] = {}
+        last: dict[Root, int] = {}
         cuts: dict[Root, set[int]] = {}
-        for at, root, start, end, _, _ in (change for block_changes in changes for change in block_changes):
-            accessed[root] = (accessed.get(root, (at, at))[0], at)
-            cuts.setdefault(root, set()).update((start, end))
-        live_in = {item.var.root[0] for item in program.inputs} | (accessed.keys() & set(STATE.values()))
-        for var in live_in:
-            accessed[var] = (0, accessed.get(var, (0, 0))[1])
-        self._accessed, self._live_in = accessed, live_in
+        for block_changes in self._changes:
+            for at, root, start, end, _, _ in block_changes:
+                last[root] = at
+                if root in first:
+                    cut_points = cuts[root]
+                    cut_points.add(start)
+                    cut_points.add(end)
+                else:
+                    first[root], cuts[root] = at, {start, end}
+        accessed = {root: (at, last[root]) for root, at in first.items()}
+        self._live_in: set[Root] = {item.var.root[0] for item in self._program.inputs}
+        self._live_in |= first.keys() & set(STATE.values())
+        for var in self._live_in:
+            accessed[var] = (0, last.get(var, 0))
+        return accessed, cuts
+
+    @cached_property
+    def _in(self) -> list[int]:
+        """The pieces that may still be read, where each block begins."""
+        _, cuts = self._accesses
         index = {root: {at: n for n, at in enumerate(sorted(cut_points))} for root, cut_points in cuts.items()}
-        self._summaries = [_summary(block_changes, index) for block_changes in changes]
+        self._summaries = [_summary(block_changes, index) for block_changes in self._changes]
+        # Of a long program they are many.
+        del self._changes
         self._number(index)
-        self._solve()
+        return self._solved()
 
     @cached_property
     def ranges(self) -> dict[Variable, tuple[int, int]]:
@@ -479,9 +506,11 @@ class Liveness:
         overwritten. A variable's range spans all places at which one of its bytes is live, or accessed. Inputs are
         written before the first instruction.
         """
-        ranges = dict(self._accessed)
-        for root, live_from, live_to in zip(self._roots, *(bounds.tolist() for bounds in self._live_bounds())):
-            ranges[root] = (min(ranges[root][0], live_from), max(ranges[root][1], live_to))
+        ranges = dict(self._accesses[0])
+        if any(self._flow.successors):
+            bounds = self._live_bounds()
+            for root, live_from, live_to in zip(self._roots, *(bound.tolist() for bound in bounds)):
+                ranges[root] = (min(ranges[root][0], live_from), max(ranges[root][1], live_to))
         return {var: interval for var, interval in ranges.items() if isinstance(var, Variable) and var not in _HEADER}
 
     @cached_property
@@ -514,28 +543,31 @@ class Liveness:
             total, shift = (total << shift - at if total else 0) | field_bits, at
         return total << shift
 
-    def _solve(self) -> None:
-        """Find the pieces that may still be read, where each block begins."""
+    def _solved(self) -> list[int]:
         flow = self._flow
-        self._in = [0] * len(flow.blocks)
+        live_in = [0] * len(flow.blocks)
         # Backwards, so that few rounds are needed: one for each level of loops, and two more.
         order = [*reversed(flow.order), *(set(range(len(flow.blocks))) - set(flow.order))] if flow.blocks else []
         changed = True
         while changed:
             changed = False
             for number in order:
-                live = self._uses[number] | (self._out(number) & ~self._kills[number])
-                if live != self._in[number]:
-                    self._in[number] = live
+                live_out = 0
+                for successor in flow.successors[number]:
+                    live_out |= live_in[successor]
+                live = self._uses[number] | (live_out & ~self._kills[number])
+                if live != live_in[number]:
+                    live_in[number] = live
                     changed = True
+        return live_in
 
     def _live_bounds(self) -> tuple[Array, Array]:
         """Return, for each variable, the first and the last block boundary at which a live piece may have a value."""
-        flow, blocks = self._flow, self._flow.blocks
+        entering, flow, blocks = self._in, self._flow, self._flow.blocks
         first_point, last_point = np.full(len(self._roots), np.iinfo(np.int64).max), np.full(len(self._roots), -1)
         reaching_in, reaching_out = [0] * len(blocks), [0] * len(blocks)
         if blocks:
-            reaching_in[0] = self._in[0] & sum(
+            reaching_in[0] = entering[0] & sum(
                 mask << at for root, (mask, at) in self._bits.items() if root in self._live_in
             )
         def_bits = [self._union(summaries, "written") for summaries in self._summaries]
@@ -547,7 +579,7 @@ class Liveness:
                 continue
             reaching_out[number] = live_defined
             for successor in flow.successors[number]:
-                live_in = live_defined & self._in[successor]
+                live_in = live_defined & entering[successor]
                 if live_in & ~reaching_in[successor]:
                     reaching_in[successor] |= live_in
                     todo.append(successor)
@@ -591,7 +623,8 @@ class Liveness:
 
     def bytes_after(self, block: int) -> int:
         """Bytes of the general variables that are live at the end of a block."""
-        live = {self._roots[n] for n in set(self._owners(self._out(block)).tolist())}
+        live_out = self._out(block)
+        live = {self._roots[n] for n in set(self._owners(live_out).tolist())} if live_out else ()
         return sum(var.bytes for var in live if isinstance(var, Variable))
 
 
