@@ -64,6 +64,8 @@ REFUSED = [
     (np.zeros((2, 2)), int, TypeError, "'x' must be an integer, but got a ndarray"),
     (np.array([1.5]), Sequence[int], TypeError, "'x' must be a list of which each element is an integer"),
     (np.arange(2), tuple[int, ...], TypeError, "'x' must be a list"),
+    (np.array([1, "a"], object), Sequence[int], TypeError, "'x' must be a list of which each element is an integer"),
+    (np.array(1), Sequence[int], TypeError, "'x' must be a list"),
     (np.bool_(True), int, TypeError, "'x' must be an integer, but got"),
 ]
 

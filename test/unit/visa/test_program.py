@@ -7,7 +7,7 @@ from msgspec import structs
 
 from xegpu_py.ir.diagnostics import Source
 from xegpu_py.visa import assembly
-from xegpu_py.visa.dataflow import flow_of
+from xegpu_py.visa.dataflow import divergent_lanes, flow_of
 from xegpu_py.visa.program import Input, Instruction, Program, analysis, digest_of, pickled_analysis
 
 TEXT = """
@@ -81,3 +81,22 @@ def test_results_of_analyses_belong_to_one_program():
     assert counted(other) == ["other"] == kept(other) and flow_of(other) is not flow_of(program)
     again = pickle.loads(pickle.dumps(program))
     assert {key[0].__name__ for key in again.known} == {"kept"}
+
+
+@pytest.mark.parametrize(
+    ("body", "lanes", "diverges"),
+    [
+        ("", (0, 32), False),
+        ("(P1) jmp (M1, 1) End", (0, 32), False),
+        ("(P1) goto (M1, 16) End", (0, 16), True),
+        ("(P1) goto (M5, 16) End", (16, 32), True),
+        ("(P1) goto (M1, 16) End\n(P1) goto (M5, 8) End", (0, 24), True),
+        ("call (M2, 8) Square", (4, 12), True),
+        ("call (M1, 4) Square\n(P1) goto (M3, 8) End", (0, 16), True),
+    ],
+)
+def test_lanes_that_diverge(body: str, lanes: tuple[int, int], diverges: bool):
+    """Those of branches of lanes and of calls, as far as they reach."""
+    function = '.function "Square"\nSquare:\nret (M1, 1)\n' if "call" in body else ""
+    program = read(TEXT.replace("ret", f"{body}\nEnd:\nret") + function)
+    assert (divergent_lanes(program), flow_of(program).divergent) == (range(*lanes), diverges)
