@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mlir import ir
 
 from xegpu_py.deferred import deferred
-from xegpu_py.ir.builtin import element_type
+from xegpu_py.ir.builtin import FORMULA, element_type
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
@@ -40,10 +40,11 @@ from xegpu_py.target import Target
 if TYPE_CHECKING:
     from mlir.dialects import scf
 
-    from xegpu_py.numerics import double_functions
+    from xegpu_py.numerics import double_functions, special_functions
 else:
     scf = deferred("mlir.dialects.scf")
     double_functions = deferred("xegpu_py.numerics.double_functions")
+    special_functions = deferred("xegpu_py.numerics.special_functions")
 
 # Exact expansions of arithmetic that no instruction does: in wider formats, or in several steps.
 
@@ -102,7 +103,7 @@ def by_single(low: Expansion, op: ir.Operation) -> ir.Value | None:
 def by_single_or_formula(low: Expansion, op: ir.Operation) -> ir.Value | None:
     """Compute functions of narrow formats in f32, and those of f64 by their formulas."""
     if _format(op.operands[0]) == "f64":
-        return _by_formula_of_double(op.name, *op.operands)
+        return _by_formula_of_double(double_functions.DOUBLE_FUNCTIONS[op.name], *op.operands)
     return by_single(low, op)
 
 
@@ -192,7 +193,7 @@ def at_variable_position(low: Expansion, op: ir.Operation) -> ir.Value | None:
 def formula(low: Expansion, op: ir.Operation) -> ir.Value:
     """Apply the formula of a function in f64 for f64, and in f32 for others."""
     if _format(op.results[0]) == "f64":
-        return _by_formula_of_double(op.name, *op.operands)
+        return _by_formula_of_double(double_functions.DOUBLE_FUNCTIONS[op.name], *op.operands)
     return _in_single(low, op, partial(_by_formula, op.name))
 
 
@@ -208,6 +209,19 @@ def _by_formula(name: str, *operands: ir.Value) -> ir.Value:
     return EXPANSIONS[name](*(Number(v, apply) for v in operands)).value
 
 
+@rule("func.call")
+def special_function(low: Expansion, op: ir.Operation) -> ir.Value | None:
+    """Apply the formula of which a call has the name, to operands of f64."""
+    prefix, _, name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value.partition(f"{FORMULA}.")
+    if prefix or not name:
+        return None
+    functions, types = special_functions.SPECIAL_FUNCTIONS, {v.type for v in (*op.operands, *op.results)}
+    found = functions.get(name.partition(".")[0])
+    if found is None or len(types) > 1 or _format(op.operands[0]) != "f64":
+        low.fail(f"calls '{FORMULA}.{name}', which is no function of f64", f"such functions are {', '.join(functions)}")
+    return _by_formula_of_double(found, *op.operands)
+
+
 _PART = 16
 """The elements of which a formula of f64 is written at once: instructions of most targets have so many."""
 
@@ -215,7 +229,7 @@ _LEAST_PARTS = 4
 """A vector of fewer parts has no loop."""
 
 
-def _by_formula_of_double(name: str, *operands: ir.Value) -> ir.Value:
+def _by_formula_of_double(function: Callable[..., Number], *operands: ir.Value) -> ir.Value:
     """Apply a formula, to long vectors in a loop over their parts: of some functions it has several hundred ops.
 
     Each iteration replaces the first part of the first operand, and then rotates the parts.
@@ -223,13 +237,13 @@ def _by_formula_of_double(name: str, *operands: ir.Value) -> ir.Value:
     shape = shape_of(operands[0])
     count, rest = divmod(math.prod(shape), _PART)
     if rest or count < _LEAST_PARTS:
-        return _formula_of_double(name, *operands)
+        return _formula_of_double(function, *operands)
     stacks = [build.shape_cast(v, (count, _PART)) for v in operands]
     parts = [build.extract(stack, [i]) for stack in stacks for i in range(count)]
     loop = scf.ForOp(*map(build.index, (0, count, 1)), parts)
     with ir.InsertionPoint(loop.body):
         carried = list(loop.inner_iter_args)
-        result = _formula_of_double(name, *carried[::count])
+        result = _formula_of_double(function, *carried[::count])
         rotated = [carried[start + (i + 1) % count] for start in range(0, len(carried), count) for i in range(count)]
         rotated[count - 1] = result
         scf.yield_(rotated)
@@ -239,7 +253,7 @@ def _by_formula_of_double(name: str, *operands: ir.Value) -> ir.Value:
     return build.shape_cast(whole, shape)
 
 
-def _formula_of_double(name: str, *operands: ir.Value) -> ir.Value:
+def _formula_of_double(function: Callable[..., Number], *operands: ir.Value) -> ir.Value:
     double = operands[0].type
     pattern = build.with_element(double, build.integer_type(64))
 
@@ -258,7 +272,7 @@ def _formula_of_double(name: str, *operands: ir.Value) -> ir.Value:
             return build.make("arith.bitcast", pattern if name == "bits" else double, values[0])
         return build.make(name, values[1 if name == "arith.select" else 0].type, *values)
 
-    value: ir.Value = double_functions.apply_formula(double_functions.DOUBLE_FUNCTIONS[name], apply, *operands)
+    value: ir.Value = double_functions.apply_formula(function, apply, *operands)
     return value
 
 
@@ -279,7 +293,9 @@ def float_to_integer_power(low: Expansion, op: ir.Operation) -> ir.Value:
         real = build.make("arith.sitofp", kind, exponent)
         size = build.make("math.absf", kind, base)
         magnitude = (
-            _by_formula_of_double("math.powf", size, real) if is_double else build.make("math.powf", kind, size, real)
+            _by_formula_of_double(double_functions.powf, size, real)
+            if is_double
+            else build.make("math.powf", kind, size, real)
         )
         odd = build.compare("ne", build.binary("andi", exponent, 1), zero(exponent.type))
         return build.select(odd, build.make("math.copysign", kind, magnitude, base), magnitude)

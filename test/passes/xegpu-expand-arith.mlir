@@ -65,4 +65,21 @@ gpu.func @parts(%m: memref<8x8xf64>, %n: memref<8x8xf64>) kernel {
   xegpu.store_nd %r, %a {mode = vc} : vector<8x8xf64>, !xegpu.tensor_desc<8x8xf64>
   gpu.return
 }
+
+// A call of a special function is its formula, of scalars and of short vectors in one piece.
+// CHECK-LABEL: @special
+// CHECK-NOT: func.call
+// CHECK: arith.divf %{{.*}} : vector<16xf64>
+// CHECK: arith.divf %{{.*}} : f64
+func.func private @xegpu.formula.rhypot.v16(vector<16xf64>, vector<16xf64>) -> vector<16xf64>
+func.func private @xegpu.formula.rcbrt(f64) -> f64
+gpu.func @special(%x: vector<16xf64>, %s: f64, %m: memref<17xf64>) kernel {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %v = func.call @xegpu.formula.rhypot.v16(%x, %x) : (vector<16xf64>, vector<16xf64>) -> vector<16xf64>
+  %f = func.call @xegpu.formula.rcbrt(%s) : (f64) -> f64
+  vector.store %v, %m[%c0] : memref<17xf64>, vector<16xf64>
+  memref.store %f, %m[%c16] : memref<17xf64>
+  gpu.return
+}
 }

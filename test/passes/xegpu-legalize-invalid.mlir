@@ -55,3 +55,27 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  func.func private @xegpu.formula.zeta(f64) -> f64
+  gpu.func @unknown_function(%x: f64) kernel {
+    // expected-error @+2 {{'func.call' op calls 'xegpu.formula.zeta', which is no function of f64}}
+    // expected-note @+1 {{such functions are sinpi, cospi, lgamma, }}
+    %y = func.call @xegpu.formula.zeta(%x) : (f64) -> f64
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  func.func private @xegpu.formula.lgamma(f32) -> f32
+  gpu.func @single(%x: f32) kernel {
+    // expected-error @+2 {{'func.call' op calls 'xegpu.formula.lgamma', which is no function of f64}}
+    // expected-note @+1 {{such functions are sinpi, }}
+    %y = func.call @xegpu.formula.lgamma(%x) : (f32) -> f32
+    gpu.return
+  }
+}

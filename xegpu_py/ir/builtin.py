@@ -478,7 +478,7 @@ def _hexadecimal(number: float, flags: str, width: int, precision: str | None) -
     return text.ljust(width) if "-" in flags else text.rjust(width)
 
 
-# Calls of functions without a body, which stand for single instructions.
+# Calls of functions without a body, which stand for single instructions or for formulas.
 
 INLINE = "visa.inline"
 """The name of calls that are instructions of vISA."""
@@ -490,7 +490,10 @@ format of the others, scalars or vectors of the mask's shape."""
 TEXT = "visa.text"
 """The attribute of a call that has the instructions, as `inline_visa` takes them, or a format."""
 
-INTRINSICS = ("llvm.genx.", f"{INLINE}.")
+FORMULA = "xegpu.formula"
+"""The name of calls that are formulas of f64, before a function of `numerics.special_functions`: `xegpu.formula.j0`."""
+
+INTRINSICS = ("llvm.genx.", f"{INLINE}.", f"{FORMULA}.")
 """Prefixes of the names of such functions. Their calls work element by element, and have no effect."""
 
 

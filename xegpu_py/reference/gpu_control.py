@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from xegpu_py import numerics
-from xegpu_py.ir.builtin import PRINT, TEXT, CombiningKind
+from xegpu_py.ir.builtin import FORMULA, PRINT, TEXT, CombiningKind
+from xegpu_py.numerics.double_functions import evaluate_formula
 from xegpu_py.numerics.formats import Array
 from xegpu_py.numerics.rounding import SOURCES
+from xegpu_py.numerics.special_functions import SPECIAL_FUNCTIONS
 from xegpu_py.reference.machine import (
     CallFrame,
     EvaluatedSubgroup,
@@ -409,12 +411,15 @@ _ROUNDED = {(source.mlir, target.mlir): target.name for target, source in SOURCE
 
 
 def _intrinsic(node: Node, name: str, operands: list[Any]) -> Array:
-    """`llvm.genx.srnd`: stochastic rounding (docs/lowering.md)."""
+    """`llvm.genx.srnd`: stochastic rounding (docs/lowering.md); the formulas of f64."""
     if name.startswith("visa.inline."):
         raise Fault(
             "is an instruction of vISA, which the reference evaluator does not implement",
             "run it on the interpreter or the JIT",
         )
+    formula = SPECIAL_FUNCTIONS.get(name.removeprefix(f"{FORMULA}.").partition(".")[0])
+    if name.startswith(f"{FORMULA}.") and formula:
+        return evaluate_formula(formula, *operands)
     if not f"{name}.".startswith("llvm.genx.srnd."):
         raise Fault(f"calls undefined function '{name}' and stands for no instruction")
     numbers, random = (np.asarray(v) for v in operands)

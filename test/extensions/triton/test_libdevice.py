@@ -16,8 +16,8 @@ from effort import some
 
 import xegpu_py
 from xegpu_py.extensions.triton.lowering.libdevice import function_of
-from xegpu_py.extensions.triton.lowering.special_functions import SPECIAL_FUNCTIONS
 from xegpu_py.numerics.double_functions import evaluate_formula
+from xegpu_py.numerics.special_functions import SPECIAL_FUNCTIONS
 
 COUNT = 16
 

@@ -5,7 +5,9 @@ import pytest
 
 import xegpu_py
 from xegpu_py import reference
+from xegpu_py.numerics.double_functions import evaluate_formula
 from xegpu_py.numerics.expansions import EXPANSIONS
+from xegpu_py.numerics.special_functions import SPECIAL_FUNCTIONS
 from xegpu_py.runtime.host_arrays import parse_argument
 
 KERNEL = """
@@ -91,6 +93,35 @@ def test_functions(t, size, forms):
     """Functions of f64 are computed in a loop over the parts of 80 elements."""
     words = f"bits:{t}:{size}:seed=1", f"bits:{t}:{size}:seed=2", f"bits:i32:{size}:seed=3"
     compared(forms, t, *words, size=size)
+
+
+@pytest.mark.parametrize("size", [16, 64])
+def test_special_functions(size):
+    """Calls of formulas by name, of one part and in a loop."""
+    kind = f"vector<{size}xf64>"
+    text = f"""
+gpu.module @m {{
+  func.func private @xegpu.formula.hypot({kind}, {kind}) -> {kind}
+  gpu.func @k(%x: memref<{size}xf64>, %y: memref<{size}xf64>, %out: memref<{size}xf64>) kernel {{
+    %c0 = arith.constant 0 : index
+    %a = vector.load %x[%c0] : memref<{size}xf64>, {kind}
+    %b = vector.load %y[%c0] : memref<{size}xf64>, {kind}
+    %r = func.call @xegpu.formula.hypot(%a, %b) : ({kind}, {kind}) -> {kind}
+    vector.store %r, %out[%c0] : memref<{size}xf64>, {kind}
+    gpu.return
+  }}
+}}
+"""
+    words = f"bits:f64:{size}:seed=1", f"bits:f64:{size}:seed=2", f"zeros:f64:{size}"
+    found, wanted = ([parse_argument(w) for w in words] for _ in range(2))
+    xegpu_py.compile(text, engine="both", cache="off")(*found)
+    reference.run(xegpu_py.parse(text), "k", wanted)
+    formula = evaluate_formula(SPECIAL_FUNCTIONS["hypot"], *found[:2])
+    for other in (wanted[-1], formula):
+        np.testing.assert_array_equal(found[-1].view(np.uint8), other.view(np.uint8))
+    unknown = xegpu_py.parse(text.replace("formula.hypot", "formula.zeta"))
+    with pytest.raises(xegpu_py.DiagnosticError, match=r"calls undefined function 'xegpu\.formula\.zeta'"):
+        reference.run(unknown, "k", wanted)
 
 
 def test_integer_exponents():

@@ -1,7 +1,7 @@
 """Functions of CUDA's libdevice by their symbols, such as `__nv_expf`: those of Triton's `libdevice`.
 
 The meaning of each is that of CUDA's Math API. Functions with an op of `math` are that op; special functions are
-formulas in f64 (`special_functions`), also those of f32.
+formulas in f64 (`numerics.special_functions`), also those of f32.
 """
 
 from __future__ import annotations
@@ -12,53 +12,25 @@ import operator
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from xegpu_py.extensions.triton.lowering.special_functions import SPECIAL_FUNCTIONS
 from xegpu_py.extensions.triton.lowering.values import applied, chosen, signed, unsigned
-from xegpu_py.numerics.double_functions import apply_formula
+from xegpu_py.ir.builtin import FORMULA, call_external
+from xegpu_py.numerics.special_functions import SPECIAL_FUNCTIONS
 from xegpu_py.tiles.element_types import DType, float32, float64, int32, int64, integer_of, uint32, uint64
 from xegpu_py.tiles.functions import fma, maximum, minimum, umulhi
 from xegpu_py.tiles.tile_values import Value, constant
+from xegpu_py.tiles.value_base import matrix_shape
 
 Function = Callable[..., Value]
 
-# Formulas in f64.
 
-_COMPARISONS: dict[str, Callable[[Any, Any], Value]] = {
-    "oeq": Value.equals,
-    "une": Value.differs,
-    "ne": Value.differs,
-    "olt": operator.lt,
-    "ogt": operator.gt,
-    "oge": operator.ge,
-    "ult": lambda a, b: unsigned(a) < unsigned(b),
-}
-
-
-def _apply(name: str, *given: Any) -> Value:
-    """Apply an op of a formula to values of f64, int64 and bool."""
-    types = {float: float64, int: int64}
-    values = [constant(types[type(v)], v) if type(v) in types else v for v in given]
-    if name in _COMPARISONS:
-        return _COMPARISONS[name](*values)
-    if name == "arith.select":
-        return chosen(*values)
-    if name in ("bits", "number"):
-        return values[0].bitcast(int64 if name == "bits" else float64)
-    if name == "signbit":
-        return _is_negative(values[0])
-    if name == "not":
-        return ~values[0]
-    return applied(name, values[0].dtype, *values)
-
-
-def _special(formula: Callable[..., Any], *values: Value) -> Value:
+def _special(name: str, *values: Value) -> Value:
     """A formula in f64, rounded to f32 for values of f32."""
-    result: Value = apply_formula(formula, _apply, *(v.to(float64) for v in values))
-    return result.to(values[0].dtype)
+    wide = [v.to(float64) for v in values]
+    kind = float64.vector(matrix_shape(wide[0].shape))
+    return wide[0]._made(call_external(f"{FORMULA}.{name}", kind, *(v.ir for v in wide))).to(values[0].dtype)
 
 
 # Patterns of numbers.
@@ -375,7 +347,7 @@ _OPS = {
 
 _OF_BOTH: dict[str, Function] = {
     **{name: partial(_op, op) for name, op in _OPS.items()},
-    **{name: partial(_special, formula) for name, formula in SPECIAL_FUNCTIONS.items()},
+    **{name: partial(_special, name) for name in SPECIAL_FUNCTIONS},
     "exp10": _exp10,
     "fdim": _positive_difference,
     "ilogb": _ilogb,

@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from effort import examples
-from numerics.decimals import PI, circular
-from numerics.test_double_functions import erf, erfc
 
-from xegpu_py.extensions.triton.lowering.special_functions import SPECIAL_FUNCTIONS
 from xegpu_py.numerics.double_functions import evaluate_formula
+from xegpu_py.numerics.special_functions import SPECIAL_FUNCTIONS
+
+from .decimals import PI, circular
+from .test_double_functions import erf, erfc
 
 TABLE = (Path(__file__).parents[3] / "docs/triton.md").read_text()
 

@@ -1,4 +1,4 @@
-"""Special functions of libdevice, in f64: formulas of its arithmetic, as those of `numerics.double_functions`.
+"""Special functions of f64 beside those of MLIR: formulas of its arithmetic, as those of `double_functions`.
 
 Coefficients are minimax fits of the named functions; docs/triton.md has the errors. Those of Bessel functions are
 absolute, since they have zeros that no f64 number is.
@@ -436,4 +436,4 @@ SPECIAL_FUNCTIONS: dict[str, Callable[..., Number]] = {
         _inverse(norm4d, "rnorm4d"),
     )
 }  # fmt: skip
-"""The formulas by libdevice's names, without the suffix of a type."""
+"""The formulas by the names that CUDA's Math API gives the functions."""
