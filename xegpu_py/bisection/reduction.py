@@ -151,7 +151,7 @@ def _without_arguments(current: Current, keeps: Keeps) -> None:
     if signature_match is None:
         return
     names = _NAME.findall(signature_match[2])
-    for name in reversed(names):
+    for name in names:
         launch = current()
         signature_match = _SIGNATURE.search(launch.text)
         assert signature_match is not None

@@ -484,6 +484,8 @@ REFUSED = {
     "permutation": (lambda v: v.permute(0, 0), "repeated axis in transpose"),
     "permutation of another rank": (lambda v: v.permute(0, 1, 2), "axes don't match"),
     "reshape": (lambda v: v.reshape(3, 5), "cannot reshape int32[1, 16] into shape (3, 5)"),
+    "permutation and more": (lambda v: v.permute((1, 0), 1), "not (1, 0)"),
+    "broadcast to a shape and more": (lambda v: v.broadcast_to((2, 16), 1), "not (2, 16)"),
     "reshape to a shape and more": (lambda v: v.reshape((4, 4), 1), "not (4, 4)"),
     "broadcast": (lambda v: xl.broadcast_to(v, 3, 8), "shape mismatch"),
     "squeeze": (lambda v: xl.squeeze(v, 1), "cannot squeeze axis 1"),

@@ -105,6 +105,15 @@ def test_slabs_of_products(size, elements, target, slab, ahead):
         assert (blocks.slab_columns, blocks.slab_depth) == expected
 
 
+def test_the_most_lanes_that_divide_the_columns():
+    found = {name: [TARGETS[name].dpas_columns(n) for n in (8, 16, 20, 24, 48)] for name in ("any", "pvc", "dg2")}
+    assert found == {
+        "any": [8, 16, None, 8, 16],
+        "pvc": [None, 16, None, None, 16],
+        "dg2": [8, 8, None, 8, 8],
+    }
+
+
 def test_of_eight_lanes_on_any():
     """The specification has SIMD8 as well as SIMD16."""
     asm = product(vc(8, 24, 16), 8, 24, 16, "any").asm
