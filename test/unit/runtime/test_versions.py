@@ -3,6 +3,7 @@
 import pytest
 from msgspec import structs
 
+import xegpu_py
 from xegpu_py.ir.module import parse
 from xegpu_py.lower_kernel import KernelLowering
 from xegpu_py.runtime.executable import Options
@@ -84,3 +85,28 @@ def test_what_depends_on_alignment_before_the_assumptions_begins_anew(changes, a
 def test_other_options_begin_anew():
     assert not lowering().serves(structs.replace(OPTIONS, unaligned=(1,), large=True))
     assert not lowering().serves(structs.replace(OPTIONS, strided=(1,)))
+
+
+TILES = """
+gpu.module @m {
+  gpu.func @k(%a: memref<32x32xf32>, %b: memref<32x32xf32>) kernel {
+    %c0 = arith.constant 0 : index
+    %x = xetile.init_tile %a[%c0, %c0] : memref<32x32xf32> -> !xetile.tile<32x32xf32MAP>
+    %v = xetile.load_tile %x : !xetile.tile<32x32xf32MAP> -> vector<32x32xf32>
+    %y = xetile.init_tile %b[%c0, %c0] : memref<32x32xf32> -> !xetile.tile<32x32xf32MAP>
+    xetile.store_tile %v, %y : vector<32x32xf32>, !xetile.tile<32x32xf32MAP>
+    gpu.return
+  }
+}
+"""
+MAP = ", #xetile.tile_attr<wg_map = <sg_layout = [4, 2], sg_data = [8, 16]>>"
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize(("given", "chosen"), [(None, None), (0, 2), (1, None), (2, 2), (4, 4)])
+def test_subgroups_of_a_workgroup(mapped: bool, given: int | None, chosen: int | None) -> None:
+    """Those of the maps, or else as many as are asked for, of which one is none."""
+    text = TILES.replace("MAP", MAP if mapped else "")
+    kernel = xegpu_py.compile(text, subgroups=given, cache="off")
+    expected = 8 if mapped else chosen
+    assert (kernel.subgroups, kernel.block) == (expected, (expected or 1,))
