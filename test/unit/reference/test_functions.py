@@ -73,7 +73,7 @@ def test_kernels_compute_with_them(kind):
         "trunc",
         "absf",
     ]
-    n = 4096
+    n = 1024
     body = "".join(
         f"""
     %c{i} = arith.constant {n * i} : index
@@ -95,7 +95,8 @@ gpu.module @kernels {{
     dtype = xegpu_py.runtime.host_arrays.DTYPES[kind]
     with np.errstate(all="ignore"):
         given = numbers().astype(dtype)
-    given = given[:n]
+    # Special numbers, those of any bits, and usual ones.
+    given = np.concatenate([given[: n // 2], given[-n // 2 :]])
     found, expected = np.zeros(n * len(ops), dtype), np.zeros(n * len(ops), dtype)
     reference.run(xegpu_py.parse(text), None, [given, found], grid=n // 32)
     xegpu_py.compile(text, cache="off")(given, expected, grid=n // 32)
