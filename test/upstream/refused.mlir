@@ -115,6 +115,48 @@ gpu.module @kernels {
 // -----
 
 gpu.module @kernels {
+  gpu.func @shape0(%a: memref<64x64xf32>) kernel attributes {known_block_size = array<i32: 64, 2, 1>} {
+    // expected-error @+2 {{'gpu.thread_id' op cannot be imported: layouts determine the subgroups of a workgroup}}
+    // expected-note @+1 {{set known_block_size, or use gpu.subgroup_id}}
+    %y = gpu.thread_id x
+    %d = xegpu.create_nd_tdesc %a : memref<64x64xf32> -> !xegpu.tensor_desc<32x32xf32, #xegpu.layout<sg_layout = [2, 1], sg_data = [16, 32]>>
+    %v = xegpu.load_nd %d[%y, 0] : !xegpu.tensor_desc<32x32xf32, #xegpu.layout<sg_layout = [2, 1], sg_data = [16, 32]>> -> vector<32x32xf32>
+    xegpu.store_nd %v, %d[0, 0] : vector<32x32xf32>, !xegpu.tensor_desc<32x32xf32, #xegpu.layout<sg_layout = [2, 1], sg_data = [16, 32]>>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @shape1(%a: memref<64x64xf32>) kernel attributes {known_block_size = array<i32: 64, 1, 2>} {
+    // expected-error @+2 {{'gpu.thread_id' op cannot be imported: layouts determine the subgroups of a workgroup}}
+    // expected-note @+1 {{set known_block_size, or use gpu.subgroup_id}}
+    %y = gpu.thread_id x
+    %d = xegpu.create_nd_tdesc %a : memref<64x64xf32> -> !xegpu.tensor_desc<32x32xf32, #xegpu.layout<sg_layout = [2, 1], sg_data = [16, 32]>>
+    %v = xegpu.load_nd %d[%y, 0] : !xegpu.tensor_desc<32x32xf32, #xegpu.layout<sg_layout = [2, 1], sg_data = [16, 32]>> -> vector<32x32xf32>
+    xegpu.store_nd %v, %d[0, 0] : vector<32x32xf32>, !xegpu.tensor_desc<32x32xf32, #xegpu.layout<sg_layout = [2, 1], sg_data = [16, 32]>>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @shape2(%a: memref<64x64xf32>) kernel attributes {known_block_size = array<i32: 16, 4, 1>} {
+    // expected-error @+2 {{'gpu.thread_id' op cannot be imported: layouts determine the subgroups of a workgroup}}
+    // expected-note @+1 {{set known_block_size, or use gpu.subgroup_id}}
+    %y = gpu.thread_id y
+    %d = xegpu.create_nd_tdesc %a : memref<64x64xf32> -> !xegpu.tensor_desc<32x32xf32, #xegpu.layout<sg_layout = [2, 1], sg_data = [16, 32]>>
+    %v = xegpu.load_nd %d[%y, 0] : !xegpu.tensor_desc<32x32xf32, #xegpu.layout<sg_layout = [2, 1], sg_data = [16, 32]>> -> vector<32x32xf32>
+    xegpu.store_nd %v, %d[0, 0] : vector<32x32xf32>, !xegpu.tensor_desc<32x32xf32, #xegpu.layout<sg_layout = [2, 1], sg_data = [16, 32]>>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
   gpu.func @shuffle(%a: memref<64x64xf16>, %v: vector<2xf16>) kernel {
     // expected-error @+2 {{'xegpu.lane_shuffle' op cannot be imported: it is for kernels of lanes}}
     // expected-note @+1 {{give --level=lane if this is one}}
