@@ -223,27 +223,35 @@ def special_function(low: Expansion, op: ir.Operation) -> ir.Value | None:
 
 
 _PART = 16
-"""The elements of which a formula of f64 is written at once: instructions of most targets have so many."""
+"""The elements of which a long expansion is written at once, or a multiple for vectors of more than `_MOST_PARTS`
+parts: instructions of most targets have so many of 64 bits."""
 
-_LEAST_PARTS = 4
-"""A vector of fewer parts has no loop."""
+_LEAST_PARTS, _MOST_PARTS = 4, 16
+"""A vector of fewer parts has no loop. Each iteration moves all parts."""
 
 
-def _by_formula_of_double(function: Callable[..., Number], *operands: ir.Value) -> ir.Value:
-    """Apply a formula, to long vectors in a loop over their parts: of some functions it has several hundred ops.
+def _parts(value: ir.Value) -> tuple[int, int]:
+    """The number and size of the parts of a long vector; (0, 0) for other values."""
+    elements = math.prod(shape_of(value))
+    size = _PART * max(1, elements // (_PART * _MOST_PARTS))
+    return (0, 0) if elements % size or elements < _LEAST_PARTS * size else (elements // size, size)
+
+
+def _in_parts(function: Callable[..., ir.Value], *operands: ir.Value) -> ir.Value:
+    """Apply a function whose expansion is long to vectors of one shape, to long ones in a loop over their parts.
 
     Each iteration replaces the first part of the first operand, and then rotates the parts.
     """
-    shape = shape_of(operands[0])
-    count, rest = divmod(math.prod(shape), _PART)
-    if rest or count < _LEAST_PARTS:
-        return _formula_of_double(function, *operands)
-    stacks = [build.shape_cast(v, (count, _PART)) for v in operands]
-    parts = [build.extract(stack, [i]) for stack in stacks for i in range(count)]
-    loop = scf.ForOp(*map(build.index, (0, count, 1)), parts)
+    shape, (count, size) = shape_of(operands[0]), _parts(operands[0])
+    if not count:
+        return function(*operands)
+    stacks = [build.shape_cast(v, (count, size)) for v in operands]
+    loop = scf.ForOp(
+        *map(build.index, (0, count, 1)), [build.extract(stack, [i]) for stack in stacks for i in range(count)]
+    )
     with ir.InsertionPoint(loop.body):
         carried = list(loop.inner_iter_args)
-        result = _formula_of_double(function, *carried[::count])
+        result = function(*carried[::count])
         rotated = [carried[start + (i + 1) % count] for start in range(0, len(carried), count) for i in range(count)]
         rotated[count - 1] = result
         scf.yield_(rotated)
@@ -251,6 +259,32 @@ def _by_formula_of_double(function: Callable[..., Number], *operands: ir.Value) 
     for i, part in enumerate(list(loop.results)[:count]):
         whole = build.insert(part, whole, [i])
     return build.shape_cast(whole, shape)
+
+
+@rule("arith.remf")
+def remainder(low: Expansion, op: ir.Operation) -> ir.Value | None:
+    """Remainders of narrow formats in f32; of long vectors in a loop, since each is a long division."""
+    return exact(low, op) or _like_parts(op)
+
+
+@rule(*(f"arith.{name}" for name in ("divsi", "divui", "remsi", "remui", "floordivsi", "ceildivsi", "ceildivui")))
+def quotient(low: Expansion, op: ir.Operation) -> ir.Value | None:
+    """Divide long vectors of i64 in a loop. A divisor that all share may be a power of two, by which shifts divide."""
+    is_long = str(element_of(op.results[0])) == "i64" and splat_of(op.operands[1]) is None
+    return _like_parts(op) if is_long else None
+
+
+def _like_parts(op: ir.Operation) -> ir.Value | None:
+    """The op on parts of its operands; None if there are none."""
+
+    def apply(*operands: ir.Value) -> ir.Value:
+        return build.create_like(op, [operands[0].type], list(operands)).results[0]
+
+    return _in_parts(apply, *op.operands) if _parts(op.operands[0])[0] else None
+
+
+def _by_formula_of_double(function: Callable[..., Number], *operands: ir.Value) -> ir.Value:
+    return _in_parts(partial(_formula_of_double, function), *operands)
 
 
 def _formula_of_double(function: Callable[..., Number], *operands: ir.Value) -> ir.Value:

@@ -82,4 +82,19 @@ gpu.func @special(%x: vector<16xf64>, %s: f64, %m: memref<17xf64>) kernel {
   memref.store %f, %m[%c16] : memref<17xf64>
   gpu.return
 }
+
+// Long vectors of i64 are divided in a loop, but not by a constant, which may be a power of two.
+// CHECK-LABEL: @long_division
+// CHECK: scf.for
+// CHECK: arith.floordivsi %{{.*}} : vector<16xi64>
+// CHECK: arith.divsi %{{.*}}, %{{.*}} : vector<64xi64>
+gpu.func @long_division(%m: memref<64xi64>) kernel {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant dense<8> : vector<64xi64>
+  %x = vector.load %m[%c0] : memref<64xi64>, vector<64xi64>
+  %f = arith.floordivsi %x, %x : vector<64xi64>
+  %q = arith.divsi %f, %c8 : vector<64xi64>
+  vector.store %q, %m[%c0] : memref<64xi64>, vector<64xi64>
+  gpu.return
+}
 }

@@ -95,6 +95,19 @@ def test_functions(t, size, forms):
     compared(forms, t, *words, size=size)
 
 
+DIVISIONS = [f"arith.{name}" for name in ("divsi", "divui", "remsi", "remui", "floordivsi", "ceildivsi", "ceildivui")]
+
+
+@pytest.mark.parametrize(("t", "size", "names"), [
+    ("f32", 80, ["arith.remf"]), ("f64", 512, ["arith.remf"]), ("bf16", 64, ["arith.remf"]), ("i64", 64, DIVISIONS),
+])  # fmt: skip
+def test_divisions_of_long_vectors(t, size, names):
+    """Loops over parts of 16 or 32 elements divide. No integer is divided by zero with seed 5."""
+    forms = [f"{{r}} = {name} {{a}}, {{b}} : {{t}}" for name in names]
+    words = f"bits:{t}:{size}:seed=1", f"bits:{t}:{size}:seed=5", f"bits:i32:{size}:seed=3"
+    compared(forms, t, *words, size=size)
+
+
 @pytest.mark.parametrize("size", [16, 64])
 def test_special_functions(size):
     """Calls of formulas by name, of one part and in a loop."""
