@@ -64,9 +64,40 @@ def rounded(x):
     return x.astype(E5M2).astype(np.float32)
 
 
+def pairs(shape, axis, inserted, op="xori", other="%h"):
+    """The exclusive or of a tensor and its elements combined along an axis, as Triton's sort has it, or nearly so."""
+    left = [n for i, n in enumerate(shape) if i != axis]
+    shapes = (left, [*left[:inserted], 1, *left[inserted:]], shape)
+    folded, one, full = (f"tensor<{'x'.join(map(str, s))}xi32>" for s in shapes)
+    text = f"""%h = tt.reshape %a : {T} -> {full}
+    %i = tt.reshape %b : {T} -> {full}
+    %s = "tt.reduce"(%h) <{{axis = {axis} : i32}}> ({{
+    ^bb0(%l: i32, %t: i32):
+      %c = arith.{op} %l, %t : i32
+      tt.reduce.return %c : i32
+    }}) : ({full}) -> {folded}
+    %e = tt.expand_dims %s {{axis = {inserted} : i32}} : {folded} -> {one}
+    %d = tt.broadcast %e : {one} -> {full}
+    %v = arith.xori %d, {other} : {full}
+    %r = tt.reshape %v : {full} -> {T}"""
+
+    def compute(a, b, f, g):
+        combine = np.bitwise_xor if op == "xori" else np.bitwise_or
+        found = np.expand_dims(combine.reduce(a.reshape(shape), axis), inserted)
+        return (np.broadcast_to(found, shape) ^ (a if other == "%h" else b).reshape(shape)).ravel()
+
+    return text, compute
+
+
 ROWS = [3, -1, 2**31 - 1, -(2**31), *range(12)]
 
 FORMS = {
+    "the others of outer pairs": pairs((2, 2, 2, 2), 0, 0),
+    "the others of inner pairs": pairs((2, 2, 2, 2), 3, 3),
+    "pairs of another axis": pairs((2, 2, 4), 0, 1),
+    "more than pairs": pairs((4, 4), 1, 1),
+    "pairs of another tensor": pairs((8, 2), 1, 1, other="%i"),
+    "pairs with another op": pairs((8, 2), 1, 1, "ori"),
     "the greater truth value": (of_truth("arith.maxui %m, %k"), lambda a, b, f, g: (a < b) | below(a, b)),
     "the lesser truth value": (of_truth("arith.minui %m, %k"), lambda a, b, f, g: (a < b) & below(a, b)),
     "the greater truth value with a sign": (of_truth("arith.maxsi %m, %k"), lambda a, b, f, g: (a < b) & below(a, b)),

@@ -12,9 +12,10 @@ from xegpu_py.extensions.triton.lowering.positions import is_signed_comparison
 from xegpu_py.extensions.triton.lowering.types import elements_of, integer_bits, kind_of, number_of
 from xegpu_py.extensions.triton.lowering.values import Constant, Pointer, applied, chosen, signed, unsigned
 from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.passes.analysis.ir_queries import defining_op
 from xegpu_py.tiles import element_types
 from xegpu_py.tiles.effects import device_assert
-from xegpu_py.tiles.functions import PropagateNan, clamp, umulhi
+from xegpu_py.tiles.functions import PropagateNan, clamp, flip, umulhi
 from xegpu_py.tiles.tile_values import Value
 from xegpu_py.tiles.value_base import BUILDING
 
@@ -51,6 +52,35 @@ def _integer(low: Lowering, op: mlir.Operation) -> Value:
     operands = low.integers(list(op.operands), low.is_position(op.results[0]))
     _check_divisor(low, op, operands[1])
     return applied(op.name, operands[0].dtype, *operands)
+
+
+def _exclusive_or(low: Lowering, op: mlir.Operation) -> Value:
+    """The exclusive or; of an element and the exclusive or of its pair along an axis, the other element of the pair.
+
+    `triton.language.sort` writes each exchange of neighbours so.
+    """
+    for value, both in (op.operands, list(op.operands)[::-1]):
+        axis = _axis_of_pairs(both, value)
+        if axis is not None and not low.is_position(op.results[0]):
+            return flip(low.value(value), axis)
+    return _integer(low, op)
+
+
+def _axis_of_pairs(value: mlir.Value, of: mlir.Value) -> int | None:
+    """The axis of two elements along which a value has the exclusive or of another's elements; None if it has not."""
+    chain = []
+    for name in ("tt.broadcast", "tt.expand_dims", "tt.reduce"):
+        op = defining_op(value)
+        if op is None or op.name != name:
+            return None
+        chain.append(op)
+        value = op.operands[0]
+    axis, inserted = (op.opview.axis for op in chain[:0:-1])
+    is_pair = value == of and axis == inserted and mlir.ShapedType(of.type).shape[axis] == 2
+    block = chain[2].regions[0].blocks[0]
+    first, *rest = (inner.operation for inner in block.operations)
+    combines = first.name == "arith.xori" and {*first.operands} == {*block.arguments}
+    return axis if is_pair and combines and [*rest[0].operands] == [*first.results] else None
 
 
 _DIVISIONS = ("arith.divsi", "arith.remsi", "arith.divui", "arith.remui")
@@ -215,7 +245,7 @@ def _extern(low: Lowering, op: mlir.Operation) -> Value:
     return result if result.dtype == dtype else result.to(dtype)
 
 
-_INTEGERS = ("addi", "subi", "muli", "divsi", "remsi", "minsi", "maxsi", "andi", "ori", "xori", "shli", "shrsi")
+_INTEGERS = ("addi", "subi", "muli", "divsi", "remsi", "minsi", "maxsi", "andi", "ori", "shli", "shrsi")
 _UNSIGNED = ("divui", "remui", "minui", "maxui", "shrui")
 _FLOATS = ("addf", "subf", "mulf", "divf", "remf", "negf", "maximumf", "minimumf", "maxnumf", "minnumf")
 _MATH = (
@@ -228,6 +258,7 @@ RULES: dict[str, Rule] = {
     "arith.constant": _constant,
     "ub.poison": _poison,
     **{f"arith.{name}": _integer for name in _INTEGERS},
+    "arith.xori": _exclusive_or,
     **{f"arith.{name}": _unsigned for name in _UNSIGNED},
     **{f"arith.{name}": _same for name in _FLOATS},
     **{f"math.{name}": _same for name in _MATH},
