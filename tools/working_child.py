@@ -39,29 +39,29 @@ def begin() -> mmap.mmap:
     interrupted = False
     _step = step = mmap.mmap(-1, 1024)
     passed_on = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
-    # A signal that comes before this process passes it on would be lost, or end this process alone.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, passed_on)
+    awaited = {*passed_on, signal.SIGCHLD}
+    # Without a handler, systems may drop a signal that ignores by default.
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    # A handler would miss a signal between its last statement and a wait for the child: signals are waited for instead.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
     child = os.fork()
     if child == 0:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if sys.platform == "linux":
             # Its number is PR_SET_PDEATHSIG: the child does not outlive this process.
             ctypes.CDLL(None).prctl(1, signal.SIGKILL)
         return step
-
-    def pass_on(number: int, _: object) -> None:
-        nonlocal interrupted
+    while (end := os.waitpid(child, os.WNOHANG)) == (0, 0):
+        number = signal.sigwait(awaited)
         if number == signal.SIGINT:
             interrupted = True
             # A terminal interrupts both processes, another process only this one.
             time.sleep(0.1)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(child, number)
-
-    for number in passed_on:
-        signal.signal(number, pass_on)
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    _, status = os.waitpid(child, 0)
+        if number in passed_on:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, number)
+    _, status = end
     if not os.WIFSIGNALED(status):
         os._exit(os.waitstatus_to_exitcode(status))
     ended = signal.Signals(os.WTERMSIG(status))
@@ -72,5 +72,6 @@ def begin() -> mmap.mmap:
         os.write(2, f"{doing} ({ended.name})\n".encode())
         os._exit(1)
     signal.signal(ended, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [ended])
     os.kill(os.getpid(), ended)
     raise SystemExit(1)

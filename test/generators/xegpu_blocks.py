@@ -111,21 +111,23 @@ class Blocks(Body):
         row = shape[-1] * bit_width(element) // 8
         # An extent or stride that a value says is taken to be one that messages can serve.
         written = self.place if row % 16 == 0 and row >= 64 else str
-        # A stride must be known to be whole bytes.
+        # A row's extent and stride must be known to be whole bytes.
         step = str if plain else written
+
+        def numbers() -> str:
+            extents = [*map(written, shape[:-1]), step(shape[-1])]
+            return f", [{', '.join(extents)}], [{', '.join([*map(step, strides[:-1]), '1'])}]"
+
         # Blocks of narrow elements at any column are stored to memrefs as they are.
         plain &= store
         if how < 0.8 or plain:
             given = ""
             if self.r.random() < 0.1 and len(shape) > 1 and not plain:
-                given = f", [{', '.join(map(written, shape))}], [{', '.join(map(step, strides[:-1]))}, 1]"
+                given = numbers()
             return Matrix(name, kind, shape, element, given, small)
         base = self.op(f"memref.extract_aligned_pointer_as_index {name} : {kind} -> index", (), "index").name
         address = self.op(f"arith.index_cast {base} : index to i64", (), "i64").name
-        given = (
-            f", [{', '.join(map(written, shape))}], [{', '.join(map(step, strides[:-1]))}{', ' * (len(shape) > 1)}1]"
-        )
-        return Matrix(address, "i64", shape, element, given, small)
+        return Matrix(address, "i64", shape, element, numbers(), small)
 
     def columns_for(self, element: str, least: int) -> int:
         """Columns of a matrix, mostly of one that 2D block messages can serve."""
