@@ -215,11 +215,13 @@ def special_function(low: Expansion, op: ir.Operation) -> ir.Value | None:
     prefix, _, name = ir.FlatSymbolRefAttr(op.attributes["callee"]).value.partition(f"{FORMULA}.")
     if prefix or not name:
         return None
-    functions, types = special_functions.SPECIAL_FUNCTIONS, {v.type for v in (*op.operands, *op.results)}
-    found = functions.get(name.partition(".")[0])
-    if found is None or len(types) > 1 or _format(op.operands[0]) != "f64":
-        low.fail(f"calls '{FORMULA}.{name}', which is no function of f64", f"such functions are {', '.join(functions)}")
-    return _by_formula_of_double(found, *op.operands)
+    formula = special_functions.formula_of(name, [_format(v) for v in op.operands])
+    if formula is None or len({v.type for v in (*op.operands, *op.results)}) > 1:
+        names = ", ".join(special_functions.SPECIAL_FUNCTIONS)
+        low.fail(
+            f"calls '{FORMULA}.{name}', which is no function of f64 with these operands", f"such functions are {names}"
+        )
+    return _by_formula_of_double(formula, *op.operands)
 
 
 _PART = 16
@@ -245,13 +247,16 @@ def _in_parts(function: Callable[..., ir.Value], *operands: ir.Value) -> ir.Valu
     shape, (count, size) = shape_of(operands[0]), _parts(operands[0])
     if not count:
         return function(*operands)
-    stacks = [build.shape_cast(v, (count, size)) for v in operands]
+    # A constant is the same in all parts, and the first operand receives the results.
+    splats = [None, *map(splat_of, operands[1:])]
+    stacks = [build.shape_cast(v, (count, size)) for v, splat in zip(operands, splats) if splat is None]
     loop = scf.ForOp(
         *map(build.index, (0, count, 1)), [build.extract(stack, [i]) for stack in stacks for i in range(count)]
     )
     with ir.InsertionPoint(loop.body):
         carried = list(loop.inner_iter_args)
-        result = function(*carried[::count])
+        firsts, kind = iter(carried[::count]), carried[0].type
+        result = function(*(next(firsts) if splat is None else build.constant(kind, splat) for splat in splats))
         rotated = [carried[start + (i + 1) % count] for start in range(0, len(carried), count) for i in range(count)]
         rotated[count - 1] = result
         scf.yield_(rotated)
@@ -263,24 +268,27 @@ def _in_parts(function: Callable[..., ir.Value], *operands: ir.Value) -> ir.Valu
 
 @rule("arith.remf")
 def remainder(low: Expansion, op: ir.Operation) -> ir.Value | None:
-    """Remainders of narrow formats in f32; of long vectors in a loop, since each is a long division."""
-    return exact(low, op) or _like_parts(op)
+    """Remainders of narrow formats in a wider one; of long vectors in a loop, since each is a long division."""
+    narrow, operands = _format(op.operands[0]), list(op.operands)
+    if narrow in _WIDE:
+        return converted(_like(op, *(converted(v, _WIDE[narrow]) for v in operands)), narrow)
+    return _like(op, *operands) if _parts(operands[0])[0] else None
 
 
 @rule(*(f"arith.{name}" for name in ("divsi", "divui", "remsi", "remui", "floordivsi", "ceildivsi", "ceildivui")))
 def quotient(low: Expansion, op: ir.Operation) -> ir.Value | None:
     """Divide long vectors of i64 in a loop. A divisor that all share may be a power of two, by which shifts divide."""
-    is_long = str(element_of(op.results[0])) == "i64" and splat_of(op.operands[1]) is None
-    return _like_parts(op) if is_long else None
+    is_long = _parts(op.results[0])[0] and str(element_of(op.results[0])) == "i64" and splat_of(op.operands[1]) is None
+    return _like(op, *op.operands) if is_long else None
 
 
-def _like_parts(op: ir.Operation) -> ir.Value | None:
-    """The op on parts of its operands; None if there are none."""
+def _like(op: ir.Operation, *operands: ir.Value) -> ir.Value:
+    """An op of this name and these operands, of long vectors in a loop."""
 
-    def apply(*operands: ir.Value) -> ir.Value:
-        return build.create_like(op, [operands[0].type], list(operands)).results[0]
+    def apply(*parts: ir.Value) -> ir.Value:
+        return build.create_like(op, [parts[0].type], parts).results[0]
 
-    return _in_parts(apply, *op.operands) if _parts(op.operands[0])[0] else None
+    return _in_parts(apply, *operands)
 
 
 def _by_formula_of_double(function: Callable[..., Number], *operands: ir.Value) -> ir.Value:

@@ -244,20 +244,15 @@ class Writer(Computed):
         The array has no elements but those that some program accesses and those between them. Another is stored in the
         same way.
         """
-        shape, element = (
-            self.r.choice([(4, 16), (8, 16), (16, 8)]),
-            self.r.choice(["i8", "i32", "f16", "f32"]),
-        )
-        lines, masks = [], []
+        shape = self.r.choice([(4, 16), (8, 16), (16, 8)])
+        element, lines, masks = self.r.choice(["i8", "i32", "f16", "f32"]), [], []
         for axis, count in enumerate(shape):
             first = self.r.choice([self.binary("muli", self.pid, self.constant("i32", count)), self.bound(count)])
             line = self.binary("addi", self.spread((count,)), self.like(first, (count,)))
             lines.append(line)
             for _ in range(self.r.choice([0, 1, 1, 2])):
-                limit, name = (
-                    self.like(self.bound(count), (count,)),
-                    self.r.choice(["slt"] * 5 + ["sge"] * 3 + [*COMPARED]),
-                )
+                limit = self.like(self.bound(count), (count,))
+                name = self.r.choice(["slt"] * 5 + ["sge"] * 3 + [*COMPARED])
                 swaps = self.r.random() < 0.2
                 compared = self.compared(name, limit, line) if swaps else self.compared(name, line, limit)
                 masks.append(self.along(compared, axis, shape))
@@ -288,11 +283,8 @@ class Writer(Computed):
     def bound(self, count: int) -> Any:
         """The first or last row or column of a window: an argument, or a sum with it."""
         numbers = [0, 1, 3, count - 1, count, 2 * count, 40, 1000, -1, -count]
-        bound = (
-            self.number(self.r.choice(numbers))
-            if self.r.random() < 0.8
-            else self.constant("i32", self.r.choice(numbers))
-        )
+        number = self.r.choice(numbers)
+        bound = self.number(number) if self.r.random() < 0.8 else self.constant("i32", number)
         if self.r.random() < 0.6:
             return bound
         return self.binary(self.r.choice(["addi", "subi", "minsi", "maxsi"]), bound, self.r.choice([self.pid, bound]))

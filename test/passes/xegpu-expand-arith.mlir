@@ -97,4 +97,44 @@ gpu.func @long_division(%m: memref<64xi64>) kernel {
   vector.store %q, %m[%c0] : memref<64xi64>, vector<64xi64>
   gpu.return
 }
+
+// Remainders of narrow floats are those of wider ones, and a loop carries no constant.
+// CHECK-LABEL: @long_remainder
+// CHECK: arith.extf %{{.*}} : vector<64xbf16> to vector<64xf32>
+// CHECK: arith.remf %{{.*}} : vector<16xf32>
+// CHECK: arith.truncf %{{.*}} : vector<64xf32> to vector<64xbf16>
+// CHECK: scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
+// CHECK: %[[C:.*]] = arith.constant dense<{{.*}}> : vector<16xf32>
+// CHECK: arith.remf %{{.*}}, %[[C]] : vector<16xf32>
+gpu.func @long_remainder(%m: memref<64xbf16>, %n: memref<64xf32>) kernel {
+  %c0 = arith.constant 0 : index
+  %c = arith.constant dense<0.3> : vector<64xf32>
+  %x = vector.load %m[%c0] : memref<64xbf16>, vector<64xbf16>
+  %y = vector.load %n[%c0] : memref<64xf32>, vector<64xf32>
+  %b = arith.remf %x, %x : vector<64xbf16>
+  %r = arith.remf %y, %c : vector<64xf32>
+  vector.store %b, %m[%c0] : memref<64xbf16>, vector<64xbf16>
+  vector.store %r, %n[%c0] : memref<64xf32>, vector<64xf32>
+  gpu.return
+}
+
+// A loop has at least four parts, and at most sixteen if the parts are of more than 16 elements; others have none.
+// CHECK-LABEL: @numbers_of_parts
+// CHECK: arith.remf %{{.*}} : vector<48xf32>
+// CHECK: arith.remf %{{.*}} : vector<72xf32>
+// CHECK: scf.for %{{.*}} = %c0{{.*}} to %c16{{.*}} step %c1
+// CHECK: arith.remf %{{.*}} : vector<32xf32>
+gpu.func @numbers_of_parts(%m: memref<48xf32>, %n: memref<72xf32>, %k: memref<512xf32>) kernel {
+  %c0 = arith.constant 0 : index
+  %x = vector.load %m[%c0] : memref<48xf32>, vector<48xf32>
+  %y = vector.load %n[%c0] : memref<72xf32>, vector<72xf32>
+  %z = vector.load %k[%c0] : memref<512xf32>, vector<512xf32>
+  %a = arith.remf %x, %x : vector<48xf32>
+  %b = arith.remf %y, %y : vector<72xf32>
+  %c = arith.remf %z, %z : vector<512xf32>
+  vector.store %a, %m[%c0] : memref<48xf32>, vector<48xf32>
+  vector.store %b, %n[%c0] : memref<72xf32>, vector<72xf32>
+  vector.store %c, %k[%c0] : memref<512xf32>, vector<512xf32>
+  gpu.return
+}
 }

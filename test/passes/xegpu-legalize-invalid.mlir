@@ -79,3 +79,39 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  func.func private @xegpu.formula.hypot.v16(vector<16xf64>) -> vector<16xf64>
+  gpu.func @an_operand_less(%x: vector<16xf64>) kernel {
+    // expected-error @+2 {{'func.call' op calls 'xegpu.formula.hypot.v16', which is no function of f64 with these operands}}
+    // expected-note @+1 {{such functions are sinpi, }}
+    %y = func.call @xegpu.formula.hypot.v16(%x) : (vector<16xf64>) -> vector<16xf64>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  func.func private @xegpu.formula.j0() -> f64
+  gpu.func @no_operand() kernel {
+    // expected-error @+2 {{'func.call' op calls 'xegpu.formula.j0', which is no function of f64 with these operands}}
+    // expected-note @+1 {{such functions are sinpi, }}
+    %y = func.call @xegpu.formula.j0() : () -> f64
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  func.func private @xegpu.formula.hypot(f64, vector<16xf64>) -> vector<16xf64>
+  gpu.func @two_shapes(%x: f64, %y: vector<16xf64>) kernel {
+    // expected-error @+2 {{'func.call' op calls 'xegpu.formula.hypot', which is no function of f64 with these operands}}
+    // expected-note @+1 {{such functions are sinpi, }}
+    %z = func.call @xegpu.formula.hypot(%x, %y) : (f64, vector<16xf64>) -> vector<16xf64>
+    gpu.return
+  }
+}

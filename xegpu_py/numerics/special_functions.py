@@ -6,8 +6,10 @@ absolute, since they have zeros that no f64 number is.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from xegpu_py.numerics import double_functions as double
 from xegpu_py.numerics.expansions import Number
@@ -416,6 +418,7 @@ def norm4d(x: Number, y: Number, z: Number, w: Number) -> Number:
 
 
 def _inverse(function: Callable[..., Number], name: str) -> Callable[..., Number]:
+    @functools.wraps(function)
     def apply(*numbers: Number) -> Number:
         return 1.0 / function(*numbers)
 
@@ -437,3 +440,17 @@ SPECIAL_FUNCTIONS: dict[str, Callable[..., Number]] = {
     )
 }  # fmt: skip
 """The formulas by the names that CUDA's Math API gives the functions."""
+
+
+def formula_of(name: str, types: Sequence[str]) -> Callable[..., Number] | None:
+    """The formula of which a call has the name, with or without a suffix after a dot.
+
+    Args:
+        types: the element types of the call's operands.
+
+    Returns:
+        None if there is no such function of f64, or if it has another number of operands.
+    """
+    formula = SPECIAL_FUNCTIONS.get(name.partition(".")[0])
+    count = len(inspect.signature(formula).parameters) if formula else 0
+    return formula if list(types) == ["f64"] * count else None

@@ -12,7 +12,7 @@ from xegpu_py.ir.builtin import FORMULA, PRINT, TEXT, CombiningKind
 from xegpu_py.numerics.double_functions import evaluate_formula
 from xegpu_py.numerics.formats import Array
 from xegpu_py.numerics.rounding import SOURCES
-from xegpu_py.numerics.special_functions import SPECIAL_FUNCTIONS
+from xegpu_py.numerics.special_functions import formula_of
 from xegpu_py.reference.machine import (
     CallFrame,
     EvaluatedSubgroup,
@@ -417,8 +417,12 @@ def _intrinsic(node: Node, name: str, operands: list[Any]) -> Array:
             "is an instruction of vISA, which the reference evaluator does not implement",
             "run it on the interpreter or the JIT",
         )
-    formula = SPECIAL_FUNCTIONS.get(name.removeprefix(f"{FORMULA}.").partition(".")[0])
-    if name.startswith(f"{FORMULA}.") and formula:
+    if name.startswith(f"{FORMULA}."):
+        formula = formula_of(
+            name.removeprefix(f"{FORMULA}."), [node.operand_kind(i).element.name for i in range(len(operands))]
+        )
+        if formula is None or node.element.name != "f64":
+            raise Fault(f"calls '{name}', which is no function of f64")
         return evaluate_formula(formula, *operands)
     if not f"{name}.".startswith("llvm.genx.srnd."):
         raise Fault(f"calls undefined function '{name}' and stands for no instruction")

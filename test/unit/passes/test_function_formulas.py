@@ -133,9 +133,12 @@ gpu.module @m {{
     formula = evaluate_formula(SPECIAL_FUNCTIONS["hypot"], *found[:2])
     for other in (wanted[-1], formula):
         np.testing.assert_array_equal(found[-1].view(np.uint8), other.view(np.uint8))
-    unknown = xegpu_py.parse(text.replace("formula.hypot", "formula.zeta"))
-    with pytest.raises(xegpu_py.DiagnosticError, match=r"calls undefined function 'xegpu\.formula\.zeta'"):
-        reference.run(unknown, "k", wanted)
+    for wrong in (text.replace("formula.hypot", "formula.zeta"), text.replace("formula.hypot", "formula.j0")):
+        with pytest.raises(xegpu_py.DiagnosticError, match=r"calls 'xegpu\.formula\.\w+', which is no function of f64"):
+            reference.run(xegpu_py.parse(wrong), "k", wanted)
+    single = xegpu_py.parse(text.replace("f64", "f32"))
+    with pytest.raises(xegpu_py.DiagnosticError, match=r"calls 'xegpu\.formula\.hypot', which is no function of f64"):
+        reference.run(single, "k", list(np.ones((3, size), np.float32)))
 
 
 def test_integer_exponents():
