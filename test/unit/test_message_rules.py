@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from xegpu_py.target import TARGETS, verdict
+from xegpu_py.target import TARGETS, target, verdict
 from xegpu_py.target.message_rules import RULES, SURFACE_RULES, broken_rules
 
 M = 1 << 24
@@ -35,23 +35,23 @@ EDGES = [
 
 @pytest.mark.parametrize(("name", "kept", "broken", "kept_on_cri", "broken_on_cri"), EDGES)
 def test_the_ends_of_each_rule(name: str, kept: dict, broken: dict, kept_on_cri: dict, broken_on_cri: dict) -> None:
-    for target, good, bad in (("bmg", kept, broken), ("cri", kept_on_cri, broken_on_cri)):
-        limits = TARGETS[target].block2d
+    for gpu, good, bad in (("bmg", kept, broken), ("cri", kept_on_cri, broken_on_cri)):
+        limits = TARGETS[gpu].block2d
         assert limits and not RULES[name].breaks(limits, {**LEGAL, **good})
         assert RULES[name].breaks(limits, {**LEGAL, **bad}) and RULES[name] in broken_rules(limits, {**LEGAL, **bad})
 
 
 def test_each_rule_of_operands_is_tried() -> None:
     assert {name for name, *_ in EDGES} == {rule.name for rule in SURFACE_RULES}
-    for target in TARGETS.values():
-        assert target.block2d is None or broken_rules(target.block2d, LEGAL) == []
+    for gpu in TARGETS.values():
+        assert gpu.block2d is None or broken_rules(gpu.block2d, LEGAL) == []
 
 
 def test_rules_of_2d_blocks_are_of_targets_that_have_them() -> None:
     others = {"lsc-transposed-align", "lsc-vector-align", "atomic-align", "slm-bounds", "dpas-uninitialized"}
-    for target in TARGETS.values():
-        names = {rule.name for rule in target.message_rules}
-        assert names == (RULES.keys() if target.block2d else others)
+    for gpu in TARGETS.values():
+        names = {rule.name for rule in gpu.message_rules}
+        assert names == (RULES.keys() if gpu.block2d else others)
     assert TARGETS["dg2"].block2d is None and others < RULES.keys()
 
 
@@ -74,6 +74,32 @@ def test_rules_of_2d_blocks_are_of_targets_that_have_them() -> None:
 )  # fmt: skip
 def test_verdicts_on_broken_rules(name: str, on: str, operands: dict | None, said: str) -> None:
     assert verdict(RULES[name], TARGETS[on], operands) == said
+
+
+@pytest.mark.parametrize(("size", "granule"), [(1, 4), (4, 4), (8, 8)])
+def test_rows_are_multiples_of_an_element_too(size: int, granule: int) -> None:
+    limits = TARGETS["bmg"].block2d
+    assert limits
+    assert f"multiple of {granule} " in RULES["block2d-width-multiple"].at_fault(limits, size)
+
+
+@pytest.mark.parametrize(
+    ("name", "usual", "of_columns"),
+    [
+        ("bmg", 16, {16: 16, 8: None, 24: None, 48: 16}),
+        ("dg2", 8, {16: 8, 8: 8, 24: 8, 12: None}),
+        ("any", 16, {16: 16, 8: 8, 24: 8, 48: 16, 12: None}),
+    ],
+)
+def test_lanes_of_dpas(name: str, usual: int, of_columns: dict) -> None:
+    gpu = target(name)
+    assert gpu.dpas_exec_size == usual and {n: gpu.dpas_columns(n) for n in of_columns} == of_columns
+
+
+def test_targets_are_named() -> None:
+    assert all(target(name) is gpu for name, gpu in TARGETS.items())
+    with pytest.raises(ValueError, match=r"unknown target 'xe9'; there are pvc, .*cri"):
+        target("xe9")
 
 
 MEMORY = np.zeros(1 << 16, np.uint8)
