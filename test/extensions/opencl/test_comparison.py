@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from xegpu_py import opencl
+from xegpu_py.extensions.opencl import comparison
 from xegpu_py.extensions.opencl.comparison import _LastStores
 from xegpu_py.extensions.opencl.program import LocalMemory
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source
@@ -206,6 +207,35 @@ def test_texts_of_comparisons(differing: dict[str, Any], summary: str, lines: li
     assert ("stores" in text, "prints" in text) == ("arrays" in differing, found.printed and "arrays" not in differing)
     if not differing:
         assert text == "kernel 'k': equal"
+
+
+FAILURE = DiagnosticError([Diagnostic("error", "out of bounds", Position("k.cl", 3))])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "summary", "stores"),
+    [
+        (([1, 2], ["a"]), ([1, 2], ["a"]), "equal", None),
+        (([1, 2], ["a"]), ([1, 2], ["b"]), "the printed lines differ", None),
+        (([1, 2], ["a"]), ([1, 3], ["a"]), "'y': 1 of 2 elements differ", 5),
+        (FAILURE, ([1, 2], ["a"]), "fails with old", None),
+        (([1, 2], ["a"]), FAILURE, "fails with new", None),
+        (FAILURE, FAILURE, "fails with old and with new", None),
+    ],
+)
+def test_what_two_runs_leave(one: Any, other: Any, summary: str, stores: int | None, monkeypatch: Any) -> None:
+    runs = [
+        run if run is FAILURE else comparison._Run({"y": np.array(run[0], np.int32)}, None, None, run[1])  # type: ignore[arg-type]
+        for run in (one, other)
+    ]
+    at = Position("k.cl", 5)
+    monkeypatch.setattr(comparison, "_run", lambda call, program, options: runs[program.number])
+    monkeypatch.setattr(comparison, "_first_stores", lambda *args: (at, at))
+    programs: Any = [SimpleNamespace(number=n, source="a\n" * 9, file="k.cl") for n in range(2)]
+    call: Any = SimpleNamespace(kernel="k")
+    found = comparison._compared(call, programs, ("old", "new"), None)  # type: ignore[arg-type]
+    assert summary in found.summary and found.equal == (summary == "equal")
+    assert found.stores == (((at, at)) if stores else (None, None))
 
 
 def test_the_last_change_of_each_element() -> None:

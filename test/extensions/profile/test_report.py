@@ -382,3 +382,21 @@ def test_accesses_of_a_map(groups: int, group_size: int, cells: int, pitch: int)
             expected[key] = expected.get(key, 0) + 1
     assert dict(zip(found.keys.tolist(), found.times.tolist())) == expected
     assert report_module._Map.of(done, 2000, count, pitch, cells) is None
+
+
+@pytest.mark.parametrize(
+    ("address", "size", "lines", "pitch"),
+    [(0, 64, 1, 1), (0, 65, 2, 1), (63, 1, 1, 1), (63, 2, 2, 1), (64, 640, 10, 3), (100, 0, 1, 1)],
+)
+def test_the_lines_of_buffers(address: int, size: int, lines: int, pitch: int) -> None:
+    """Those of its bytes, whole ones; rows of a buffer without a pitch make it about square."""
+    touched = np.arange(1 << 8)
+    counts = SimpleNamespace(
+        trace=SimpleNamespace(lines=touched, threads=touched.astype(np.int32)),
+        buffers=[SimpleNamespace(name="x", address=address, bytes=size)],
+    )
+    done: Any = SimpleNamespace(counts=counts, pitches={}, grid=(len(touched), 1, 1), group_size=1)
+    [(_, cells, found)] = report_module._maps(done)
+    assert (found.count, found.whole, found.pitch, cells.times.sum()) == (lines, lines, pitch, lines)
+    done.pitches = {"x": 128}
+    assert next(report_module._maps(done))[2].pitch == 2

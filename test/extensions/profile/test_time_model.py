@@ -401,6 +401,36 @@ def test_loads_are_moved_only_within_the_window() -> None:
     assert both < 600 and each > 1000
 
 
+LOOPS = """\
+.version 3.8
+.kernel "loops"
+.decl In v_type=G type=uq num_elts=1 align=qword
+.decl X v_type=G type=d num_elts=16 align=GRF
+.decl Y v_type=G type=d num_elts=16 align=GRF
+.decl P v_type=P num_elts=16
+.input In offset=64 size=8
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+First:
+    add (M1, 16) X(0,0)<1> X(0,0)<1;1,0> 0x1:d
+    cmp.lt (M1_NM, 16) P X(0,0)<1;1,0> 0x4:d
+    (P.any) jmp (M1, 1) First
+Second:
+    add (M1, 16) Y(0,0)<1> X(0,0)<1;1,0> 0x1:d
+    lsc_load.ugm (M1_NM, 1) X:d32x16t flat[In]:a64
+    (P.any) jmp (M1, 1) Second
+    ret (M1, 1)
+"""
+
+
+def test_a_loop_that_follows_another_counts_its_second_time() -> None:
+    """Its sum then waits for what its first execution has loaded."""
+    program = Kernel.from_assembly(LOOPS).program
+    plan, count = scheduled(program, gpu("b580")), len(program.instructions)
+    cycles = thread_cycles(program, plan, [500.0] * count, [1.0] * count)
+    assert plan[1] == {0: 3, 4: 7} and cycles[5] > 400 > cycles[1]
+
+
 JUMP = """\
 .version 3.8
 .kernel "jump"

@@ -211,6 +211,12 @@ def test_copies_of_elements():
     np.testing.assert_array_equal(to, expected)
 
 
+def test_descriptors_of_no_memory():
+    """An empty memref may have null pointers."""
+    descriptor = host_libraries.descriptor_type(1)()
+    assert HostMemRef.ranked(ctypes.addressof(descriptor), 1) == HostMemRef(0, 0, 0, (0,), (0,))
+
+
 def test_functions_as_compiled_code_calls_them():
     seen = []
     for name, takes, gives, signature in (

@@ -6,7 +6,9 @@ import io
 import math
 import os
 import re
+import resource
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -19,7 +21,7 @@ import numpy as np
 import pytest
 
 import xegpu_py
-from xegpu_py.extensions.programs import device, host_libraries, load
+from xegpu_py.extensions.programs import confinement, device, host_libraries, load
 from xegpu_py.extensions.programs.host_libraries import HostMemRef, LibraryState, multiply
 from xegpu_py.extensions.programs.host_lowering import jam_loops
 from xegpu_py.extensions.programs.lighthouse import Runner
@@ -262,6 +264,107 @@ def test_a_confined_process_reads_modules_and_writes_the_cache_only(tmp_path):
     assert set(outcomes.values()) == {"refused"}, outcomes
     assert (tmp_path / "kept").exists()
     assert not (tmp_path / "other").exists()
+
+
+class Landlock:
+    """The C library of a system whose Landlock has a version, and the rules that it got."""
+
+    def __init__(self, version):
+        self.version, self.ruleset, self.rules, self.is_restricted = version, b"", [], False
+        self.fails = ""
+        self.syscall = partial(self._syscall)  # takes attributes, as functions of ctypes do
+
+    def prctl(self, *arguments):
+        return int(arguments != (38, 1, 0, 0, 0) or self.fails == "prctl")
+
+    def _syscall(self, number, *arguments):
+        if number == 444 and arguments[0] is None:
+            assert (arguments[1].value, arguments[2]) == (0, 1)
+            return self.version
+        if number == 444:
+            self.ruleset = arguments[0]
+            assert (arguments[1].value, arguments[2]) == (len(self.ruleset), 0)
+            return -1 if self.fails == "ruleset" else os.open(os.devnull, os.O_RDONLY)
+        if number == 445:
+            access, descriptor = struct.unpack("=Qi", arguments[2])
+            self.rules.append((os.readlink(f"/proc/self/fd/{descriptor}"), access))
+            assert (arguments[1], arguments[3]) == (1, 0)
+        self.is_restricted |= number == 446
+        return int(number == 446 and self.fails == "restrict")
+
+
+def descriptors():
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Landlock is Linux's")
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        (1, (0x1FFF,)),
+        (2, (0x3FFF,)),
+        (3, (0x7FFF,)),
+        (4, (0x7FFF, 3)),
+        (5, (0xFFFF, 3)),
+        (6, (0xFFFF, 3, 3)),
+        (7, (0xFFFF, 3, 3)),
+        (0, None),
+        (-1, None),
+    ],
+)
+def test_rules_of_landlock(version, words, tmp_path, monkeypatch):
+    """All that the system knows is refused, but reading modules, and reading and writing files of a folder."""
+    system, module, folder = Landlock(version), tmp_path / "module", tmp_path / "made" / "cache"
+    module.write_text("")
+    monkeypatch.setattr(confinement.ctypes, "CDLL", lambda name, use_errno: system)
+    monkeypatch.setattr(confinement.resource, "setrlimit", lambda *limit: None)
+    monkeypatch.setattr(confinement.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(confinement, "_SYSTEM", (module, tmp_path / "missing"))
+    before = descriptors()
+    assert confinement.confine([folder]) == system.is_restricted == (words is not None)
+    if words is None:
+        assert not folder.exists() and system.rules == []
+        return
+    read_file, read_folder, write = 1 << 2, 1 << 3, 1 << 1 | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 14
+    assert system.ruleset == struct.pack(f"{len(words)}Q", *words)
+    assert system.rules[0] == (str(module), read_file)
+    assert {access for _, access in system.rules[1:-1]} <= {read_file, read_file | read_folder}
+    assert system.rules[-1] == (str(folder), (read_file | read_folder | write) & words[0]) and folder.is_dir()
+    confinement._allow(system, 3, module, words[0])
+    assert system.rules[-1] == (str(module), (1 << 1 | read_file | 1 << 14) & words[0])
+    assert descriptors() == before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Landlock is Linux's")
+@pytest.mark.parametrize(
+    ("hard", "limit"), [(resource.RLIM_INFINITY, 1 << 32), (1 << 40, 1 << 32), (1 << 30, 1 << 30), (5, 5)]
+)
+def test_limits_of_host_code(hard, limit, monkeypatch):
+    """No dump of its memory, and the memory of the machine, here 2^20 pages, or the limit that there is."""
+    limits = []
+    monkeypatch.setattr(confinement.os, "sysconf", {"SC_PAGE_SIZE": 1 << 12, "SC_PHYS_PAGES": 1 << 20}.__getitem__)
+    monkeypatch.setattr(confinement.resource, "getrlimit", lambda which: (0, hard))
+    monkeypatch.setattr(confinement.resource, "setrlimit", lambda *limit: limits.append(limit))
+    monkeypatch.setattr(confinement.platform, "machine", lambda: "riscv64")
+    assert not confinement.confine([])
+    assert limits == [(resource.RLIMIT_CORE, (0, 0)), (resource.RLIMIT_DATA, (limit, limit))]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Landlock is Linux's")
+@pytest.mark.parametrize(
+    ("machine", "fails", "asked"),
+    [("x86_64", "", 1), ("aarch64", "", 1), ("riscv64", "", 0), ("x86_64", "prctl", 0), ("x86_64", "ruleset", 1),
+     ("x86_64", "restrict", 1)],
+)  # fmt: skip
+def test_systems_that_do_not_confine(machine, fails, asked, monkeypatch):
+    system = Landlock(4)
+    system.fails = fails
+    monkeypatch.setattr(confinement.ctypes, "CDLL", lambda name, use_errno: system)
+    monkeypatch.setattr(confinement.resource, "setrlimit", lambda *limit: None)
+    monkeypatch.setattr(confinement.platform, "machine", lambda: machine)
+    monkeypatch.setattr(confinement, "_SYSTEM", ())
+    assert confinement.confine([]) == (asked == 1 and not fails)
+    assert bool(system.ruleset) == bool(asked) and system.is_restricted == (asked == 1 and fails != "ruleset")
 
 
 def test_modules_of_the_working_directory_are_not_run(tmp_path):

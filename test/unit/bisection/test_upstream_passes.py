@@ -236,6 +236,8 @@ def test_the_lines_of_each_op():
     text = ("gpu.module @m {|gpu.func @f() kernel {|%a = one|scf.for {|%b = two // {|scf.if {|three|} else {|four|"
             "scf.yield|}|} // loop||five|gpu.return|}|}")  # fmt: skip
     lines = text.split("|")
+    # What ends outside of the lines that are looked at is left out.
+    assert [(r.start, r.stop) for r in reduction._ops(["}", "three", "}"])] == [(1, 2)]
     found = ["|".join(lines[i] for i in r) for r in reduction._ops(lines)]
     loop = "scf.for {|%b = two // {|scf.if {|three|} else {|four|scf.yield|}|} // loop"
     otherwise = "} else {|four|scf.yield|}"

@@ -164,6 +164,22 @@ def test_a_slice_has_dots_where_lines_are_left_out():
     assert "bisect" not in module.text()
 
 
+def test_a_slice_is_short():
+    """At most 24 ops, the nearest first; ops with regions are passed through."""
+    body = "".join(f"%v{n + 1} = arith.addi %v{n}, %v{n} : i32 " for n in range(40))
+    module = xegpu_py.parse(f"""gpu.module @k {{ gpu.func @f(%m: memref<8xi32>) kernel {{
+      %c0 = arith.constant 0 : index
+      %v0 = arith.constant 1 : i32
+      {body}
+      memref.store %v40, %m[%c0] : memref<8xi32>
+      gpu.return }} }}""")
+    store = next(op for op in walk(module.operation) if op.name == "memref.store")
+    lines = [line for line in _slice_of(module, store).splitlines() if "..." not in line]
+    assert [line.split()[0 if line[0] == " " else 1] for line in lines] == [
+        "%c0", *(f"%{n}" for n in range(18, 40)), "memref.store"
+    ]  # fmt: skip
+
+
 def test_a_pass_of_visa():
     result = found("xegpu-to-visa{target=pvc},test-triple,visa-optimize,visa-allocate")
     assert (result.step, result.index) == ("test-triple", (0, 16))
