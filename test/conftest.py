@@ -33,8 +33,9 @@ if sys.platform == "linux" and (mallopt := getattr(ctypes.CDLL(None), "mallopt",
     mallopt(M_TRIM_THRESHOLD, 1 << 30)
     mallopt(M_MMAP_THRESHOLD, 1 << 25)
 
-# As the tools do: looking for cycles among many objects that live on takes an eighth of the time.
-gc.set_threshold(100_000)
+# Looking for cycles among many objects that live on takes an eighth of the time, and after 100,000 objects, as the
+# tools do, a thirtieth.
+gc.set_threshold(1_000_000)
 # A loaded machine may take any time for an example.
 settings.register_profile("untimed", deadline=None, max_examples=examples(100))
 settings.load_profile("untimed")
@@ -97,10 +98,16 @@ def _is_unknown(native_of=None, target=None, **_):
     return native_of and target and getattr(target, "name", target) not in FINALIZERS[native_of].platforms
 
 
+# Not fixtures, whose set-up takes a third of the time of a small test.
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item):
-    with RECORDER.test(item.nodeid):
-        return (yield)
+def pytest_runtest_protocol(item, nextitem):
+    with RECORDER.test(item.nodeid), pytest.MonkeyPatch.context() as patch:
+        _lower_once(item, patch)
+        _reduce_native_code(item, patch)
+        result = yield
+    if nextitem is None or nextitem.path != item.path:
+        LOWERED.clear()
+    return result
 
 
 def pytest_sessionfinish(session):
@@ -184,14 +191,15 @@ class Memory:
             self._kept[kind, key] = make()
         return self._kept[kind, key]
 
-
-@pytest.fixture(scope="module")
-def _of_module():
-    return Memory()
+    def clear(self):
+        self._kept.clear()
 
 
-@pytest.fixture(autouse=True)
-def _lowerings(request, _of_module):
+LOWERED = Memory()
+"""The kernels that the tests of a file have lowered."""
+
+
+def _lower_once(item, patch):
     """Lower a kernel once for the tests of a file.
 
     Not for tests that may change the rules, and not for an eighth of all, as below.
@@ -199,37 +207,28 @@ def _lowerings(request, _of_module):
 
     def kept(source, options):
         cache, key = _cache_of(source, options)
-        return (_of_module if source.module.key and not cache.folder else cache), key
+        return (LOWERED if source.module.key and not cache.folder else cache), key
 
-    with pytest.MonkeyPatch.context() as patch:
-        if SHARE < 1 and _turn(request) and "monkeypatch" not in request.fixturenames:
-            patch.setattr(KernelSource, "_cache", kept)
-        yield
+    if SHARE < 1 and _turn(item) and "monkeypatch" not in item.fixturenames:
+        patch.setattr(KernelSource, "_cache", kept)
 
 
-def _turn(request, turns=8):
+def _turn(item, turns=8):
     """A number of a test, by which so many tests take turns."""
-    return zlib.crc32(request.node.nodeid.encode()) % turns
+    return zlib.crc32(item.nodeid.encode()) % turns
 
 
-@pytest.fixture(autouse=True)
-def _engines(request):
+def _reduce_native_code(item, patch):
     """Reduce the native code that most tests compile, but none marked `native`, and none in `make sweep`.
 
     Three in four tests of the engines run quick code where kernels have few threads. It is compiled in half the time,
     and compiling took more than half of theirs. The other tests always run quick code; seven in eight run
     `engine="both"` on the interpreter alone, and those of `ON_INTERPRETER` any engine, unless it is their parameter.
     """
-    with pytest.MonkeyPatch.context() as patch:
-        _reduce_native_code(request, patch)
-        yield
-
-
-def _reduce_native_code(request, patch):
-    is_native = bool(request.node.get_closest_marker("native"))
-    parts = {*request.path.parts}
+    is_native = bool(item.get_closest_marker("native"))
+    parts = {*item.path.parts}
     is_of_engines = "engines" in parts
-    is_full = is_native or SHARE == 1 or _turn(request, 4 if is_of_engines else 8) == 0
+    is_full = is_native or SHARE == 1 or _turn(item, 4 if is_of_engines else 8) == 0
     if is_native or (is_full and is_of_engines):
         patch.setattr(engine, "QUICK_THREADS", 0)
         patch.setattr(engine, "BRIEF", 0)
@@ -239,5 +238,5 @@ def _reduce_native_code(request, patch):
     if is_full or is_of_engines:
         return
     patch.setattr(Executor, "_run_both", _run_interpreted)
-    if parts & ON_INTERPRETER and "engine" not in request.fixturenames:
+    if parts & ON_INTERPRETER and "engine" not in item.fixturenames:
         patch.setattr(Executor, "_on_engine", _on_interpreter)

@@ -4,6 +4,7 @@ It installs from the network and takes a minute: only `README_WALK=1 pytest test
 it, as CI does.
 """
 
+import faulthandler
 import os
 import shutil
 import subprocess
@@ -17,9 +18,10 @@ LISTING = {"PYTEST_ADDOPTS": "--collect-only -q", "LIT_OPTS": "--show-tests"}
 """Lets `make test`, which contains this test, install its requirements and list its tests without running them."""
 
 
-@pytest.mark.timeout(0)
 @pytest.mark.skipif("README_WALK" not in os.environ, reason="README_WALK=1 runs it")
 def test_readme_from_the_first_command_to_the_last(tmp_path):
+    # It has no limit of time.
+    faulthandler.cancel_dump_traceback_later()
     clone = tmp_path / "xegpu-py"
     subprocess.run(["git", "clone", "--quiet", "--local", str(ROOT), str(clone)], check=True)
     # The reader's own Python, and not that of the environment of this test.
