@@ -5,6 +5,7 @@ from importlib.util import find_spec
 
 import pytest
 
+from xegpu_py.layout import LayoutError
 from xegpu_py.tools import driver, xegpu_bisect, xegpu_opt, xegpu_run, xegpu_viz
 
 NOTHING = "cannot open input file"
@@ -54,6 +55,28 @@ OPENCL_LINES = [
     ("--via=upstream", f"--via {MLIR}"),
     ("--import-upstream", f"--import-upstream {MLIR}"), ("--level=lane", f"--level {MLIR}"),
 ]  # fmt: skip
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("#xetile.wg_map<sg_layout = [2, 2], sg_data = [8, 8]>", True),
+        ("wg_map<sg_layout = [2, 2], sg_data = [8, 8]>", None),
+        ("#xetile.wg_map<sg_layout = [2, 2]>", False),
+        ("#xetile.wg_map<sg_layout = [2, 2], sg_data = [8, 8], more = 3>", False),
+        ("#xetile.wg_map<sg_layout = [2, 2], sg_data = [8, 8], sg_data = x>", False),
+        ("#xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>", True),
+    ],
+)
+def test_maps_of_the_command_line(text, kind):
+    if kind is False:
+        with pytest.raises(LayoutError, match=r"is written as <sg_layout = \[..\], sg_data = \[..\]>, not as 'sg_layout"):
+            xegpu_viz._map_of(text)
+        return
+    found = xegpu_viz._map_of(text)
+    assert (found is not None) == bool(kind)
+    if found:
+        assert found[1] in (((2, 2), (8, 8)), ((1, 16), (1, 1)))
+
 
 TWO, COMPARED = (
     "--build-options=-DA --build-options=-DB",

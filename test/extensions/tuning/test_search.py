@@ -14,11 +14,20 @@ from markdown import ROOT
 import xegpu_py
 from xegpu_py import language
 from xegpu_py.extensions.tuning import search, verification
-from xegpu_py.extensions.tuning.evaluation import TrialLaunch, Trials, difference, launch_of, named_objectives
+from xegpu_py.extensions.tuning.evaluation import (
+    TrialLaunch,
+    Trials,
+    arrays_of,
+    copied,
+    difference,
+    launch_of,
+    named_objectives,
+)
 from xegpu_py.extensions.tuning.kernel_space import Subject
 from xegpu_py.extensions.tuning.space import Parameter, Space
 from xegpu_py.extensions.tuning.verification import Verification, write_failure
 from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.runtime.host_arrays import PointerTable
 from xegpu_py.tools import xegpu_run, xegpu_tune
 
 
@@ -262,6 +271,27 @@ def test_launches_of_all_that_can_be_made(tmp_path):
             found = launch.bound((x, y))
             assert (found.grid * (16 if rows == 32 else 8), found.kernel.target.name) == (rows, target)
             assert found.given[0] is x and len(found.passed) == 2
+
+
+def test_results_that_are_wanted_without_a_reference():
+    x, y = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    trials = Trials(halved, (x, y), None, {"one": lambda run: 1}, None)
+    assert trials.run(({"kind": "wrong"}, False)).outputs is None
+    first, second = trials.run(({"kind": "wrong"}, True)).outputs
+    assert first.tolist() == x.tolist() and second.tolist() == (x / 3).tolist()
+
+
+def test_arrays_of_tables_and_tuples():
+    """The copies of an array that is passed twice are one; a part of a table of pointers is an array of integers."""
+    a, b = np.zeros(4, np.float32), np.ones(4, np.float32)
+    table = PointerTable([a, b])
+    arguments = (table, (b, 3, (a,)), table[1:], 5)
+    assert [id(array) for array in arrays_of(arguments[:2])] == [id(x) for x in (a, b, b, a)]
+    assert [array.tolist() for array in arrays_of(arguments[2:])] == [[0]]
+    copies = copied(arguments, {})
+    found = list(arrays_of(copies))
+    assert found[0] is found[3] and found[1] is found[2] and found[0] is not a
+    assert [x.tolist() for x in found] == [[0] * 4, [1] * 4, [1] * 4, [0] * 4, [0]] and copies[3] == 5
 
 
 @pytest.mark.parametrize("own", [None, {"other": 1}])

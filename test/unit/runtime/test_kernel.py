@@ -297,6 +297,8 @@ def test_the_key_of_options_is_what_lowering_depends_on() -> None:
         ({"dpas_denormals": "zero"}, ValueError, "'dpas_denormals' must be one of keep, flush, but got 'zero'"),
         ({"dpas_denormals": "flush", "engine": "reference"}, ValueError,
          "'dpas_denormals' cannot be 'flush': the engine 'reference' keeps subnormal numbers"),
+        ({"dpas_denormals": "flush", "target": "bmg"}, ValueError,
+         "'dpas_denormals' cannot be 'flush': kernels for target bmg choose it in %cr0"),
         ({"schedules": -1, "check": ("races",)}, ValueError, "'schedules' must be at least 0, but got -1"),
         ({"schedules": 1}, ValueError, "'schedules' must be a number of orders for the check races, but got 1"),
     ],
@@ -304,6 +306,12 @@ def test_the_key_of_options_is_what_lowering_depends_on() -> None:
 def test_options_that_are_refused(options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=re.escape(message)):
         Options(**options)
+
+
+@pytest.mark.parametrize("target", ["pvc", "dg2", "cri", "any"])
+def test_targets_that_may_flush_subnormal_factors(target: str) -> None:
+    """Those without the bit for it; and cri, whose narrow formats it does not concern."""
+    assert Options(target=target, dpas_denormals="flush").dpas_denormals == "flush"
 
 
 @pytest.mark.parametrize(
