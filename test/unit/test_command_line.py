@@ -13,7 +13,7 @@ import pytest
 from markdown import ROOT
 
 from xegpu_py import external_tools
-from xegpu_py.tools import driver, xegpu_run
+from xegpu_py.tools import driver, xegpu_opt, xegpu_run
 
 TOOLS = Path(sys.executable).parent
 
@@ -70,6 +70,12 @@ def test_a_file_is_completed_after_a_pass(tmp_path, monkeypatch):
     (tmp_path / "kernel.mlir").touch()
     monkeypatch.chdir(tmp_path)
     assert completions("xegpu-opt --xegpu-dce ker", tmp_path) == {"kernel.mlir"}
+
+
+def test_files_and_options_with_spaces():
+    """The options of a pass have spaces between them, and so may the name of a file."""
+    args, flags = xegpu_opt._parse(xegpu_opt.argument_parser(), ["my file.mlir", "--xegpu-x=a=1 b=2", "-o", "x y"])
+    assert (args.file, args.output, flags) == ("my file.mlir", "x y", ["--xegpu-x=a=1 b=2"])
 
 
 def at_a_terminal(*command, **environment):

@@ -56,6 +56,7 @@ OPENCL_LINES = [
     ("--import-upstream", f"--import-upstream {MLIR}"), ("--level=lane", f"--level {MLIR}"),
 ]  # fmt: skip
 
+
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
@@ -69,7 +70,9 @@ OPENCL_LINES = [
 )
 def test_maps_of_the_command_line(text, kind):
     if kind is False:
-        with pytest.raises(LayoutError, match=r"is written as <sg_layout = \[..\], sg_data = \[..\]>, not as 'sg_layout"):
+        with pytest.raises(
+            LayoutError, match=r"is written as <sg_layout = \[..\], sg_data = \[..\]>, not as 'sg_layout"
+        ):
             xegpu_viz._map_of(text)
         return
     found = xegpu_viz._map_of(text)

@@ -12,6 +12,28 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
+  llvm.func @_Z16get_sub_group_idv()
+  llvm.func spir_kernelcc @k() {
+    // expected-error @+1 {{'llvm.call' op cannot be imported: @_Z16get_sub_group_idv is not a known function}}
+    llvm.call @_Z16get_sub_group_idv() : () -> ()
+    llvm.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  llvm.func @_Z12get_group_idj(i32)
+  llvm.func spir_kernelcc @k(%x: i32) {
+    // expected-error @+1 {{'llvm.call' op cannot be imported: @_Z12get_group_idj is not a known function}}
+    llvm.call @_Z12get_group_idj(%x) : (i32) -> ()
+    llvm.return
+  }
+}
+
+// -----
+
+gpu.module @m {
   llvm.func spir_kernelcc @k(%n: i32) {
     // expected-error @+1 {{'llvm.alloca' op cannot be imported: private memory can be accessed at constant offsets only; 'llvm.getelementptr' uses it otherwise}}
     %p = llvm.alloca %n x f32 : (i32) -> !llvm.ptr

@@ -264,7 +264,9 @@ class NestedLayout:
                 logical = logical % n
             owner.append(logical)
         copies_shape = (*shape, self.subgroups.same(present[0]).size, self.threads.same(present[1]).size)
-        owner_arrays = [np.broadcast_to(a, copies_shape).reshape(*shape, -1) for a in (*owner, where)]
+        owner_arrays = [
+            np.broadcast_to(a, copies_shape).reshape(*shape, math.prod(copies_shape[-2:])) for a in (*owner, where)
+        ]
         return Owners(*owner_arrays)
 
     def indices(

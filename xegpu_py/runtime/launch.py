@@ -205,7 +205,10 @@ def _counted_as(program: Program) -> list[tuple[int, int]]:
     specs = [INSTRUCTIONS[inst.name] for inst in program.instructions]
     waits = [at for at, spec in enumerate(specs) if spec.barrier in ("wait", "both")]
     # Threads come to a label from elsewhere too, but to a barrier only from the instruction before it.
-    before_labels = {at for at in waits if at + 1 == len(specs) or specs[at + 1].is_label}
+    before_labels: set[int] = set()
+    for at in reversed(waits):
+        if specs[at + 1].is_label or at + 1 in before_labels:
+            before_labels.add(at)
     copies = [(at, at + 1) for at in reversed(waits) if at not in before_labels]
     return copies + [(at, at - 1) for at in waits if at in before_labels and at and not specs[at - 1].jumps]
 

@@ -243,6 +243,12 @@ def test_completions(typed, labels, kinds):
         assert kinds != {"name"} or [c.text for c in own] == labels
 
 
+def test_values_of_no_known_type_are_offered():
+    """In text with a mistake values have no types."""
+    found = mlir("%one = other.op\n%two = other.op\n%").completions(len("%one = other.op\n%two = other.op\n%"))
+    assert [(c.text, c.detail) for c in found] == [("%one", ""), ("%two", "")]
+
+
 def test_attributes_that_are_there_are_not_offered():
     both = "l1_hint = cached, mode = vc, "
     for inside, missing in (("", set()), ("mode = vc, ", {"mode"}), (both, {"mode", "l1_hint"})):

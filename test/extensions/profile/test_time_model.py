@@ -208,6 +208,12 @@ def shared_row(X, Y, WIDTH: Constexpr, OWN: Constexpr):
     Y.tile((1, 16), at=(row, 0)).store(x.sum(axis=1, keep_dims=True) + xl.zeros((1, 16)))
 
 
+def test_caches_without_accesses_or_lines() -> None:
+    assert hits(np.zeros(0, np.int64), 8).tolist() == []
+    assert hits(np.zeros(3, np.int64), 0).tolist() == [0, 0, 0]
+    assert hits(np.zeros(3, np.int64), 1)[1:].min() > 0.3
+
+
 def test_workgroups_of_a_core_share_lines() -> None:
     """If all workgroups load one row, one of those that run together on a core misses its lines."""
     rows, x = 4096, np.empty((4096, 1024), np.float32)

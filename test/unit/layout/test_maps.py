@@ -172,6 +172,8 @@ def test_maps_that_do_not_divide():
         from_sg_map([2, 8], [0, 1], [8, 16])
     with pytest.raises(LayoutError, match="24 in dimension 1 is not divisible by sg_layout x sg_data = 2 x 16"):
         from_wg_map([1, 2], [8, 16], [8, 24])
+    with pytest.raises(LayoutError, match="0 in dimension 0 is not divisible by wi_layout x wi_data = 1 x 1"):
+        from_sg_map([1, 16], [1, 1], [0, 16])
 
 
 def test_errors_name_the_parameter_of_the_map():

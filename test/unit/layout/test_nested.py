@@ -261,6 +261,12 @@ def test_text_that_is_no_layout(text, message):
 def test_bad_arguments():
     with pytest.raises(IndexError, match="dimension 1 is outside 0 to 63"):
         SPEC.owners((0, 64))
+    with pytest.raises(IndexError, match="dimension 0 is outside 0 to 63"):
+        SPEC.owners((np.array([3, -1]), 0))
+    assert SPEC.owners((np.zeros(0, int), 63)).thread.size == 0
+    for permutation in ((0, 0), (1,), (1, 2), (0, 1, 2)):
+        with pytest.raises(LayoutError, match="is no permutation of 2 dimensions"):
+            SPEC.permute(permutation)
     with pytest.raises(IndexError, match="expected 2 indices, but got 1"):
         SPEC.owners((0,))
     with pytest.raises(IndexError, match="lane is outside 0 to 63"):

@@ -13,6 +13,7 @@ from pictures_geometry import check_extents
 
 from xegpu_py.layout import LayoutError, NestedLayout, from_sg_map, nested
 from xegpu_py.layout.nested import layout_picture
+from xegpu_py.layout.pictures import dpas_picture
 
 from .strategies import layouts
 
@@ -111,6 +112,19 @@ def test_too_large_a_picture_is_refused(monkeypatch):
         layout_picture(from_sg_map([1, 16], [1, 1], [3, 16]))
     with pytest.raises(LayoutError, match="cannot be spread evenly over 5"):
         layout_picture(NestedLayout((2,), (1,), (1,), (4,), (1,), (1,), (1,)), subgroups=5)
+
+
+@pytest.mark.parametrize(
+    ("w", "a", "message"),
+    [
+        ("df", "hf", "df has channels of 64 bits"),
+        ("hf", "df", "df has channels of 64 bits"),
+        ("xf", "hf", "must be one of"),
+    ],
+)
+def test_products_without_a_picture(w, a, message):
+    with pytest.raises(ValueError, match=message):
+        dpas_picture(w, a)
 
 
 def test_layouts_of_the_page():

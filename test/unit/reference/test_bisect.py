@@ -2,15 +2,17 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from mlir import ir
 
 import xegpu_py
-from xegpu_py.bisection import _slice_of, bisect, difference
+from xegpu_py.bisection import _Observer, _slice_of, bisect, difference
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.runtime.device_memory import BASE
 from xegpu_py.runtime.host_arrays import parse_argument
 from xegpu_py.tools import xegpu_bisect
 
@@ -162,6 +164,18 @@ def test_a_slice_has_dots_where_lines_are_left_out():
     assert lines[-1].startswith(">   memref.store") and "mulf" not in "".join(lines)
     assert [line.partition("{")[2] for line in lines if "{" in line] == ["nontemporal = true} : memref<8xf32>"]
     assert "bisect" not in module.text()
+
+
+def test_the_last_instruction_that_changes_bytes():
+    """The bytes that are there at the first instruction are not its own."""
+    data = np.zeros(64, np.uint8)
+    buffers = [SimpleNamespace(name="x", address=BASE), SimpleNamespace(name="y, z", address=BASE + 32)]
+    batch = SimpleNamespace(memory=SimpleNamespace(buffers=buffers, data=data))
+    observer = _Observer("z", range(4, 8))
+    for index, (at, last) in enumerate(((36, None), (35, None), (40, None), (4, None), (39, 4), (39, 5), (0, 5))):
+        data[at] += 1
+        observer.ran(index, batch, np.zeros(0))
+        assert observer.last == last
 
 
 def test_a_slice_is_short():

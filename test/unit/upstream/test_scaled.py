@@ -190,7 +190,10 @@ def test_scales_of_fewer_elements_than_instructions_have(element, k, shared, giv
     text += "%c = xegpu.create_nd_tdesc %cm : memref<8x16xf32> -> !xegpu.tensor_desc<8x16xf32>\n"
     text += "xegpu.store_nd %d, %c[0, 0] : vector<8x16xf32>, !xegpu.tensor_desc<8x16xf32>"
     out = np.zeros((8, 16), np.float32)
-    xegpu_py.compile(kernel("%cm: memref<8x16xf32>", text.splitlines()), engine="both", target="cri")(out)
+    made = xegpu_py.compile(kernel("%cm: memref<8x16xf32>", text.splitlines()), engine="both", target="cri")
+    made(out)
+    said = f"{shared} elements of K share a scale: zeros fill blocks of 32"
+    assert [said in remark.message for remark in made.remarks] == [True] * (shared < 32)
     x, y = a.astype(np.float32), b.astype(np.float32)
     x *= np.repeat(2.0 ** (p - 127.0), shared, 1) if "a" in given else 1
     y *= np.repeat(2.0 ** (q - 127.0), shared, 0) if "b" in given else 1
