@@ -35,6 +35,34 @@ gpu.module @kernels {
 
 // -----
 
+!turned = !xegpu.tensor_desc<16x16xf16, #xegpu.sg_map<wi_layout = [16, 1], wi_data = [1, 1]>>
+
+gpu.module @kernels {
+  gpu.func @turned(%a: memref<64x64xf16>) kernel {
+    %d = xegpu.create_nd_tdesc %a[0, 0] : memref<64x64xf16> -> !turned
+    // expected-error @+2 {{'xegpu.load_nd' op cannot be exported: its #xegpu.sg_map<wi_layout = [16, 1], wi_data = [1, 1]> does not leave elements where upstream's lane level has them}}
+    // expected-note @+1 {{or [16, 1] of what is transposed}}
+    %v = xegpu.load_nd %d {transpose = [1, 0]} : !turned -> vector<16x1xf16>
+    gpu.return
+  }
+}
+
+// -----
+
+!rows = !xegpu.tensor_desc<8x16xf32, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>>
+
+gpu.module @kernels {
+  gpu.func @rows(%a: memref<64x64xf32>) kernel {
+    %d = xegpu.create_nd_tdesc %a[0, 0] : memref<64x64xf32> -> !rows
+    // expected-error @+2 {{does not leave elements where upstream's lane level has them}}
+    // expected-note @+1 {{or [16, 1] of what is transposed}}
+    %v = xegpu.load_nd %d {transpose = [1, 0]} : !rows -> vector<1x8xf32>
+    gpu.return
+  }
+}
+
+// -----
+
 !bytes = !xegpu.tensor_desc<8x32xi8, #xegpu.sg_map<wi_layout = [1, 16], wi_data = [1, 1]>>
 
 gpu.module @kernels {

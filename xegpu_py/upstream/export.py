@@ -418,7 +418,7 @@ class LaneExport:
         desc = _mapped(view)
         rows, columns = _fragment(desc)
         if view.transpose is not None and tuple(view.transpose) == (1, 0):
-            if desc.bits != 32 or view.vnni_axis is not None or not _is(desc, (LANES, 1), (1, 1)):
+            if desc.bits != 32 or not _is(desc, (LANES, 1), (1, 1)):
                 self.refuse(view, desc)
             return {"transpose": (1, 0)}, (columns, rows)
         if view.vnni_axis == 1:

@@ -73,7 +73,8 @@ async def test_diagnostics_have_ranges_and_notes(client):
     assert [d.severity for d in found] == [lsp.DiagnosticSeverity.Error] * 2
     assert [shown(bad, d.range) for d in found] == ["xegpu.load_nd", "xegpu.store_nd"]
     assert "l1_hint = write_back is not a valid hint for a read" in found[0].message
-    assert "hints for a read are" in found[0].related_information[0].message
+    [note, *_] = found[0].related_information
+    assert "hints for a read are" in note.message and shown(bad, note.location.range) == "xegpu.load_nd"
 
 
 def server_seconds(client):
@@ -169,6 +170,7 @@ async def test_completion(client, typed, expected):
     params = lsp.CompletionParams(document, place(text, f"    {typed}\n", 4 + len(typed)))
     found = await client.text_document_completion_async(params)
     labels = {item.label for item in found}
+    assert {item.documentation.kind for item in found if item.documentation} <= {lsp.MarkupKind.Markdown}
     assert expected <= labels and "mode" not in labels
 
 

@@ -27,7 +27,7 @@ from xegpu_py.engines.operands import BUILTIN_OFFSETS, Batch, count_of, masker, 
 from xegpu_py.engines.semantics.memory import lane_addresses
 from xegpu_py.extensions.profile import launches
 from xegpu_py.extensions.profile.caches import FIRST, reuse_distances, reuse_of
-from xegpu_py.extensions.profile.counts import Counts, Trace
+from xegpu_py.extensions.profile.counts import LINE, Counts, Segments, Trace, lines_of
 from xegpu_py.extensions.profile.launches import counted, launched, sample_of
 from xegpu_py.extensions.profile.profiles import Profile, profile
 from xegpu_py.ir.diagnostics import DiagnosticError
@@ -576,3 +576,64 @@ def test_a_message_that_accesses_several_buffers() -> None:
     places[3] = 256
     with pytest.raises(DiagnosticError, match="'lsc_load' reads 4 bytes at .* over the end of"):
         launched(kernel, (table, places), 1)
+
+
+@pytest.mark.parametrize("sizes", [(64,), (128,), (4,), (16,), (12,), (64, 4), (100,), (1, 2, 64)])
+@pytest.mark.parametrize("step", [1, 4, 64])
+def test_distinct_bytes_of_messages(sizes: tuple[int, ...], step: int) -> None:
+    """Bytes of lines that are touched as a whole, and others, count once."""
+    rng = np.random.default_rng(len(sizes) * step)
+    buffer, touched = Buffer("x", 128, 1024), np.zeros(1024, bool)
+    counts = Counts.__new__(Counts)
+    counts._sample, counts._lines, counts._touched, counts._atomics, counts.traffic = False, {}, {}, {}, {}
+    for _ in range(3):
+        size = rng.choice(sizes, 6)
+        start = rng.integers(0, (1024 - 128) // step, 6) * step
+        for at, end in zip(start, start + size):
+            touched[at:end] = True
+        counts._touch(buffer, "load", 128 + start, 128 + start + size)
+    found = np.zeros((16, 64), bool)
+    found |= counts._lines.get(("x", "load"), np.zeros(16, bool))[:, None]
+    found |= counts._touched.get(("x", "load"), found)
+    assert np.flatnonzero(found).tolist() == np.flatnonzero(touched).tolist()
+    counts._entry("x", "load")
+    assert counts.moved()[0].unique == touched.sum()
+
+
+@pytest.mark.parametrize("step", [1, 8, 64])
+def test_atomics_on_each_dword(step: int) -> None:
+    counts = Counts.__new__(Counts)
+    counts._sample, counts._atomics = True, {}
+    starts = 64 + np.array([0, 4, 4, 8, 1020, 4])
+    counts._touch(Buffer("x", 64, 1022), "atomic", starts, starts + 4)
+    found = counts._atomics["x"]
+    assert len(found) == 256 and {n: found[n] for n in np.flatnonzero(found).tolist()} == {0: 1, 1: 3, 2: 1, 255: 1}
+
+
+@pytest.mark.parametrize("size", [4, 64])
+@pytest.mark.parametrize("length", [1, 4, 64, 100])
+@pytest.mark.parametrize("kind", ["in order", "alike", "any", "masked"])
+def test_lines_of_messages(size: int, length: int, kind: str) -> None:
+    """Each line of each message once, in order."""
+    rng = np.random.default_rng(length)
+    starts = rng.integers(0, 1000, (5, 6))
+    if kind in ("in order", "alike"):
+        starts = np.cumsum(rng.integers(length, length + 9, (5, 6)), axis=1)
+    if kind == "alike":
+        starts = starts[0] + rng.integers(0, 9, (5, 1)) * 64
+    valid = rng.random((5, 6)) < 0.6 if kind == "masked" else np.ones((5, 6), bool)
+    found = lines_of(Segments(starts, starts + length, valid), size)
+    expected = [
+        sorted(
+            {
+                line
+                for at, there in zip(row, shown)
+                if there
+                for line in range(at // size, (at + length - 1) // size + 1)
+            }
+        )
+        for row, shown in zip(starts.tolist(), valid.tolist())
+    ]
+    assert found.counts.tolist() == [len(lines) for lines in expected]
+    assert found.numbers.tolist() == [line for lines in expected for line in lines]
+    assert size != LINE or lines_of(Segments(starts, starts + length, valid)).numbers.tolist() == found.numbers.tolist()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -151,3 +152,67 @@ def test_the_place_of_a_bad_result():
     assert (
         wrong.startswith("8 is missing; the program printed: ") and "9" in wrong and last == "no" and len(refused) > 5
     )
+
+
+CRI = "// RUN: mlir-opt --pass=chip=cri\n"
+OTHER = "x.mlir:3:7: error: 'f' op is wrong\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "ended", "words", "outcome"),
+    [
+        # A file without a main function is lowered, for the target of the options or for any.
+        (KERNEL, [], (0, "", ""), ["xegpu_opt", "any"], "lowered"),
+        (KERNEL, ["--target=bmg", "--x"], (0, "", ""), ["xegpu_opt", "bmg"], "lowered"),
+        (CRI + KERNEL, [], (0, "", ""), ["xegpu_opt", "cri"], "lowered"),
+        (CRI + KERNEL, ["--target=bmg"], (0, "", ""), ["xegpu_opt", "bmg"], "lowered"),
+        (KERNEL, ["--import-upstream"], (1, "", OTHER), ["xegpu_opt", "any", "--import-upstream"], "refused"),
+        # Others run; what they print is compared if they have CHECK lines.
+        (MAIN, ["--x"], (0, "7\n", ""), ["xegpu_run", "--x"], "ran"),
+        (CRI + MAIN, ["--x"], (0, "7\n", ""), ["xegpu_run", "--x", "--target=cri"], "ran"),
+        (CRI + MAIN, ["--target=bmg"], (0, "7\n", ""), ["xegpu_run", "--target=bmg"], "ran"),
+        (MAIN, [], (1, "", OTHER), ["xegpu_run"], "refused"),
+        (MAIN, [], (1, "", "in launch of k\n" + OTHER), ["xegpu_run"], "failed"),
+        (MAIN + "// CHECKED: 8\n", [], (0, "7\n", ""), ["xegpu_run"], "ran"),
+        (MAIN + "// CHECK-NEXT: 8\n", [], (0, "7\n", ""), ["xegpu_run"], "wrong"),
+        (MAIN + "// CHECK: 7\n", [], (0, "7\n", ""), ["xegpu_run"], "passed"),
+        (MAIN + "// RUN: --check-prefix=P\n// P: 7\n// CHECK: 8\n", [], (0, "7\n", ""), ["xegpu_run"], "passed"),
+    ],
+)
+def test_the_outcome_of_a_file(text, options, ended, words, outcome, tmp_path, monkeypatch):
+    file, called = tmp_path / "x.mlir", []
+    file.write_text(text)
+
+    def call(own, seconds):
+        called.append(own)
+        assert seconds == 9
+        return subprocess.CompletedProcess(own, *ended)
+
+    monkeypatch.setattr(suites, "_call", call)
+    [found] = suites.run([file], options, seconds=9)
+    [[tool, name, *own]] = called
+    if tool == "xegpu_opt":
+        passes = f"--xetile-to-visa-pipeline=target={words[1]}"
+        assert own == ["--split-input-file", *words[2:], passes, "-o", os.devnull] and words[0] == tool
+    else:
+        assert [tool, *own] == [words[0], "-e", "main", *words[1:]]
+    assert (name, found.outcome) == (str(file), outcome)
+    if ended[0]:
+        place = found.file_of_error, found.line, found.column
+        assert place == ("x.mlir", 3, 7) and found.message == "'f' op is wrong" and found.output == ended[2]
+
+
+@pytest.mark.parametrize(
+    ("printed", "message", "place"),
+    [
+        ("x.mlir:3: error: bad\nmore", "bad", ("x.mlir", 3, 0)),
+        ("", "no message", ("", 0, 0)),
+        ("first\nthe last\n", "the last", ("", 0, 0)),
+        ("first\nan error here\nthe last\n", "an error here", ("", 0, 0)),
+        ("terrors\nthe last " + "x" * 300, "the last " + "x" * 231, ("", 0, 0)),
+    ],
+)
+def test_the_first_line_of_an_error(printed, message, place):
+    found = suites._error(Path("f"), "refused", printed)
+    assert (found.message, (found.file_of_error, found.line, found.column)) == (message, place)
+    assert found.output == printed and found.outcome == "refused"
