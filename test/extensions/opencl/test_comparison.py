@@ -14,6 +14,7 @@ from xegpu_py.extensions.opencl.comparison import _LastStores
 from xegpu_py.extensions.opencl.program import LocalMemory
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source
 from xegpu_py.numerics.differences import Unlike
+from xegpu_py.runtime.device_memory import BASE, DeviceMemory
 from xegpu_py.visa.program import Instruction
 
 SOURCE = """
@@ -260,6 +261,45 @@ def test_the_last_change_of_each_element() -> None:
 def test_not_two(given: dict[str, tuple[str, ...]]) -> None:
     with pytest.raises(ValueError, match="'ocloc' or 'options' must be two that are compared"):
         opencl.compare("", **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "compilations", "names"),
+    [
+        ({"options": ("-a", "-b")}, [("-a", None), ("-b", None)], ("-a", "-b")),
+        ({"options": ("", "-b"), "ocloc": ("x",)}, [("", "x"), ("-b", "x")], ("default options", "-b")),
+        ({"ocloc": ("x", "y")}, [("", "x"), ("", "y")], ("x", "y")),
+        ({"ocloc": ("x", "y"), "options": "-a"}, [("-a", "x"), ("-a", "y")], ("x", "y")),
+        ({"ocloc": ("x", "y"), "options": ["-a", "-b"]}, [("-a", "x"), ("-b", "y")], ("x, -a", "y, -b")),
+    ],
+)
+def test_two_compilations(
+    given: dict[str, Any], compilations: list[Any], names: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[Any] = []
+    program = SimpleNamespace(source="// RUN f global=1", file="k.cl")
+    monkeypatch.setattr(comparison, "_compiled", lambda source, target, *one: compiled.append(one) or program)
+    monkeypatch.setattr(comparison, "_compared", lambda call, programs, names, options: (call.kernel, names, options))
+    [(kernel, found, options)] = opencl.compare("", target="bmg", registers=256, **given)
+    assert [one[:2] for one in compiled] == compilations and (kernel, found) == ("f", names)
+    assert (options.target, options.registers, options.threads) == ("bmg", 256, 1)
+    program.source = ""
+    with pytest.raises(opencl.CompileError, match="no comment .* states a launch"):
+        opencl.compare("", **given)
+
+
+def test_elements_of_arrays_in_memory() -> None:
+    """The bytes of a buffer belong to the elements of the array that it holds, which no two buffers share."""
+    memory = DeviceMemory()
+    arrays = {"x": np.zeros(3, np.int16), "y": np.zeros(2, np.float64)}
+    for array in arrays.values():
+        memory.allocate("other", 24)
+        memory.allocate(next(n for n, a in arrays.items() if a is array), array.nbytes)
+    run = comparison._Run(arrays, None, SimpleNamespace(prepared=SimpleNamespace(memory=memory)))  # type: ignore[arg-type]
+    at, elements = run.elements_of_arrays()
+    assert elements.tolist() == [n for n, size in ((0, 2), (1, 2), (2, 2), (3, 8), (4, 8)) for _ in range(size)]
+    buffers = [b for b in memory.buffers if b.name != "other"]
+    assert at.tolist() == [b.address - BASE + n for b in buffers for n in range(b.bytes)]
 
 
 def test_stated_calls() -> None:

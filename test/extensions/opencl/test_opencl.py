@@ -33,7 +33,7 @@ from xegpu_py.extensions.opencl.abi import (
 from xegpu_py.extensions.opencl.program import MAX_PRIVATE
 from xegpu_py.extensions.profile.gpus import gpu
 from xegpu_py.extensions.profile.time_model import predicted
-from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.ir.diagnostics import DiagnosticError, Source
 from xegpu_py.runtime.device_memory import DeviceMemory
 from xegpu_py.target import TARGETS
 from xegpu_py.visa.finalizer import DEVICES
@@ -386,14 +386,34 @@ def test_without_ocloc(monkeypatch: pytest.MonkeyPatch) -> None:
         opencl.compile(SOURCE, target="any")
 
 
+def test_addresses_in_the_memory_of_a_program() -> None:
+    """An address is added to the offset that stands there: whole, or one of its halves, each modulo its size."""
+    memory = {"constant": bytes(8) + (12).to_bytes(8, "little"), "global": bytes(4) + (19).to_bytes(4, "little")}
+    symbols = {"a": ("constant", 4), "b": ("global", 8)}
+    places = (("constant", 8, 1, "b"), ("constant", 0, 2, "a"), ("global", 0, 3, "b"), ("global", 4, 2, "b"))
+    made = compiler.CompiledProgram(
+        "a.cl", "", "pvc", compiler.abi.Info(), (), memory, symbols, tuple(compiler.Relocation(*p) for p in places)
+    )
+    found = compiler.relocated(made, {"constant": 0x12_0000_0000, "global": 0x34_FFFF_FFF0})
+    assert found == {
+        "constant": (4).to_bytes(8, "little") + (0x34_FFFF_FFF8 + 12).to_bytes(8, "little"),
+        "global": (0x34).to_bytes(4, "little") + (11).to_bytes(4, "little"),
+    }
+    assert memory["constant"][0] == 0
+
+
 @pytest.mark.parametrize(
     ("printed", "expected"),
     [
         (
-            "1:3:5: warning: unused\nk.cl:4:1: error: bad\nk.cl:2:1: note: here\nh.h:1:2: fatal error: worse\n"
+            "1:3:5: warning: unused\n1:3:6: warning: too\nk.cl:4:1: error: bad\nk.cl:2:1: note: here\n"
+            "k.cl:1:1: note: there\nh.h:1:2: fatal error: worse\n"
             "Build failed with error code: -11\nk.cl:9:9: error: again",
-            [("error", "bad", "f", 4, 1), ("error", "worse", "h.h", 1, 2), ("warning", "unused", "f", 3, 5)],
+            [("error", "bad", "f", 4, 1), ("error", "worse", "h.h", 1, 2), ("warning", "unused", "f", 3, 5),
+             ("warning", "too", "f", 3, 6)],
         ),
+        ("k.cl:2:1: note: here", [("error", "ocloc does not accept the program: k.cl:2:1: note: here", "f", 0, 0),
+                                  ("note", "here", "f", 2, 1)]),
         ("k.cl:3:5: warning: unused", [("error", "ocloc does not accept the program: k.cl:3:5: warning: unused", "f",
                                         0, 0), ("warning", "unused", "f", 3, 5)]),
         ("", [("error", "ocloc does not accept the program: it printed nothing", "f", 0, 0)]),
@@ -402,9 +422,9 @@ def test_without_ocloc(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_ocloc_prints_of_a_program_that_it_refuses(printed: str, expected: list[tuple[Any, ...]]) -> None:
     refusal = compiler._refusal(printed, "f", "k.cl", SOURCE)
     found = [(d.severity, d.message, d.position.file, d.position.line, d.position.column) for d in refusal.diagnostics]
-    assert found == expected
+    assert found == expected and refusal.sources == [Source(SOURCE, "f")]
     notes = [[note.message for note in d.notes] for d in refusal.diagnostics]
-    assert notes == [["here"] if d[1] == "bad" else [] for d in expected]
+    assert notes == [["here", "there"] if d[1] == "bad" else [] for d in expected]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from msgspec import structs
 
 from xegpu_py import external_tools, opencl
 from xegpu_py.extensions.opencl import abi, comparison, compiler
+from xegpu_py.extensions.opencl.program import Program
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.runtime.executable import Options
 from xegpu_py.runtime.kernel import Kernel
@@ -179,6 +180,13 @@ def test_each_thread_of_a_grid_has_private_memory_of_its_own(groups, block):
     counts = np.zeros(threads * math.prod(groups) + 8, np.int32)
     Kernel(counting, target="bmg")(0, counts, grid=groups, block=math.prod(block))
     assert counts.tolist() == [1] * (counts.size - 8) + [0] * 8
+
+
+def test_a_program_is_saved_and_loaded(tmp_path):
+    whole = RECORDED.programs["saxpy.cl"]
+    Program(whole, Options(target=whole.target)).save(tmp_path / "saxpy.clp")
+    found = opencl.load(tmp_path / "saxpy.clp")
+    assert found.compiled == whole and "saxpy" in found.kernels
 
 
 def test_programs_are_compared_without_ocloc():
