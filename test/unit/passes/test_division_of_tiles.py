@@ -1,9 +1,13 @@
 """Among how many subgroups the tiles of a kernel are divided that names none, and which arrays it stores to."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from xegpu_py.dialects.xetile.types import WgMap
 from xegpu_py.ir.module import parse, walk
 from xegpu_py.lower_kernel import subgroups_for
+from xegpu_py.passes.analysis import tile_layout_inference
 from xegpu_py.passes.analysis.tile_layout_inference import can_be_divided, stored_arguments, suitable_subgroups
 from xegpu_py.runtime.executable import Options
 
@@ -116,3 +120,30 @@ def test_kernels_that_can_be_divided(tile, body, divided):
 def test_arrays_that_a_kernel_stores_to(body, stored):
     _, kernel = func(body)
     assert stored_arguments(kernel) == stored
+
+
+def test_maps_of_the_factors_and_scales_of_a_product():
+    """Each subgroup has its rows of A and columns of B, with all of K, and their scales."""
+    module = parse("""gpu.module @m { gpu.func @k(%a: vector<32x64xf8E5M2>, %b: vector<64x48xf8E5M2>,
+      %s: vector<32x2xf8E8M0FNU>, %t: vector<2x48xf8E8M0FNU>) kernel { gpu.return } }""")
+    func = next(op for op in walk(module.operation) if op.name == "gpu.func")
+    a, b, s, t = func.regions[0].blocks[0].arguments
+    own = SimpleNamespace(a=a, b=b, wg_map_a=WgMap((2, 3), (16, 64)), wg_map_b=WgMap((2, 3), (64, 16)), wg_map_c=None)
+    product = WgMap((2, 3), (16, 16))
+    assert tile_layout_inference.factors(product, own) == (own.wg_map_a, own.wg_map_b)
+    assert tile_layout_inference.factors(WgMap((1, 1), (8, 24)), own) == (
+        WgMap((1, 1), (8, 64)), WgMap((1, 1), (64, 24))
+    )  # fmt: skip
+    assert tile_layout_inference.factors(None, own) == (own.wg_map_a, own.wg_map_b)
+    assert tile_layout_inference.scale_map(product, s, True) == WgMap((2, 3), (16, 2))
+    assert tile_layout_inference.scale_map(product, t, False) == WgMap((2, 3), (2, 16))
+    assert tile_layout_inference.scale_map(None, s, True) is None
+    # The map of the product itself, or what the maps of both factors say if they divide it alike.
+    assert tile_layout_inference._product(own) == product
+    for changes, expected in (
+        ({"wg_map_c": WgMap((1, 1), (32, 48))}, WgMap((1, 1), (32, 48))),
+        ({"wg_map_a": None}, None),
+        ({"wg_map_b": None}, None),
+        ({"wg_map_b": WgMap((3, 2), (64, 16))}, None),
+    ):
+        assert tile_layout_inference._product(SimpleNamespace(**{**vars(own), **changes})) == expected
