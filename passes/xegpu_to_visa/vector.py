@@ -8,6 +8,7 @@ from functools import partial, reduce
 
 import numpy as np
 from mlir import ir
+from msgspec import Struct
 
 from xegpu_py.ir.builtin import CombiningKind, bit_width
 from xegpu_py.ir.element_movement import VIEWS, positions
@@ -53,25 +54,31 @@ def gather(low: Lowering, source: Reg, order: Order, into: Reg | None = None) ->
     if into is None and count and flat == list(range(flat[0], flat[0] + count)):
         return source.slice(flat[0], count)
     result = into or low.emit.reg(source.type, count)
+    plan = _Plan(low.target.grf_bytes, source.format.bytes, source.first, result.first, flat)
+    moves = plan.moves()
+    target, paired = result, plan.paired(source, result)
+    if paired is not None and _number_of(pair_moves := paired.moves()) < _number_of(moves):
+        plan, moves = paired, pair_moves
+        source, target = (low.emit.as_type(r, _UNSIGNED[paired.size]) for r in (source, result))
     start = 0
-    while start < count:
-        lanes, regions = _best_moves(low, source, result, flat, start)
+    for lanes, regions in moves:
         step = len(regions)
-        raw = low.emit.as_unsigned(source), low.emit.as_unsigned(result)
+        size = source.format.bytes * step
+        wide = _UNSIGNED.get(size) if target.var.root[1] % size == 0 else None
+        raw = low.emit.as_unsigned(source), low.emit.as_unsigned(target)
         for phase, (vstride, width, hstride) in enumerate(regions):
-            from_reg, to_reg, index, stride = source, result, start, 1
+            from_reg, to_reg, index, stride = source, target, start, 1
             if step > 1:
                 from_reg, to_reg, index, stride = *raw, start + phase, step
-            if step > 1 and phase == 0:
+            if step > 1 and phase == 0 and wide is not None:
                 # This move writes zeros between its numbers, so that it overwrites the registers' old value completely.
-                to_reg, index, stride = low.emit.as_type(result, _WIDER[source.format.bytes * step]), start // step, 1
+                to_reg, index, stride = low.emit.as_type(target, wide), start // step, 1
+            at = low.emit.register_and_element(from_reg, plan.order[start + phase])
             low.emit.emit(
                 "mov",
                 lanes,
                 dst=Destination(to_reg.var, *low.emit.register_and_element(to_reg, index), stride),
-                src0=Region(
-                    from_reg.var, *low.emit.register_and_element(from_reg, flat[start + phase]), vstride, width, hstride
-                ),
+                src0=Region(from_reg.var, *at, vstride, width, hstride),
             )
         start += lanes * step
     return result
@@ -80,46 +87,90 @@ def gather(low: Lowering, source: Reg, order: Order, into: Reg | None = None) ->
 _Strides = tuple[int, int, int]
 """The vertical stride, the width and the horizontal stride of a region."""
 
-_WIDER = {2: "uw", 4: "ud"}
+_UNSIGNED = {2: "uw", 4: "ud", 8: "uq"}
+"""The unsigned type of a size in bytes."""
+
+_Moves = list[tuple[int, list[_Strides]]]
+"""The lanes of moves, and the source region of each move that writes every second or fourth number."""
+
+_MOST_BYTES = 16
+"""The most bytes from one number that a move writes to the next."""
 
 _MANY = 8
 """A move of this many lanes is not replaced by moves with strided results."""
 
 
-def _best_moves(low: Lowering, source: Reg, result: Reg, flat: list[int], at: int) -> tuple[int, list[_Strides]]:
-    """The moves of most lanes that write the numbers from `at` on: the lanes, and the source region of each move.
+class _Plan(Struct):
+    """Numbers that moves gather.
 
-    Two or four moves write every second or every fourth number each, as in VNNI form.
+    Attributes:
+        grf: the bytes of a register.
+        size: the bytes of a number.
+        first: the number of the source's variable at which the source begins.
+        to_first: the same of the result.
+        order: the numbers of the source.
     """
-    lanes, region = _region(low, source, result, flat, at)
-    best = lanes, [region]
-    for step in (2, 4):
-        fits = at + _MANY * step <= len(flat) and source.format.bytes * step in _WIDER
-        if lanes < _MANY and fits and (result.first + at) % step == 0:
-            least = min(_region(low, source, result, flat, at + phase, step)[0] for phase in range(step))
-            if least > best[0]:
-                best = least, [_region(low, source, result, flat, at + i, step, least)[1] for i in range(step)]
-    return best
+
+    grf: int
+    size: int
+    first: int
+    to_first: int
+    order: list[int]
+
+    def paired(self, source: Reg, result: Reg) -> _Plan | None:
+        """The same with pairs of numbers as wider ones; None if it moves the numbers of a pair to different places."""
+        begins = (n for r in (source, result) for n in (r.first, r.var.root[1] // self.size))
+        order, wider = self.order, 2 * self.size
+        is_aligned = wider in _UNSIGNED and not any(n % 2 for n in (len(order), *begins, *order[::2]))
+        if not is_aligned or any(b != a + 1 for a, b in zip(order[::2], order[1::2])):
+            return None
+        return _Plan(self.grf, wider, self.first // 2, self.to_first // 2, [n // 2 for n in order[::2]])
+
+    def moves(self) -> _Moves:
+        """The fewest moves, in order."""
+        moves: _Moves = []
+        start = 0
+        while start < len(self.order):
+            lanes, regions = self._best_moves(start)
+            moves.append((lanes, regions))
+            start += lanes * len(regions)
+        return moves
+
+    def _best_moves(self, at: int) -> tuple[int, list[_Strides]]:
+        """The moves of most lanes that write the numbers from `at` on: the lanes, and the source region of each move.
+
+        Two or four moves write every second or every fourth number each, as in VNNI form.
+        """
+        lanes, region = self._region(at)
+        best = lanes, [region]
+        for step in (2, 4):
+            fits = at + _MANY * step <= len(self.order) and self.size * step <= _MOST_BYTES
+            if lanes < _MANY and fits and self.to_first % step == at % step == 0:
+                least = min(self._region(at + phase, step)[0] for phase in range(step))
+                if least > best[0]:
+                    best = least, [self._region(at + i, step, least)[1] for i in range(step)]
+        return best
+
+    def _region(self, at: int, step: int = 1, most: int = 32) -> tuple[int, _Strides]:
+        """The most lanes that one move can read from `at` on, every `step`-th number, and its source region."""
+        grf, size = self.grf, self.size
+        lanes = min(most, 1 << len(range(at, len(self.order), step)).bit_length() - 1)
+        while lanes > 1:
+            positions = self.order[at : at + lanes * step : step]
+            lowest, highest = min(positions), max(positions)
+            first, last = (self.first + lowest) * size, (self.first + highest + 1) * size - 1
+            to_first, to_last = (self.to_first + at) * size, (self.to_first + at + (lanes - 1) * step + 1) * size - 1
+            near = last // grf - first // grf < 2 and to_last // grf - to_first // grf < 2
+            if near and positions[0] == lowest and (region := strides_of([p - lowest for p in positions])):
+                vstride, width, hstride = region
+                if vstride in VERTICAL_STRIDES and width in WIDTHS and hstride in HORIZONTAL_STRIDES:
+                    return lanes, region
+            lanes //= 2
+        return 1, (0, 1, 0)
 
 
-def _region(
-    low: Lowering, source: Reg, result: Reg, flat: list[int], at: int, step: int = 1, most: int = 32
-) -> tuple[int, _Strides]:
-    """The most lanes that one move can read from `flat[at]` on, every `step`-th number, and its source region."""
-    grf, size = low.target.grf_bytes, source.format.bytes
-    lanes = min(most, 1 << len(range(at, len(flat), step)).bit_length() - 1)
-    while lanes > 1:
-        positions = flat[at : at + lanes * step : step]
-        lowest, highest = min(positions), max(positions)
-        first, last = (source.first + lowest) * size, (source.first + highest + 1) * size - 1
-        to_first, to_last = (result.first + at) * size, (result.first + at + (lanes - 1) * step + 1) * size - 1
-        near = last // grf - first // grf < 2 and to_last // grf - to_first // grf < 2
-        if near and positions[0] == lowest and (region := strides_of([p - lowest for p in positions])):
-            vstride, width, hstride = region
-            if vstride in VERTICAL_STRIDES and width in WIDTHS and hstride in HORIZONTAL_STRIDES:
-                return lanes, region
-        lanes //= 2
-    return 1, (0, 1, 0)
+def _number_of(moves: _Moves) -> int:
+    return sum(len(regions) for _, regions in moves)
 
 
 def _reorder(low: Lowering, op: ir.Operation, order: Order) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable
 
 from xegpu_py.ir.builtin import bit_width, is_float, vector_text
@@ -87,10 +88,27 @@ def put_part(b: Body, x: Value) -> Value:
     return with_exact(moved(b, x, f"{text} : {part.type} into {x.type}", x.shape), joint(x, into))
 
 
+def strided_positions(r: random.Random, extent: int, count: int) -> list[int]:
+    """Positions below an extent in pieces that moves of many elements may write: lines, interleaved or reversed."""
+    positions: list[int] = []
+    while len(positions) < count:
+        size = r.choice([1, 1, 2, 3, 16, 32])
+        first = r.randrange(extent)
+        lines = [r.choice([first + i, first + 8 * i, r.randrange(extent)]) for i in range(r.choice([1, 2, 2, 4]))]
+        step, run = r.choice([0, 1, 1, 2, 4]), r.choice([1, 1, 2])
+        piece = [line + step * run * i + j for i in range(size) for line in lines for j in range(run)]
+        group = r.choice([1, 1, 2, 4])
+        positions += [n for i in range(0, len(piece), group) for n in piece[i : i + group][:: r.choice([1, -1])]]
+    return [n % extent for n in positions[:count]]
+
+
 def shuffle(b: Body, x: Value) -> Value:
     y = elementwise.other(b, x)
     n = x.shape[0]
-    places = [b.r.randrange(2 * n) for _ in range(b.r.choice([n, n, max(n // 2, 1), min(2 * n, 32)]))]
+    count = b.r.choice([n, n, max(n // 2, 1), min(2 * n, 32)])
+    places = (
+        strided_positions(b.r, 2 * n, count) if b.r.random() < 0.5 else [b.r.randrange(2 * n) for _ in range(count)]
+    )
     found = moved(b, x, f"vector.shuffle {x.name}, {y.name} {places} : {x.type}, {y.type}", (len(places), *x.shape[1:]))
     return with_exact(found, joint(x, y))
 

@@ -89,6 +89,37 @@ def pairs(shape, axis, inserted, op="xori", other="%h"):
     return text, compute
 
 
+def mask_of_indices(lines, computed, mask, compute):
+    """Elements of `a` where a mask holds that is repeated to four dimensions, and of `b` elsewhere.
+
+    Args:
+        lines: for each range the first number and the shape.
+        computed: ops that make the mask `%mask` of the ranges `%i0`, `%i1` and so on.
+        mask: the shape of the mask.
+        compute: what numpy makes of the ranges.
+    """
+    full = "tensor<2x2x2x2xi32>"
+    text = f"%p = tt.reshape %a : {T} -> {full}\n%q = tt.reshape %b : {T} -> {full}\n"
+    ranges = []
+    for i, (first, shape) in enumerate(lines):
+        size, kind = max(shape), f"tensor<{'x'.join(map(str, shape))}xi32>"
+        text += f"%l{i} = tt.make_range {{start = {first} : i32, end = {first + size} : i32}} : tensor<{size}xi32>\n"
+        text += f"%i{i} = tt.reshape %l{i} : tensor<{size}xi32> -> {kind}\n"
+        ranges.append(np.arange(first, first + size).reshape(shape))
+    text += f"""{computed}
+    %wide = tt.broadcast %mask : tensor<{"x".join(map(str, mask))}xi1> -> tensor<2x2x2x2xi1>
+    %v = arith.select %wide, %p, %q : tensor<2x2x2x2xi1>, {full}
+    %r = tt.reshape %v : {full} -> {T}"""
+
+    def expected(a, b, f, g):
+        return np.where(np.broadcast_to(compute(*ranges), (2, 2, 2, 2)).ravel(), a, b)
+
+    return text, expected
+
+
+OUTER, INNER = "tensor<2x1x1x1xi32>", "tensor<1x1x2x1xi32>"
+CROSSED = "tensor<2x1x2x1xi32>"
+
 ROWS = [3, -1, 2**31 - 1, -(2**31), *range(12)]
 
 FORMS = {
@@ -98,6 +129,49 @@ FORMS = {
     "more than pairs": pairs((4, 4), 1, 1),
     "pairs of another tensor": pairs((8, 2), 1, 1, other="%i"),
     "pairs with another op": pairs((8, 2), 1, 1, "ori"),
+    "a mask of two dimensions": mask_of_indices(
+        [(0, (2, 1, 1, 1)), (0, (1, 1, 2, 1))],
+        f"%o = tt.broadcast %i0 : {OUTER} -> {CROSSED}\n%n2 = tt.broadcast %i1 : {INNER} -> {CROSSED}\n"
+        f"%x2 = arith.xori %o, %n2 : {CROSSED}\n%z = arith.constant dense<0> : {CROSSED}\n"
+        f"%mask = arith.cmpi ne, %x2, %z : {CROSSED}",
+        (2, 1, 2, 1),
+        lambda i, j: i ^ j,
+    ),
+    "a mask of the outermost dimension": mask_of_indices(
+        [(0, (2, 1, 1, 1))],
+        f"%z = arith.constant dense<1> : {OUTER}\n%mask = arith.cmpi sge, %i0, %z : {OUTER}",
+        (2, 1, 1, 1),
+        lambda i: i >= 1,
+    ),
+    "a mask of a range that does not begin at 0": mask_of_indices(
+        [(5, (1, 1, 2, 1))],
+        f"%z = arith.constant dense<5> : {INNER}\n%mask = arith.cmpi eq, %i0, %z : {INNER}",
+        (1, 1, 2, 1),
+        lambda i: i == 5,
+    ),
+    "a mask of a range along two dimensions": mask_of_indices(
+        [(0, (1, 4, 1))],
+        "%h = tt.reshape %i0 : tensor<1x4x1xi32> -> tensor<1x2x1x2xi32>\n"
+        "%z = arith.constant dense<2> : tensor<1x2x1x2xi32>\n%mask = arith.cmpi ult, %h, %z : tensor<1x2x1x2xi32>",
+        (1, 2, 1, 2),
+        lambda i: i.reshape(1, 2, 1, 2) < 2,
+    ),
+    "a mask of a range and different constants": mask_of_indices(
+        [(0, (1, 1, 2, 1))],
+        f"%z = arith.constant dense<[[[[1], [0]]]]> : {INNER}\n%mask = arith.cmpi slt, %i0, %z : {INNER}",
+        (1, 1, 2, 1),
+        lambda i: i < np.array([1, 0]).reshape(1, 1, 2, 1),
+    ),
+    "a mask of the innermost dimension and another one": mask_of_indices(
+        [(0, (1, 1, 1, 2)), (0, (1, 2, 1, 1))],
+        "%o = tt.broadcast %i0 : tensor<1x1x1x2xi32> -> tensor<1x2x1x2xi32>\n"
+        "%n2 = tt.broadcast %i1 : tensor<1x2x1x1xi32> -> tensor<1x2x1x2xi32>\n"
+        "%z = arith.constant dense<2> : tensor<1x2x1x2xi32>\n%d = arith.muli %n2, %z : tensor<1x2x1x2xi32>\n"
+        "%x2 = arith.addi %o, %d : tensor<1x2x1x2xi32>\n%mask = arith.cmpi eq, %x2, %z : tensor<1x2x1x2xi32>",
+        (1, 2, 1, 2),
+        lambda i, j: i + 2 * j == 2,
+    ),
+    "whether truth values differ": (of_truth("arith.cmpi ne, %m, %k"), lambda a, b, f, g: (a < b) != below(a, b)),
     "the greater truth value": (of_truth("arith.maxui %m, %k"), lambda a, b, f, g: (a < b) | below(a, b)),
     "the lesser truth value": (of_truth("arith.minui %m, %k"), lambda a, b, f, g: (a < b) & below(a, b)),
     "the greater truth value with a sign": (of_truth("arith.maxsi %m, %k"), lambda a, b, f, g: (a < b) & below(a, b)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mlir import ir as mlir
+from mlir.dialects import arith
 
 from xegpu_py.deferred import deferred
 from xegpu_py.extensions.triton.lowering.lowering import Item, Lowering, Rule
@@ -109,6 +110,8 @@ def _unsigned(low: Lowering, op: mlir.Operation) -> Value:
 def _compared(low: Lowering, op: mlir.Operation) -> Value:
     a, b = op.operands
     predicate = op.attributes["predicate"]
+    if integer_bits(a.type) == 1 and op.opview.predicate.value == arith.CmpIPredicate.ne:
+        return applied("arith.xori", element_types.bool_, low.value(a), low.value(b))
     if integer_bits(a.type) == 1:
         # True is -1 as a signed number.
         one, other = (_extended(low.value(v), element_types.int32) for v in (a, b))

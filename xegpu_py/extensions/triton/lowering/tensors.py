@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from mlir import ir as mlir
 
 from xegpu_py.extensions.triton.lowering.lowering import Item, Lowering, Rule
-from xegpu_py.extensions.triton.lowering.types import kind_of
+from xegpu_py.extensions.triton.lowering.types import integer_bits, kind_of
 from xegpu_py.extensions.triton.lowering.values import Constant, Pointer, unsigned
 from xegpu_py.ir.diagnostics import emit_error
+from xegpu_py.passes.analysis.ir_queries import defining_op
 from xegpu_py.tiles import element_types
 from xegpu_py.tiles.functions import arange, cat, gather, join, split
 from xegpu_py.tiles.products import dot, dot_scaled
@@ -38,6 +40,58 @@ def _moved(low: Lowering, op: mlir.Operation, change: Callable[[Value], Value]) 
 def _repeat(low: Lowering, op: mlir.Operation) -> Item:
     shape = kind_of(op.results[0]).shape
     return _moved(low, op, lambda v: v.broadcast(shape))
+
+
+def _broadcast(low: Lowering, op: mlir.Operation) -> Item:
+    """The elements of a tensor as often as a shape says; masks of nothing but indices are computed at each element.
+
+    In more than two dimensions a mask would be repeated along one after the other, and lie in other subgroups.
+    """
+    shape = kind_of(op.results[0]).shape
+    if len(shape) > 2 and integer_bits(op.results[0].type) == 1:
+        mask = _of_indices(low, op.operands[0], shape)
+        if mask is not None:
+            return mask
+    return _repeat(low, op)
+
+
+def _of_indices(low: Lowering, value: mlir.Value, shape: tuple[int, ...]) -> Value | None:
+    """A tensor that is computed of ranges and constants only, at each element of a shape; None for others."""
+    item, op = low.item(value), defining_op(value)
+    if isinstance(item, Constant) and item.number is not None:
+        return item.value(kind_of(value).dtype, shape)
+    if op is None or not integer_bits(value.type):
+        return None
+    if op.name == "tt.broadcast":
+        return _of_indices(low, op.operands[0], shape)
+    if op.name in ("tt.expand_dims", "tt.reshape"):
+        return _index_along(value, shape)
+    if not op.name.startswith("arith.") or not op.operands:
+        return None
+    operands = {}
+    for operand in op.operands:
+        repeated = _of_indices(low, operand, shape)
+        if repeated is None:
+            return None
+        operands[operand] = repeated
+    with low.scope():
+        low.values |= operands
+        low.op(op)
+        return low.value(value)
+
+
+def _index_along(value: mlir.Value, shape: tuple[int, ...]) -> Value | None:
+    """The index in a dimension, if a value is a range along it, at each element of a shape; None for other values."""
+    extents, op = kind_of(value).shape, defining_op(value)
+    while op is not None and op.name in ("tt.expand_dims", "tt.reshape"):
+        op = defining_op(op.operands[0])
+    axes = [axis for axis, extent in enumerate(extents) if extent > 1]
+    if op is None or op.name != "tt.make_range" or op.opview.start or len(axes) != 1:
+        return None
+    # Extents are powers of two.
+    inner = math.prod(shape[axes[0] + 1 :])
+    index = arange(math.prod(shape)).to(element_types.int32).reshape(shape)
+    return index >> inner.bit_length() - 1 & extents[axes[0]] - 1
 
 
 def _reshape(low: Lowering, op: mlir.Operation) -> Item:
@@ -137,7 +191,7 @@ def _scan(low: Lowering, op: mlir.Operation) -> Any:
 RULES: dict[str, Rule] = {
     "tt.make_range": _range,
     "tt.splat": _repeat,
-    "tt.broadcast": _repeat,
+    "tt.broadcast": _broadcast,
     "tt.expand_dims": _reshape,
     "tt.reshape": _reshape,
     "tt.unsplat": _reshape,
