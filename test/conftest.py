@@ -114,6 +114,8 @@ def pytest_sessionfinish(session):
     RECORDER.write()
     if not hasattr(session.config, "workerinput"):
         compiled_objects.prune()
+    # pytest collects garbage five times at its end, among all objects that tests have left.
+    gc.freeze()
 
 
 def pytest_collection_finish():

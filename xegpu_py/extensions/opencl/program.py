@@ -127,7 +127,13 @@ class Program:
         self.compiled, self.options, self._remake = compiled, options, remake
         named = {k.name: k.args_info for k in compiled.info.kernels_misc_info}
         infos = sorted((k for k in compiled.info.kernels if k.name != _PLACEHOLDER), key=lambda k: k.name)
-        self.kernels = {k.name: Kernel(self, k, self._text(k), named.get(k.name, ())) for k in infos}
+        # IGC compiles kernels again whose registers do not suffice: the last text of each is the one.
+        texts = {
+            (name[2], int(lanes[1])): text
+            for text in compiled.texts
+            if (name := _NAME.search(text)) and (lanes := _LANES.search(text))
+        }
+        self.kernels = {k.name: Kernel(self, k, self._text(k, texts), named.get(k.name, ())) for k in infos}
         self._memory: dict[str, bytes] | None = None
 
     def for_target(self, target: str) -> Program:
@@ -147,14 +153,12 @@ class Program:
         """Write what the compiler made to a file, which `load` reads where there is no compiler."""
         Path(path).write_bytes(self.compiled.to_bytes())
 
-    def _text(self, info: abi.KernelInfo) -> str:
-        """The last vISA that IGC made of a kernel, which compiles kernels again whose registers do not suffice."""
+    def _text(self, info: abi.KernelInfo, texts: Mapping[tuple[str, int], str]) -> str:
+        """The vISA of a kernel, among those by name and lanes."""
         lanes = info.execution_env.simd_size
-        texts = [t for t in self.compiled.texts if (m := _NAME.search(t)) and m[2] == info.name]
-        fitting = [t for t in texts if (m := _LANES.search(t)) and int(m[1]) == lanes]
-        if not fitting:
+        if (info.name, lanes) not in texts:
             raise failed(self.compiled.file, f"ocloc printed no vISA of {lanes} lanes for kernel '{info.name}'")
-        return fitting[-1]
+        return texts[info.name, lanes]
 
     @cached_property
     def functions(self) -> list[VisaProgram]:
