@@ -493,7 +493,7 @@ def _mark_unit_strides(module: Module, name: str, strided: Sequence[int]) -> Non
     """
     func = visa.kernel_named(module.outline, name)
     types = ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value).inputs
-    unknown = [i for i, p in enumerate(parameters_of(types)) if p.is_memref and p.strides[-1:] == (None,)]
+    unknown = [i for i, p in enumerate(parameters_of(types)) if p.strides[-1:] == (None,)]
     if unknown:
         numbers = [i for i in unknown if i not in strided]
         func.attributes[UNIT_STRIDES] = ir.DenseI64ArrayAttr.get(numbers, func.context)

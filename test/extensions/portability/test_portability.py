@@ -17,7 +17,7 @@ from xegpu_py.extensions.portability import verdicts
 from xegpu_py.extensions.portability.verdicts import GPUS, Portability, targets_of
 from xegpu_py.language.jit_function import tile_kernel
 from xegpu_py.numerics.differences import unlike
-from xegpu_py.runtime.host_arrays import Window
+from xegpu_py.runtime.host_arrays import PointerTable, Window
 from xegpu_py.runtime.launch import NO_GRID
 from xegpu_py.target import TARGETS
 from xegpu_py.tools import xegpu_run
@@ -239,6 +239,18 @@ def test_arrays_of_tuples() -> None:
     a, b, out = (np.full(16, n, np.float32) for n in (1, 2, 3))
     found = xegpu_py.portability(first_of, (a, b), out, targets="bmg")
     assert found["bmg"].accepted and b[0] == 2 and out[0] == 3
+
+
+def test_memory_that_a_launch_may_change() -> None:
+    """The arrays, also those of tuples and tables, and what a window may access before its first element."""
+    x = np.arange(8, dtype=np.float32)
+    start = x.ctypes.data
+    later = Window.at(start + 8, start, start + 32, x.dtype)
+    found = verdicts._arrays(["a", "b", "c", "d", "e"], [Window.of(x), later, (x, x), PointerTable([x]), 5])
+    assert {name: a.nbytes for name, a in found.items()} == {
+        "a": 32, "b": 24, "memory before b": 8, "c[0]": 32, "c[1]": 32, "d[0]": 32,
+    }  # fmt: skip
+    assert found["memory before b"].ctypes.data == start
 
 
 def test_programs_of_triton() -> None:

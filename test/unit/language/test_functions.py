@@ -8,6 +8,7 @@ import pytest
 
 import xegpu_py.language as xl
 from xegpu_py import DiagnosticError, language
+from xegpu_py.tiles import functions
 
 from .computing import built, check, computed
 
@@ -620,3 +621,16 @@ def test_refused(name):
     assert first.position.file == __file__
     assert first.position.line >= function.__code__.co_firstlineno
     assert "^" in str(caught.value)
+
+
+@pytest.mark.parametrize("values", [(3, 1, 2), ([3, 1, 2],), ((1, 3),), ([3, 3, 1],)])
+def test_the_least_and_the_greatest_of_numbers(values):
+    """Several ones, or those of a list, as of Python's functions."""
+    assert (functions.minimum_of(*values), functions.maximum_of(*values)) == (1, 3)
+
+
+def test_the_least_of_one_number():
+    assert functions.minimum_of([3]) == functions.maximum_of((3,)) == 3
+    for function, name in ((functions.minimum_of, "min"), (functions.maximum_of, "max")):
+        with pytest.raises(TypeError, match=rf"^{name}\(\) compares several values .* one value have {name}\(\)$"):
+            function(3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 
 from xegpu_py.runtime import host_arrays
 from xegpu_py.runtime.device_memory import zeros_aligned
-from xegpu_py.runtime.host_arrays import DTYPES, parse_argument
+from xegpu_py.runtime.host_arrays import DTYPES, parse_argument, span_of
 
 
 @pytest.mark.parametrize("name", DTYPES)
@@ -181,3 +182,30 @@ def test_elements_of_less_than_a_byte():
     assert parse_argument("full:i4:3:-8").astype(int).tolist() == [-8] * 3
     with pytest.raises(ValueError, match="'8' is not a number of type int4"):
         parse_argument("full:i4:3:8")
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "reach"),
+    [
+        ((4,), (4,), 16),
+        ((4, 3), (16, 4), 60),
+        ((4, 3), (0, 8), 20),
+        ((0, 3), (16, 4), 0),
+        ((3, 0), (-16, 4), 0),
+        ((1,), (-4,), "has a negative stride"),
+        ((2,), (-4,), "has a negative stride"),
+        ((2, 2), (-16, 4), "has a negative stride"),
+        ((2,), (1 << 62,), (1 << 62) + 4),
+        ((3,), (1 << 62,), "reach beyond the host's memory"),
+        ((2, 2), (1 << 62, 1 << 62), "reach beyond the host's memory"),
+    ],
+)
+def test_the_bytes_that_an_array_spans(shape: tuple[int, ...], strides: tuple[int, ...], reach: Any) -> None:
+    memory = np.zeros(64, np.float32)
+    array = np.lib.stride_tricks.as_strided(memory, shape, strides)
+    if isinstance(reach, str):
+        with pytest.raises(ValueError, match=reach):
+            span_of(array)
+    else:
+        start, end = span_of(array)
+        assert (start, end - start) == (array.ctypes.data, reach)
