@@ -318,6 +318,11 @@ def test_derived_layouts():
         assert "Layout, as derived:" in document.hover(TILES.index(f"{name} =")) and derived in last
         assert hints[name].tooltip.startswith("Layout, as derived:\n\n```mlir\n")
     assert "Layout" not in document.hover(TILES.index("%c0 ="))
+    # A line that states its layout has no hint.
+    alias, whole = TILES.partition("\n")[0].split(" = ", 1)
+    stated = mlir(TILES.replace(f"-> {alias}", f"-> {whole}"))
+    stated.__dict__["_registers"] = {}  # which take a second
+    assert [hint.text for hint in stated.hints()] == [f" {derived}"] * 2
     assert all(not hint.text.startswith(" <") for hint in mlir(TILES.replace("%v, %b :", "%v, %c :")).hints())
 
 
