@@ -72,6 +72,15 @@ def test_one_small_file(report: Path) -> None:
     assert set(re.findall(r'class="k-(\w+)"', text)) <= set(coloured)
 
 
+@pytest.fixture
+def without_plots() -> Iterator[None]:
+    """Reports have empty plots: to write their data takes half the time of a report."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bokeh.embed.components", lambda plots: ("", dict.fromkeys(plots, "")))
+        yield
+
+
+@pytest.mark.usefixtures("without_plots")
 def test_lines_take_what_other_buffers_leave(found: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
     def lines() -> dict[str, Any]:
         return {name: lines for name, _, lines in report_module._maps(found.__dict__["launched"])}
@@ -124,6 +133,7 @@ def test_registers_along_the_program(found: Profile) -> None:
     assert [*report_module._pressure([], 64, 256).renderers[2].data_source.data["x"]] == [0, 1]
 
 
+@pytest.mark.usefixtures("without_plots")
 def test_operations_of_lanes_and_lines_of_the_source(found: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page counts two operations for each lane of arithmetic; the source begins 12 lines before the kernel."""
     given = []
@@ -221,6 +231,7 @@ def test_native_code_beside_its_lines(found: Profile, monkeypatch: pytest.Monkey
     assert report_module._native(done, keys, costs, times).costs == [0]
 
 
+@pytest.mark.usefixtures("without_plots")
 def test_lines_that_no_thread_executes_look_different() -> None:
     def idle(n: int) -> dict[str, list[str]]:
         text = with_a_branch.profile(np.ones((32, 32), np.float32), np.zeros(1, np.float32), n).html()
@@ -235,6 +246,7 @@ def test_lines_that_no_thread_executes_look_different() -> None:
     assert not any(lines for lines in always.values())
 
 
+@pytest.mark.usefixtures("without_plots")
 def test_a_trace_that_ends_early_is_told(found: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
     done, note = found.__dict__["launched"], "Only the first accesses are shown."
     assert done.counts.trace.complete and note not in found.html()
