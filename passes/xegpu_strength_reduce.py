@@ -13,7 +13,7 @@ from xegpu_py.dialects.xegpu import CreateNdTdescOp, UpdateNdOffsetOp
 from xegpu_py.ir.control_flow import terminator, yielded
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Contents, Pass, register_pass
-from xegpu_py.passes.analysis.integer_ranges import Limits, Ranges, contains, limits_of, type_range
+from xegpu_py.passes.analysis.integer_analysis import Integers, Limits, contains, limits_of, type_range
 from xegpu_py.passes.analysis.ir_queries import (
     added_to,
     chosen_kernels,
@@ -84,9 +84,9 @@ def reduce_loops(func: ir.Operation, target: Target, limits: Limits) -> None:
     """
     loops = [inner for inner in walk(func) if inner.name == "scf.for" and len(inner.results)]
     if loops and len(func.regions[0].blocks) == 1:
-        ranges = Ranges(func, limits_of(func, target, limits))
+        integers = Integers(limits_of(func, target, limits))
         for loop in loops:
-            _Reduction(loop, ranges).run()
+            _Reduction(loop, integers).run()
 
 
 class _Induction(Struct, frozen=True):
@@ -126,8 +126,8 @@ class _Reduction:
     wraps elsewhere, and so replaces no index.
     """
 
-    def __init__(self, loop: ir.Operation, ranges: Ranges) -> None:
-        self._loop, self._ranges = loop, ranges
+    def __init__(self, loop: ir.Operation, integers: Integers) -> None:
+        self._loop, self._integers = loop, integers
         self._body = loop.regions[0].blocks[0]
         lower, _, step, *self._inits = loop.operands
         self._variables = [_Induction(build.fold_index(lower), build.fold_index(step), False)]
@@ -171,7 +171,7 @@ class _Reduction:
         if not all(self._is_invariant(offset) for step in steps for offset in step):
             return None
         by = _sums([[0] * len(first), *steps])
-        moving = (bounds for bounds, step in zip(self._ranges.offsets(argument, len(first)), by) if step != 0)
+        moving = (bounds for bounds, step in zip(self._integers.offsets(argument, len(first)), by) if step != 0)
         if not all(contains(bounds, type_range(32)) for bounds in moving):
             return None
         return _Placed(maker.opview, self._positions(n, _sums([first, *moves]), by))

@@ -12,8 +12,7 @@ from msgspec import Struct
 from xegpu_py.ir.builtin import integer_elements
 from xegpu_py.ir.control_flow import dominates, yielded
 from xegpu_py.ir.element_movement import VIEWS, groups, view_of
-from xegpu_py.passes.analysis.divisibility import divisor
-from xegpu_py.passes.analysis.integer_ranges import INDEX_BITS, Limits, Ranges, type_range
+from xegpu_py.passes.analysis.integer_analysis import INDEX_BITS, Integers, type_range
 from xegpu_py.passes.analysis.ir_queries import (
     argument_number,
     attributes_of,
@@ -156,7 +155,7 @@ class IndexForms:
         self.assumed: dict[int, tuple[ir.Value | None, int]] = {}
         self._numbers: dict[object, int] = {}
         self._forms: dict[ir.Value, IndexForm | None] = {}
-        self._ranges: Ranges | None = None
+        self._integers = Integers()
         self._unwrapped_forms: dict[int, Polynomial] = {}
         # For the scalar of a loop's counter, the scalars that must fit because the loop's step is a factor of them.
         self._fits: dict[int, set[int]] = {}
@@ -219,12 +218,7 @@ class IndexForms:
         element = element_of(value)
         if not isinstance(element, ir.IntegerType) or element.width >= INDEX_BITS:
             return False
-        if self._ranges is None:
-            block = block_of(value)
-            while (op := block.owner.operation).name not in ("gpu.func", "func.func"):
-                block = op.block
-            self._ranges = Ranges(op, Limits())
-        return self._ranges.of(value) == type_range(element.width)
+        return self._integers.bounds(value) == type_range(element.width)
 
     def without_overflow(self, form: IndexForm, fits: set[int]) -> IndexForm:
         """A form whose polynomials are `unwrapped`."""
@@ -382,7 +376,9 @@ class IndexForms:
         return math.gcd(*(math.prod((n, *map(self._divisor, m))) for m, n in p.items()))
 
     def _divisor(self, scalar: int) -> int:
-        return self.assumed[scalar][1] if scalar in self.assumed else divisor(self.representative(scalar))
+        if scalar in self.assumed:
+            return self.assumed[scalar][1]
+        return self._integers.divisor(self.representative(scalar))
 
     def is_nonnegative(self, p: Polynomial) -> bool:
         """Return whether a polynomial is at least 0, provided that all divisors are."""
@@ -399,13 +395,9 @@ class IndexForms:
             return self._is_nonnegative(inner)
         if op.name in _QUOTIENTS:
             return (constant_of(op.operands[1]) or 1) > 0 and self.is_nonnegative(self.scalar(op.operands[0]))
-        if op.name == "arith.index_castui":
-            # The bits of an integer as wide as index stay as they are.
-            source = op.operands[0].type
-            return isinstance(source, ir.IntegerType) and source.width < INDEX_BITS
         if op.name == "arith.maxsi":
             return any(self.is_nonnegative(self.scalar(v)) for v in op.operands)
-        return op.name in _OPAQUE_OPS or op.name.startswith("gpu.")
+        return op.name == "memref.dim" or self._integers.bounds(value)[0] >= 0
 
     def depends_on_arguments(self, p: Polynomial) -> bool:
         """Return whether a polynomial depends only on arguments of the kernel and their extents."""

@@ -21,7 +21,7 @@ from xegpu_py.ir.diagnostics import emit_error, position_of
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import STATIC, field_of, implements
 from xegpu_py.passes.analysis.affine_analysis import IndexForms, Monomial
-from xegpu_py.passes.analysis.divisibility import divisor
+from xegpu_py.passes.analysis.integer_analysis import divisor
 from xegpu_py.passes.analysis.ir_queries import (
     REGISTER_VIEWS,
     SIGNED_CASTS,

@@ -46,16 +46,16 @@ def post_order(
         successors: the values that must precede a value, such as those that it is computed of.
     """
     order: dict[ir.Value, None] = {}
-    pending = [root]
+    expanded, pending = set[ir.Value](), [root]
     while pending:
         value = pending[-1]
-        before = [] if value in order or value in known else successors(value)
-        missing = [v for v in before if v not in order and v not in known]
-        pending += missing
-        if not missing:
+        if value in expanded or value in known:
             pending.pop()
             if value not in known:
                 order[value] = None
+        else:
+            expanded.add(value)
+            pending += [v for v in successors(value) if v not in expanded and v not in known]
     return list(order)
 
 

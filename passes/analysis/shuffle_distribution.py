@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from xegpu_py.dialects.xetile import WgMap
 from xegpu_py.dialects.xetile.ops import subgroups
-from xegpu_py.passes.analysis.integer_ranges import INDEX_BITS
+from xegpu_py.passes.analysis.integer_analysis import INDEX_BITS
 from xegpu_py.passes.analysis.ir_queries import bits_of, element_of, is_vector, shape_of
 
 LEAST_COLUMNS = 16

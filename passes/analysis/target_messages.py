@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -13,9 +14,11 @@ from xegpu_py.dialects.xegpu.matrix_ops import block_shapes, vnni_factor
 from xegpu_py.ir.builtin import bit_width, is_integer, signedness
 from xegpu_py.numerics.dpas import ops_per_channel
 from xegpu_py.numerics.formats import FLOATS
+from xegpu_py.passes.analysis.integer_analysis import divisor
 from xegpu_py.passes.analysis.ir_queries import is_desc, shape_of
 from xegpu_py.passes.rewriting.builders import create_like, replace_op, shape_cast, transpose, with_shape
 from xegpu_py.target import Target
+from xegpu_py.target.message_rules import Block2DLimits
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Raw, Variable
 from xegpu_py.visa.program import Instruction
@@ -29,6 +32,15 @@ HINTS = ("l1_hint", "l2_hint", "l3_hint")
 def hints_of(view: Any) -> dict[str, Any]:
     """The cache hints of an op, as keyword arguments for the ops that replace it."""
     return {name: getattr(view, name) for name in HINTS}
+
+
+def transposes_in_message(view: Any, desc: TensorDesc, limits: Block2DLimits) -> bool:
+    """Return whether a message can transpose a load: its first column is a multiple of the message's unit."""
+    unit = limits.transposed_unit(view.transpose_bit_width or desc.bits)
+    first = divisor(view.tdesc)
+    if desc.attr.array_length > 1:
+        first = math.gcd(first, desc.shape[-1])
+    return unit is not None and first * desc.bits % unit == 0
 
 
 def load_like(view: Any, tdesc: ir.Value, **fields: Any) -> ir.Value:

@@ -21,7 +21,6 @@ from xegpu_py.numerics.block_scaled import COLUMNS, ROWS, scaled_depth
 from xegpu_py.numerics.dpas import types_problem
 from xegpu_py.numerics.formats import BYTE_FLOATS, TYPES
 from xegpu_py.passes.analysis.block_surfaces import SurfaceChecks, stride_problem, tensor_of
-from xegpu_py.passes.analysis.divisibility import transposes_in_message
 from xegpu_py.passes.analysis.ir_queries import (
     FLOAT_ARITHMETIC,
     FLOAT_FUNCTIONS,
@@ -42,6 +41,7 @@ from xegpu_py.passes.analysis.target_messages import (
     line_messages,
     precision_of,
     scaled_problem,
+    transposes_in_message,
 )
 from xegpu_py.passes.rewriting.rewriter import Rules
 from xegpu_py.target import Target, verdict

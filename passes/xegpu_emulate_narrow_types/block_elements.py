@@ -13,7 +13,7 @@ from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.ir.bindings import AtomicRMWKind
 from xegpu_py.ir.builtin import CombiningKind
 from xegpu_py.ir.diagnostics import remark
-from xegpu_py.passes.analysis.divisibility import divisor
+from xegpu_py.passes.analysis.integer_analysis import divisor
 from xegpu_py.passes.analysis.ir_queries import (
     attributes_of,
     constant_of,

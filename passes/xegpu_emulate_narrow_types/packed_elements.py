@@ -22,7 +22,7 @@ from xegpu_py.ir.element_movement import MOVES, view_of
 from xegpu_py.ir.module import walk
 from xegpu_py.numerics.formats import E2M1, FLOATS, Array
 from xegpu_py.numerics.narrow_floats import half_of
-from xegpu_py.passes.analysis.divisibility import divisor
+from xegpu_py.passes.analysis.integer_analysis import divisor
 from xegpu_py.passes.analysis.ir_queries import (
     attributes_of,
     byte_memref,

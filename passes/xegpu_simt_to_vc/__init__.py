@@ -12,7 +12,7 @@ from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.ir.module import functions, walk
 from xegpu_py.ir.operation import field_of
 from xegpu_py.ir.passes import Contents, Pass, register_pass
-from xegpu_py.passes.analysis.integer_ranges import Limits
+from xegpu_py.passes.analysis.integer_analysis import Limits
 from xegpu_py.passes.analysis.ir_queries import (
     DEFAULT_SIZE,
     SUBGROUP_SIZE,

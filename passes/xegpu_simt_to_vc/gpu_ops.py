@@ -10,8 +10,7 @@ from xegpu_py.dialects.xegpu.fragments import Order, Placements
 from xegpu_py.ir.builtin import PRINT, TEXT, CombiningKind, call_external, check_format, enum_attribute, enumerator
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import walk
-from xegpu_py.passes.analysis.divisibility import lane_of_broadcast
-from xegpu_py.passes.analysis.integer_ranges import Limits
+from xegpu_py.passes.analysis.integer_analysis import Limits
 from xegpu_py.passes.analysis.ir_queries import (
     SUBGROUP_SIZE,
     WORK_ITEMS,
@@ -21,6 +20,7 @@ from xegpu_py.passes.analysis.ir_queries import (
     element_of,
     shape_of,
 )
+from xegpu_py.passes.analysis.uniformity import lane_of_broadcast
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.xegpu_simt_to_vc import lane_access  # noqa: F401  (defines rules)
 from xegpu_py.passes.xegpu_simt_to_vc.simt_vectorization import Widener, rule

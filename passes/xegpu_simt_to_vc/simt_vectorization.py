@@ -17,8 +17,7 @@ from xegpu_py.ir.control_flow import STRUCTURED
 from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.element_movement import VIEWS, view_of
 from xegpu_py.ir.module import walk
-from xegpu_py.passes.analysis.divisibility import LANE_ARITHMETIC, LaneConstants, Uniformity, lane_positions
-from xegpu_py.passes.analysis.integer_ranges import Limits, Ranges, integer_bits, type_range
+from xegpu_py.passes.analysis.integer_analysis import Integers, Limits, integer_bits, type_range
 from xegpu_py.passes.analysis.ir_queries import (
     attributes_of,
     bits_of,
@@ -29,6 +28,7 @@ from xegpu_py.passes.analysis.ir_queries import (
     splat_of,
 )
 from xegpu_py.passes.analysis.target_messages import without_sg_map
+from xegpu_py.passes.analysis.uniformity import LANE_ARITHMETIC, LaneConstants, Uniformity, lane_positions
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.rewriter import Conversion, Rule, Rules
 
@@ -64,7 +64,7 @@ class Widener(Conversion):
         diverged: the op that may make lanes inactive.
         block_size: work items of a workgroup, if the kernel has them as an attribute.
         known: the numbers of lanes that are known at compile time.
-        ranges: the ranges of its integers before the conversion, if a loop diverges.
+        wrapping: the divergent loops whose counters may wrap around in the last step.
     """
 
     rules = rule
@@ -81,8 +81,9 @@ class Widener(Conversion):
         super().__init__()
         self.lanes, self.placements, self.because, self.block_size = lanes, placements, because, block_size
         self.uniformity = Uniformity(func, lanes)
-        diverges = any(op.name == "scf.for" and self.uniformity.diverges(op) for op in walk(func))
-        self.ranges = Ranges(func, limits) if diverges else None
+        loops = [op for op in walk(func) if op.name == "scf.for" and self.uniformity.diverges(op)]
+        integers = Integers(limits)
+        self.wrapping = {loop for loop in loops if _may_wrap(integers, loop)}
         self.held: dict[ir.Value, Held] = {}
         self.mask: ir.Value | None = None
         self.diverged: ir.Operation | None = None
@@ -354,10 +355,9 @@ def _loop(
     return list(final_op.results)
 
 
-def _may_wrap(w: Widener, op: ir.Operation) -> bool:
+def _may_wrap(integers: Integers, op: ir.Operation) -> bool:
     """Whether the last addition of a step to the counter of an `scf.for` may wrap around."""
-    assert w.ranges
-    bounds = [w.ranges.of(v) for v in list(op.operands)[:3]]
+    bounds = [integers.bounds(v) for v in list(op.operands)[:3]]
     (_, most), step = bounds[1:]
     if "unsignedCmp" in op.attributes and min(low for low, _ in bounds) < 0:
         return step != (1, 1)
@@ -376,7 +376,7 @@ def for_(w: Widener, op: ir.Operation) -> None:
     outer = w.mask
 
     order = "ult" if "unsignedCmp" in op.attributes else "slt"
-    wraps = _may_wrap(w, op)
+    wraps = op in w.wrapping
 
     def after(state: Sequence[ir.Value]) -> Sequence[ir.Value]:
         at, lanes, *values = state

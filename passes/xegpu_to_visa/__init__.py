@@ -14,7 +14,7 @@ from xegpu_py.ir.control_flow import UnionFind
 from xegpu_py.ir.diagnostics import error_at, position_of
 from xegpu_py.ir.module import PendingFunctions, walk
 from xegpu_py.ir.passes import BodyPass, register_pass
-from xegpu_py.passes.analysis.integer_ranges import Limits, Ranges, limits_of
+from xegpu_py.passes.analysis.integer_analysis import Integers, Limits, limits_of
 from xegpu_py.passes.analysis.ir_queries import symbol_of, target_for, work_items
 from xegpu_py.passes.analysis.target_rules import verify
 from xegpu_py.passes.xegpu_to_visa import (  # noqa: F401  (define the rules)
@@ -116,7 +116,7 @@ def lower_kernel(func: ir.Operation, target: Target, limits: Limits | None = Non
     emit = Emitter(target, where=location)
     limits = limits_of(func, target, limits or Limits())
     ops = walk(func)
-    low = Lowering(target, emit, Ranges(func, limits), limits, any(op.name == "gpu.barrier" for op in ops))
+    low = Lowering(target, emit, Integers(limits), limits, any(op.name == "gpu.barrier" for op in ops))
     count = len(ir.FunctionType(ir.TypeAttr(func.attributes["function_type"]).value).inputs)
     for i, argument in enumerate(block.arguments):
         try:

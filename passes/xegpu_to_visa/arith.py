@@ -10,7 +10,7 @@ from mlir import ir
 from xegpu_py.ir.builtin import CombiningKind, dense_elements, enumerator, integer_elements, is_float
 from xegpu_py.numerics import integers
 from xegpu_py.numerics.formats import FLOATS, TYPES
-from xegpu_py.passes.analysis.integer_ranges import contains
+from xegpu_py.passes.analysis.integer_analysis import contains
 from xegpu_py.passes.analysis.ir_queries import (
     INDEX,
     defining_op,
@@ -132,7 +132,7 @@ def _binary(instruction: str) -> LoweringRule:
         if element == "index" and count == 1 and instruction in ("add", "mul"):
             # Shared with the indices of addresses, and computed before loops that do not change it.
             combine = low.add if instruction == "add" else low.multiply
-            return combine(a, b, low.ranges.of(op.results[0]))
+            return combine(a, b, low.integers.bounds(op.results[0]))
         if (
             isinstance(a, Const)
             and isinstance(b, Const)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from xegpu_py.ir.diagnostics import Position
 from xegpu_py.numerics.formats import TYPES, Format
-from xegpu_py.passes.analysis.integer_ranges import Bounds, contains, type_range
+from xegpu_py.passes.analysis.integer_analysis import Bounds, contains, type_range
 from xegpu_py.passes.analysis.ir_queries import INDEX, unsigned
 from xegpu_py.target import Target
 from xegpu_py.visa.operands import (

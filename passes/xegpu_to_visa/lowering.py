@@ -15,10 +15,10 @@ from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.types import is_slm
 from xegpu_py.ir.diagnostics import Position, position_of
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.passes.analysis.integer_ranges import (
+from xegpu_py.passes.analysis.integer_analysis import (
     Bounds,
+    Integers,
     Limits,
-    Ranges,
     checked,
     contains,
     products,
@@ -92,7 +92,7 @@ class Lowering(Rewriter):
 
     Attributes:
         emit: builds the program.
-        ranges: the ranges of its integers.
+        integers: the bounds of its integers.
         limits: the limits of its launches.
         values: the registers, constants or handles of each SSA value.
         slm_bytes: bytes of shared local memory allocated so far.
@@ -104,10 +104,10 @@ class Lowering(Rewriter):
     rules = vc_lowering_rule
 
     def __init__(
-        self, target: Target, emit: Emitter, ranges: Ranges, limits: Limits, has_workgroup_barrier: bool = False
+        self, target: Target, emit: Emitter, integers: Integers, limits: Limits, has_workgroup_barrier: bool = False
     ) -> None:
         """Create the state before the first op."""
-        self.target, self.emit, self.ranges, self.limits = target, emit, ranges, limits
+        self.target, self.emit, self.integers, self.limits = target, emit, integers, limits
         self.has_workgroup_barrier = has_workgroup_barrier
         self.values: dict[ir.Value, Value] = {}
         self.slm_bytes = self.barriers = 0
@@ -165,7 +165,7 @@ class Lowering(Rewriter):
         if isinstance(representation, Dense):
             registers = constants_in_registers(self.emit, representation.numbers)
             is_index = shape_and_element(value)[1] == "index"
-            return self.as_index(registers, self.ranges.of(value)) if is_index else registers
+            return self.as_index(registers, self.integers.bounds(value)) if is_index else registers
         return representation
 
     def handle(self, value: ir.Value, kind: type[_Handle]) -> _Handle:
@@ -189,7 +189,7 @@ class Lowering(Rewriter):
     def type_of(self, value: ir.Value) -> str:
         """The register type of numeric SSA values; for an index the least type for its range."""
         element = shape_and_element(value)[1]
-        return index_type(self.ranges.of(value)) if element == "index" else register_type(element)
+        return index_type(self.integers.bounds(value)) if element == "index" else register_type(element)
 
     def reg(self, value: ir.Value, type_name: str = "") -> Reg:
         """An SSA value's numbers in registers, one register number for each of its elements."""
@@ -216,7 +216,7 @@ class Lowering(Rewriter):
     def define(self, result: ir.Value, value: Value) -> None:
         """Set an SSA value. An index gets the register type and bounds of its range."""
         if isinstance(value, (Reg, Const)) and shape_and_element(result)[1] == "index":
-            value = self.as_index(value, self.ranges.of(result))
+            value = self.as_index(value, self.integers.bounds(result))
         self.values[result] = value
 
     def as_index(self, numbers: Numbers, bounds: Bounds | None = None) -> Numbers:
@@ -259,12 +259,12 @@ class Lowering(Rewriter):
             pairs = zip(value.offsets, self._offsets_of(value, merged))
             return replace(value, offsets=tuple(replace(o, bounds=b) if isinstance(o, Reg) else o for o, b in pairs))
         if isinstance(value, Reg) and shape_and_element(merged)[1] == "index":
-            return replace(value, bounds=self.ranges.of(merged))
+            return replace(value, bounds=self.integers.bounds(merged))
         return value
 
     def _offsets_of(self, block: BlockDescriptor, value: ir.Value) -> list[Bounds]:
         """The bounds of a block's offsets; offsets within a surface have 32 bits."""
-        bounds = list(self.ranges.offsets(value, len(block.offsets)))
+        bounds = list(self.integers.offsets(value, len(block.offsets)))
         if block.surface:
             bounds[-2:] = [clamp(b) for b in bounds[-2:]]
         return bounds

@@ -16,7 +16,7 @@ from xegpu_py.ir.builtin import CombiningKind, bit_width, is_float
 from xegpu_py.ir.control_flow import yielded
 from xegpu_py.ir.diagnostics import remark
 from xegpu_py.numerics.formats import TYPES
-from xegpu_py.passes.analysis.integer_ranges import join
+from xegpu_py.passes.analysis.integer_analysis import join
 from xegpu_py.passes.analysis.ir_queries import (
     defining_op,
     element_bytes,
@@ -358,7 +358,7 @@ def _split_constant(low: Lowering, tdesc: ir.Value, desc: TensorDesc, size: int)
         offsets, constant = op.operands[0], constant + ir.IntegerAttr(splat).value
     if desc.in_slm:
         # Messages add the constant. The descriptor must have no other use, and addresses must not wrap around.
-        least, most = (n * size for n in low.ranges.of(offsets))
+        least, most = (n * size for n in low.integers.bounds(offsets))
         offset = constant * size
         splits = all(use.owner.name in _ACCESSES for use in tdesc.uses)
         splits = splits and least >= 0 and max(most, most + offset) < 1 << 30 and abs(offset) < MOST_OFFSET

@@ -17,7 +17,6 @@ from xegpu_py.dialects.xegpu.types import XeGPU
 from xegpu_py.ir.builtin import CombiningKind
 from xegpu_py.ir.diagnostics import remark
 from xegpu_py.passes.analysis import message_tiling
-from xegpu_py.passes.analysis.divisibility import transposes_in_message
 from xegpu_py.passes.analysis.ir_queries import defining_op, element_of, integers, shape_of
 from xegpu_py.passes.analysis.message_tiling import (
     BlockTiling,
@@ -31,7 +30,13 @@ from xegpu_py.passes.analysis.message_tiling import (
     transpose_unit,
     types_of,
 )
-from xegpu_py.passes.analysis.target_messages import expand_load_transform, hints_of, load_like, merge_transposed_units
+from xegpu_py.passes.analysis.target_messages import (
+    expand_load_transform,
+    hints_of,
+    load_like,
+    merge_transposed_units,
+    transposes_in_message,
+)
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.xegpu_unroll.unroll_driver import Legalization, rule
 from xegpu_py.passes.xegpu_unroll.unroll_plan import REDUCED_GRFS, bytes_of

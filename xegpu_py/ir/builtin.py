@@ -188,10 +188,12 @@ _NUMBER = pattern(r"-?[\w.][\w.+-]*")
 
 def integer_elements(attribute: ir.DenseIntElementsAttr) -> list[int]:
     """The integers of a dense constant in row-major order; those of type index with a sign."""
-    numbers = [int(n) for n in attribute]
-    if not isinstance(ir.ShapedType(attribute.type).element_type, ir.IndexType):
-        return numbers
-    return [n - (1 << 64) if n >> 63 else n for n in numbers]
+    element = ir.ShapedType(attribute.type).element_type
+    if isinstance(element, ir.IndexType):
+        return [n - (1 << 64) if n >> 63 else n for n in map(int, attribute)]
+    if element.width in _READ_WIDTHS:
+        return [int(n) for n in attribute]
+    return [ir.IntegerAttr(n).value for n in dense_elements(attribute)]
 
 
 def dense_elements(attribute: ir.DenseElementsAttr) -> list[ir.Attribute]:

@@ -22,7 +22,7 @@ from xegpu_py.ir.builtin import bit_width, element_type, enum_attribute
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import Source, error_at, position_of, remark
 from xegpu_py.ir.module import Context, Module, parse_source, walk
-from xegpu_py.passes.analysis.divisibility import divisor
+from xegpu_py.passes.analysis.integer_analysis import divisor
 from xegpu_py.passes.analysis.ir_queries import constant_of, defining_op, integer_op, shape_of
 from xegpu_py.passes.analysis.ir_queries import element_of as element_type_of
 from xegpu_py.passes.analysis.target_messages import hints_of

@@ -19,9 +19,9 @@ from xegpu_py.dialects.xegpu.upstream_types import UpstreamTensorDesc
 from xegpu_py.ir.builtin import bit_width, by
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.operation import implements
-from xegpu_py.passes.analysis.divisibility import Uniformity
 from xegpu_py.passes.analysis.ir_queries import constant_of, defining_op, shape_of
 from xegpu_py.passes.analysis.ir_queries import element_of as element_type_of
+from xegpu_py.passes.analysis.uniformity import Uniformity
 from xegpu_py.passes.rewriting.builders import (
     add,
     extract,

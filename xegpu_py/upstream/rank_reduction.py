@@ -22,7 +22,7 @@ from xegpu_py.ir.builtin import CombiningKind
 from xegpu_py.ir.control_flow import UnionFind, forwarded_groups
 from xegpu_py.ir.element_movement import permutation_of
 from xegpu_py.ir.operation import implements, unchecked
-from xegpu_py.passes.analysis.divisibility import divisor
+from xegpu_py.passes.analysis.integer_analysis import divisor
 from xegpu_py.passes.analysis.ir_queries import attributes_of, defining_op, narrow_bits, shape_of
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import index

@@ -18,7 +18,7 @@ from xegpu_py.dialects.xegpu.upstream_types import MemDesc, UpstreamNBarrier, Up
 from xegpu_py.ir.builtin import bit_width, by, strides_of
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import remark
-from xegpu_py.passes.analysis.divisibility import divisor
+from xegpu_py.passes.analysis.integer_analysis import divisor
 from xegpu_py.passes.analysis.ir_queries import shape_of
 from xegpu_py.passes.rewriting.builders import (
     constant,

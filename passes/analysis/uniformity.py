@@ -1,127 +1,25 @@
-"""Integers: divisors, uniformity, and the numbers of lanes."""
+"""Uniformity: the values that vary among the lanes of a subgroup, and the numbers that each lane has."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from mlir import ir
 
-from xegpu_py.dialects.xegpu import TensorDesc
 from xegpu_py.dialects.xegpu.fragments import Order, mapped
 from xegpu_py.dialects.xegpu.op_interfaces import BlockLoad
+from xegpu_py.ir.bindings import blocks_in
 from xegpu_py.ir.builtin import enumerator, integer_elements
-from xegpu_py.ir.control_flow import FIXED_OPERANDS, STRUCTURED, forwarded, sources, yielded
+from xegpu_py.ir.control_flow import FIXED_OPERANDS, STRUCTURED, forwarded, yielded
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import implements
 from xegpu_py.numerics import integers
-from xegpu_py.passes.analysis.ir_queries import SIGNED_CASTS, UNSIGNED_CASTS, constant_of, integer_op, shape_of
-from xegpu_py.target.message_rules import Block2DLimits
-
-# Divisibility of indices by powers of two, and alignment of blocks.
-#
-# Only powers of two are used, because these also divide indices that have wrapped around.
-
-_UNKNOWN = 1
+from xegpu_py.passes.analysis.ir_queries import SIGNED_CASTS, UNSIGNED_CASTS, constant_of, shape_of
 
 _CASTS = (*SIGNED_CASTS, *UNSIGNED_CASTS)
-
-_GCD_OPS = ("add", "sub", "mins", "minu", "maxs", "maxu")
-
-
-def power_of_two(number: int) -> int:
-    """The largest power of two that divides a number; 0 for 0."""
-    return number & -number
-
-
-def divisor(value: ir.Value | int, assumptions: Mapping[str, int] = MappingProxyType({})) -> int:
-    """The largest power of two that is known to divide an index, or the first column of a descriptor's blocks.
-
-    It is 0 if the index is known to be 0. Columns count in elements.
-
-    Args:
-        assumptions: a divisor of all results of an op, by the op's name.
-    """
-    assumed: dict[ir.Value, int] = {}
-    while True:
-        # A loop-carried value may depend on itself; its divisor is first assumed to be 0, a multiple of all numbers.
-        divisors: dict[ir.Value, int | None] = {}
-        divides = _divisor(value, assumptions, divisors, assumed)
-        recomputed = {v: divisors[v] or 0 for v in assumed}
-        if recomputed == assumed:
-            return divides
-        assumed = recomputed
-
-
-def _divisor(
-    value: ir.Value | int,
-    assumptions: Mapping[str, int],
-    divisors: dict[ir.Value, int | None],
-    assumed: dict[ir.Value, int],
-) -> int:
-    """The divisor of a value; values that depend on themselves are added to `assumed`."""
-    if isinstance(value, int):
-        return power_of_two(value)
-    if value not in divisors:
-        divisors[value] = None
-        divisors[value] = _computed_divisor(value, assumptions, lambda v: _divisor(v, assumptions, divisors, assumed))
-    computed = divisors[value]
-    return assumed.setdefault(value, 0) if computed is None else computed
-
-
-def _computed_divisor(value: ir.Value, assumptions: Mapping[str, int], of: Callable[[ir.Value | int], int]) -> int:
-    def meet(*values: ir.Value | int) -> int:
-        return math.gcd(*map(of, values))
-
-    try:
-        passed_on = sources(value)
-    except ValueError:
-        # A loop that is being converted has its old arguments beside the new ones.
-        return _UNKNOWN
-    if passed_on is not None:
-        return meet(*passed_on)
-    op = value.owner.owner if isinstance(value.owner, ir.Block) else value.owner.operation
-    if op is None:
-        return _UNKNOWN
-    if isinstance(value.owner, ir.Block):
-        # The counter of a loop is its lower bound plus a multiple of its step.
-        parts = list(op.operands)[0:3:2] if op.name == "scf.for" and not value.arg_number else []
-        return meet(*parts) if parts else _UNKNOWN
-    match integer_op(op):
-        case "xegpu.create_nd_tdesc":
-            return meet(op.opview.offsets[-1])
-        case "xegpu.update_nd_offset":
-            return meet(op.operands[0], op.opview.offsets[-1])
-        case "constant":
-            number = op.attributes["value"]
-            return power_of_two(ir.IntegerAttr(number).value) if isinstance(number, ir.IntegerAttr) else _UNKNOWN
-        case "select":
-            return meet(*list(op.operands)[1:])
-        case "mul":
-            return math.prod(map(meet, op.operands))
-        case "shl":
-            by = constant_of(op.operands[1])
-            return _UNKNOWN if by is None or not 0 <= by < 64 else meet(op.operands[0]) << by
-        case "and":
-            mask = constant_of(op.operands[1])
-            return _UNKNOWN if mask is None else power_of_two(mask)
-        case name if name in _GCD_OPS or op.name in _CASTS:
-            return meet(*op.operands)
-    return assumptions.get(op.name, _UNKNOWN)
-
-
-def transposes_in_message(view: Any, desc: TensorDesc, limits: Block2DLimits) -> bool:
-    """Return whether a message can transpose a load: its first column is a multiple of the message's unit."""
-    unit = limits.transposed_unit(view.transpose_bit_width or desc.bits)
-    first = divisor(view.tdesc)
-    if desc.attr.array_length > 1:
-        first = math.gcd(first, desc.shape[-1])
-    return unit is not None and first * desc.bits % unit == 0
-
 
 # Uniformity analysis: the values that vary among the work items of a subgroup.
 
@@ -189,8 +87,11 @@ class Uniformity:
         elif implements(op, BlockLoad):
             if mapped(op):
                 self._varying.add(op.results[0])
-        elif name not in _UNIFORM_OPS and self._any_varies(op.operands):
-            self._varying.update(op.results)
+        elif name not in _UNIFORM_OPS:
+            # The results of a `vector.mask` are those of the op inside.
+            inside = (v for block in blocks_in(op) for v in yielded(block))
+            if self._any_varies(op.operands) or self._any_varies(inside):
+                self._varying.update(op.results)
 
     def diverges(self, op: ir.Operation) -> bool:
         """Return whether work items may take different paths through a structured loop or branch."""
