@@ -40,6 +40,7 @@ from xegpu_py.ir.module import walk
 from xegpu_py.layout.maps import dealing_problem
 from xegpu_py.passes.analysis.block_surfaces import buffer_of
 from xegpu_py.passes.analysis.ir_queries import (
+    FLOAT_FUNCTIONS,
     attributes_of,
     bits_of,
     defining_op,
@@ -596,8 +597,18 @@ _DIVISIBLE_OPS = (
 )  # fmt: skip
 
 _LARGEST_PRODUCTS, _LARGEST_VECTOR, _LARGEST_SHUFFLED = 8 << 10, 2 << 10, 512
-"""The most bytes in one subgroup: of all products (half of 256 registers), of any other vector, and of a vector whose
+"""The most bytes in one subgroup: of all products (half of 256 registers), of any other vector, and of one whose
 elements move along a dimension. The last limit is low because scans and sorts have many such vectors."""
+
+_LONG_CODE, _LARGEST_IN_LONG_CODE = 256, 512
+"""The instructions from which a kernel without products is divided further, and the least bytes of its largest vector:
+more threads cost less than lowering long code."""
+
+_LONG_OPS = frozenset((
+    *FLOAT_FUNCTIONS, "math.tan", "math.atan2", "arith.divf", "arith.remf", "arith.divsi", "arith.divui", "arith.remsi",
+    "arith.remui", "func.call",
+))  # fmt: skip
+"""Ops that become about 16 instructions for each register of their results; others become about one."""
 
 _MOST_SUBGROUPS = 32
 """The most subgroups of a chosen number: those that a core of PVC executes with 256 registers each."""
@@ -678,7 +689,7 @@ def suitable_subgroups(func: ir.Operation) -> int:
     ops = walk(func)
     classes: UnionFind[ir.Value] = value_classes(ops)
     products: dict[ir.Value, int] = {}
-    largest, most = 0, _LARGEST_VECTOR
+    largest, most, instructions = 0, _LARGEST_VECTOR, 0.0
     for op in ops:
         if op.name == "scf.while" and _reads_its_condition(op):
             return 1
@@ -699,7 +710,9 @@ def suitable_subgroups(func: ir.Operation) -> int:
             if isinstance(op.opview, TileMmaOp):
                 products[classes.find(value)] = size
             largest = max(largest, size)
-    ideal = largest / most
+            if is_used(value) and not is_splat(op):
+                instructions += size / 64 * (16 if op.name in _LONG_OPS else 1)
+    ideal = max(largest / most, min(instructions / _LONG_CODE, largest / _LARGEST_IN_LONG_CODE))
     if products:
         ideal = max(
             sum(products.values()) / _LARGEST_PRODUCTS, largest / _LARGEST_VECTOR if most < _LARGEST_VECTOR else 1

@@ -28,6 +28,14 @@ PRODUCT = """%a{k} = arith.constant dense<1.0> : vector<{m}x16xbf16>
 %b{k} = arith.constant dense<1.0> : vector<16x{n}xbf16>
 %d{k} = xetile.tile_mma %a{k}, %b{k} : vector<{m}x16xbf16>, vector<16x{n}xbf16> -> vector<{m}x{n}xf32>
 """
+
+
+def repeated(op: str, times: int, shape: str = "16x32xf32") -> str:
+    """Ops that compute of `%v`."""
+    return " ".join(f"%o{k} = {op} : vector<{shape}> %u{k} = arith.negf %o{k} : vector<{shape}>" for k in range(times))
+
+
+SUM, EXPONENTIAL, QUOTIENT = "arith.addf %v, %v", "math.exp %v", "arith.divf %v, %v"
 WHILE = """%c1 = arith.constant 1 : index
 %r:2 = scf.while (%j = %i, %q = %p) : (index, i1) -> (index, i1) {{ {condition}
   scf.condition(%go) %j, %q : index, i1 }} do {{ ^bb0(%j: index, %q: i1):
@@ -48,6 +56,14 @@ WHILE = """%c1 = arith.constant 1 : index
         ("8x16xf32", PRODUCT.format(m=32, n=64, k=0) + PRODUCT.format(m=32, n=64, k=1), 2),
         ("8x16xf32", PRODUCT.format(m=64, n=64, k=0), 2), ("8x16xf32", PRODUCT.format(m=8, n=16, k=0), 1),
         ("128x32xf32", PRODUCT.format(m=32, n=64, k=0), 1),
+        # More than 256 instructions, counted in registers of results: one for most ops, 16 for functions and divisions.
+        ("16x32xf32", repeated(SUM, 7), 1), ("16x32xf32", repeated(SUM, 8), 2),
+        ("16x32xf32", repeated(EXPONENTIAL, 1), 4), ("16x32xf32", repeated(QUOTIENT, 1), 4),
+        # As long as vectors are not smaller than 512 bytes.
+        ("16x32xf32", repeated(EXPONENTIAL, 8), 4), ("8x16xf32", repeated(EXPONENTIAL, 8, "8x16xf32"), 1),
+        ("64x64xf32", repeated(EXPONENTIAL, 1, "64x64xf32"), 32),
+        # Code beside products is not counted.
+        ("16x32xf32", repeated(EXPONENTIAL, 8) + PRODUCT.format(m=8, n=16, k=0), 1),
         # What cannot be divided.
         ("64x64xf32", "%s = vector.shape_cast %v : vector<64x64xf32> to vector<1x64x64xf32>", 1),
         ("64x64xf32", "%e = vector.extract %v[0, 0] : f32 from vector<64x64xf32> "
