@@ -54,11 +54,12 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from xegpu_py.dialects import xetile
-    from xegpu_py.passes.analysis import tile_layout_inference
+    from xegpu_py.passes.analysis import tile_division, tile_layout_inference
     from xegpu_py.reference import evaluate
     from xegpu_py.runtime.executable import CompileKeywords
 else:
     xetile = deferred("xegpu_py.dialects.xetile")
+    tile_division = deferred("xegpu_py.passes.analysis.tile_division")
     tile_layout_inference = deferred("xegpu_py.passes.analysis.tile_layout_inference")
     evaluate = deferred("xegpu_py.reference.evaluate")
 
@@ -320,7 +321,7 @@ class KernelLowering:
         self._assumed = structs.replace(
             executable_of(lowered, func, Program(self._name)),
             subgroups=mapped or chosen or (1 if SHARES in kernel.attributes else None),
-            changed=() if chosen is None or options.aliased else tile_layout_inference.stored_arguments(kernel),
+            changed=() if chosen is None or options.aliased else tile_division.stored_arguments(kernel),
             surfaces=tuple(surfaces),
             multiples=multiples,
             sums=sums,
@@ -376,9 +377,9 @@ class KernelLowering:
 
 def subgroups_for(kernel: ir.Operation, options: Options) -> int | None:
     """The number of subgroups among which the tiles of a kernel without maps are divided; None if they are not."""
-    if options.subgroups is None or not has_tiles(kernel) or not tile_layout_inference.can_be_divided(kernel):
+    if options.subgroups is None or not has_tiles(kernel) or not tile_division.can_be_divided(kernel):
         return None
-    found = options.subgroups or tile_layout_inference.suitable_subgroups(kernel)
+    found = options.subgroups or tile_division.suitable_subgroups(kernel)
     return found if found > 1 else None
 
 

@@ -30,7 +30,8 @@ from xegpu_py.language.function_source import Uses, code_of
 from xegpu_py.language.scopes import LoopCarryRequired
 from xegpu_py.lower_kernel import ModuleSource, compile
 from xegpu_py.passes.analysis.ir_queries import SHARES
-from xegpu_py.passes.analysis.tile_layout_inference import can_be_divided, has_maps
+from xegpu_py.passes.analysis.tile_division import can_be_divided
+from xegpu_py.passes.analysis.tile_layout_inference import has_maps
 from xegpu_py.plugins import plugin
 from xegpu_py.runtime.executable import OPTIONS, refuse_checks, refuse_choices
 from xegpu_py.runtime.kernel import CompiledKernel

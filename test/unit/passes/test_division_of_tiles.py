@@ -8,7 +8,7 @@ from xegpu_py.dialects.xetile.types import WgMap
 from xegpu_py.ir.module import parse, walk
 from xegpu_py.lower_kernel import subgroups_for
 from xegpu_py.passes.analysis import tile_layout_inference
-from xegpu_py.passes.analysis.tile_layout_inference import can_be_divided, stored_arguments, suitable_subgroups
+from xegpu_py.passes.analysis.tile_division import can_be_divided, stored_arguments, suitable_subgroups
 from xegpu_py.runtime.executable import Options
 
 ARGUMENTS = "%Y: memref<?x?xf32>, %Z: memref<?x?xf32>, %i: index, %p: i1"
@@ -59,6 +59,8 @@ WHILE = """%c1 = arith.constant 1 : index
         # More than 256 instructions, counted in registers of results: one for most ops, 16 for functions and divisions.
         ("16x32xf32", repeated(SUM, 7), 1), ("16x32xf32", repeated(SUM, 8), 2),
         ("16x32xf32", repeated(EXPONENTIAL, 1), 4), ("16x32xf32", repeated(QUOTIENT, 1), 4),
+        # Neither a constant nor what is not used counts.
+        ("16x32xf32", f"%c = arith.constant dense<1.0> : vector<16x32xf32> {repeated('arith.addf %v, %c', 7)}", 1),
         # As long as vectors are not smaller than 512 bytes.
         ("16x32xf32", repeated(EXPONENTIAL, 8), 4), ("8x16xf32", repeated(EXPONENTIAL, 8, "8x16xf32"), 1),
         ("64x64xf32", repeated(EXPONENTIAL, 1, "64x64xf32"), 32),

@@ -22,7 +22,7 @@ from xegpu_py.ir.module import Module
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.analysis.block_surfaces import WINDOWS
 from xegpu_py.passes.analysis.ir_queries import SHARES
-from xegpu_py.passes.analysis.tile_layout_inference import can_be_divided
+from xegpu_py.passes.analysis.tile_division import can_be_divided
 from xegpu_py.target import DEFAULT
 from xegpu_py.tiles import element_types
 from xegpu_py.tiles.arrays import Array
