@@ -54,17 +54,16 @@ def gather(low: Lowering, source: Reg, order: Order, into: Reg | None = None) ->
     if into is None and count and flat == list(range(flat[0], flat[0] + count)):
         return source.slice(flat[0], count)
     result = into or low.emit.reg(source.type, count)
-    plan = _Plan(low.target.grf_bytes, source.format.bytes, source.first, result.first, flat)
+    plan = _GatherPlan(low.target.grf_bytes, source.format.bytes, source.first, result.first, flat)
     moves = plan.moves()
-    target, paired = result, plan.paired(source, result)
+    target, paired = result, plan.paired()
     if paired is not None and _number_of(pair_moves := paired.moves()) < _number_of(moves):
         plan, moves = paired, pair_moves
         source, target = (low.emit.as_type(r, _UNSIGNED[paired.size]) for r in (source, result))
     start = 0
     for lanes, regions in moves:
         step = len(regions)
-        size = source.format.bytes * step
-        wide = _UNSIGNED.get(size) if target.var.root[1] % size == 0 else None
+        wide = _UNSIGNED.get(source.format.bytes * step)
         raw = low.emit.as_unsigned(source), low.emit.as_unsigned(target)
         for phase, (vstride, width, hstride) in enumerate(regions):
             from_reg, to_reg, index, stride = source, target, start, 1
@@ -100,8 +99,8 @@ _MANY = 8
 """A move of this many lanes is not replaced by moves with strided results."""
 
 
-class _Plan(Struct):
-    """Numbers that moves gather.
+class _GatherPlan(Struct):
+    """The numbers that moves gather, and where they stand.
 
     Attributes:
         grf: the bytes of a register.
@@ -117,14 +116,15 @@ class _Plan(Struct):
     to_first: int
     order: list[int]
 
-    def paired(self, source: Reg, result: Reg) -> _Plan | None:
+    def paired(self) -> _GatherPlan | None:
         """The same with pairs of numbers as wider ones; None if it moves the numbers of a pair to different places."""
-        begins = (n for r in (source, result) for n in (r.first, r.var.root[1] // self.size))
         order, wider = self.order, 2 * self.size
-        is_aligned = wider in _UNSIGNED and not any(n % 2 for n in (len(order), *begins, *order[::2]))
-        if not is_aligned or any(b != a + 1 for a, b in zip(order[::2], order[1::2])):
+        starts = (len(order), self.first, self.to_first, *order[::2])
+        if wider not in _UNSIGNED or any(n % 2 for n in starts):
             return None
-        return _Plan(self.grf, wider, self.first // 2, self.to_first // 2, [n // 2 for n in order[::2]])
+        if any(b != a + 1 for a, b in zip(order[::2], order[1::2])):
+            return None
+        return _GatherPlan(self.grf, wider, self.first // 2, self.to_first // 2, [n // 2 for n in order[::2]])
 
     def moves(self) -> _Moves:
         """The fewest moves, in order."""

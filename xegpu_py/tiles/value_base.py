@@ -595,6 +595,7 @@ class ShapeMethods(ValueBase):
         contiguous = list(dim_indices) == list(range(first_index, first_index + count))
         if contiguous and count == extent:
             return self._made(self.ir)
+        # Strided moves exchange pairs, without the two transpositions of longer lines.
         if after > 1 or before == 1 or (extent == 2 and not contiguous):
             flattened = self.reshape((before * extent, after) if after > 1 else (before * extent,))
             row_indices = [b * extent + p for b in range(before) for p in dim_indices]

@@ -171,6 +171,7 @@ FORMS = {
         (1, 2, 1, 2),
         lambda i, j: i + 2 * j == 2,
     ),
+    "whether truth values are equal": (of_truth("arith.cmpi eq, %m, %k"), lambda a, b, f, g: (a < b) == below(a, b)),
     "whether truth values differ": (of_truth("arith.cmpi ne, %m, %k"), lambda a, b, f, g: (a < b) != below(a, b)),
     "the greater truth value": (of_truth("arith.maxui %m, %k"), lambda a, b, f, g: (a < b) | below(a, b)),
     "the lesser truth value": (of_truth("arith.minui %m, %k"), lambda a, b, f, g: (a < b) & below(a, b)),

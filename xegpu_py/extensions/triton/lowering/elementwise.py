@@ -110,8 +110,10 @@ def _unsigned(low: Lowering, op: mlir.Operation) -> Value:
 def _compared(low: Lowering, op: mlir.Operation) -> Value:
     a, b = op.operands
     predicate = op.attributes["predicate"]
-    if integer_bits(a.type) == 1 and op.opview.predicate.value == arith.CmpIPredicate.ne:
-        return applied("arith.xori", element_types.bool_, low.value(a), low.value(b))
+    comparison = op.opview.predicate.value
+    if integer_bits(a.type) == 1 and comparison in (arith.CmpIPredicate.eq, arith.CmpIPredicate.ne):
+        differ = applied("arith.xori", element_types.bool_, low.value(a), low.value(b))
+        return differ if comparison == arith.CmpIPredicate.ne else ~differ
     if integer_bits(a.type) == 1:
         # True is -1 as a signed number.
         one, other = (_extended(low.value(v), element_types.int32) for v in (a, b))
