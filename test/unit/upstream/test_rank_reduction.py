@@ -1,8 +1,11 @@
-"""The splits into rows and columns by which reductions of more dimensions are done."""
+"""The splits into rows and columns that vectors of more dimensions have, and by which their reductions are done."""
 
 import pytest
+from mlir import ir
 
-from xegpu_py.upstream.rank_reduction import reduced_runs
+from xegpu_py import parse
+from xegpu_py.ir.module import walk
+from xegpu_py.upstream.rank_reduction import Splits, reduced_runs
 
 
 @pytest.mark.parametrize(
@@ -33,3 +36,92 @@ from xegpu_py.upstream.rank_reduction import reduced_runs
 )
 def test_runs_of_reduced_dimensions(shape, dims, split, runs):
     assert reduced_runs(shape, dims, split) == runs
+
+
+ARGUMENTS = {
+    "u": "2x3x4xf32", "v": "2x3x1xf32", "w": "2x3xf32", "x": "2xf32", "y": "4xf32", "z": "3x4xf32", "q": "1x3xf32",
+    "n": "2x1xf32", "o": "2x3x4xindex", "m": "2x3x4xi1", "o1": "4xindex", "m1": "4xi1",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        # The last dimension is the columns, unless an op needs another split.
+        ("%r = arith.addf %u, %u : vector<2x3x4xf32>", {"u": 2, "r": 2}),
+        # A reduction of the last dimensions has the rows before them, one of others has the columns after them.
+        ("%r = vector.multi_reduction <add>, %u, %w [2] : vector<2x3x4xf32> to vector<2x3xf32>", {"u": 2, "r": 2}),
+        ("%r = vector.multi_reduction <add>, %u, %x [1, 2] : vector<2x3x4xf32> to vector<2xf32>", {"u": 1, "r": 1}),
+        ("%r = vector.multi_reduction <add>, %u, %z [0] : vector<2x3x4xf32> to vector<3x4xf32>", {"u": 1, "r": 0}),
+        ("%r = vector.multi_reduction <add>, %u, %y [0, 1] : vector<2x3x4xf32> to vector<4xf32>", {"u": 2, "r": 0}),
+        ("%r = vector.multi_reduction <add>, %u, %s [0, 1, 2] : vector<2x3x4xf32> to f32", {"u": 0}),
+        # The result of a reduction that is broadcast is what the reduction makes.
+        (
+            "%r = vector.multi_reduction <add>, %u, %w [2] : vector<2x3x4xf32> to vector<2x3xf32>\n"
+            "%b = vector.broadcast %r : vector<2x3xf32> to vector<5x2x3xf32>",
+            {"u": 2, "r": 2, "b": 2},
+        ),
+        # A broadcast vector is a row; one that is transposed afterwards, or repeated along its last dimension, is a
+        # column.
+        ("%b = vector.broadcast %y : vector<4xf32> to vector<3x4xf32>", {"y": 0, "b": 1}),
+        ("%b = vector.broadcast %w : vector<2x3xf32> to vector<5x2x3xf32>", {"w": 1}),
+        (
+            "%b = vector.broadcast %y : vector<4xf32> to vector<3x4xf32>\n"
+            "%t = vector.transpose %b, [1, 0] : vector<3x4xf32> to vector<4x3xf32>",
+            {"y": 1, "t": 1},
+        ),
+        (
+            "%c = vector.shape_cast %x : vector<2xf32> to vector<2x1xf32>\n"
+            "%b = vector.broadcast %c : vector<2x1xf32> to vector<2x3xf32>",
+            {"c": 1, "x": 1},
+        ),
+        # A reduction has more weight than a column, which a broadcast repeats along it, and less than a row.
+        (
+            "%b = vector.broadcast %v : vector<2x3x1xf32> to vector<2x3x4xf32>\n"
+            "%r = vector.multi_reduction <add>, %v, %n [1] : vector<2x3x1xf32> to vector<2x1xf32>",
+            {"v": 1, "r": 1},
+        ),
+        (
+            "%b = vector.broadcast %v : vector<2x3x1xf32> to vector<4x2x3x1xf32>\n"
+            "%r = vector.multi_reduction <add>, %v, %n [1] : vector<2x3x1xf32> to vector<2x1xf32>",
+            {"v": 2, "r": 1},
+        ),
+        # Ops of XeGPU have more weight than a reduction of what they load, and vectors of one dimension have no weight.
+        (
+            "%l = xegpu.load %p[%o], %m : memref<?xf32>, vector<2x3x4xindex>, vector<2x3x4xi1> -> vector<2x3x4xf32>\n"
+            "%r = vector.multi_reduction <add>, %l, %x [1, 2] : vector<2x3x4xf32> to vector<2xf32>",
+            {"l": 2, "o": 2, "m": 2, "r": 1},
+        ),
+        (
+            "%l = xegpu.load %p[%o1], %m1 : memref<?xf32>, vector<4xindex>, vector<4xi1> -> vector<4xf32>\n"
+            "%b = vector.broadcast %l : vector<4xf32> to vector<3x4xf32>\n"
+            "%t = vector.transpose %b, [1, 0] : vector<3x4xf32> to vector<4x3xf32>",
+            {"l": 1, "o1": 1, "m1": 1},
+        ),
+        # A cast keeps rows, from operand to result and back, also through other casts.
+        (
+            "%r = vector.multi_reduction <add>, %u, %x [1, 2] : vector<2x3x4xf32> to vector<2xf32>\n"
+            "%c = vector.shape_cast %u : vector<2x3x4xf32> to vector<2x2x6xf32>\n"
+            "%d = vector.shape_cast %c : vector<2x2x6xf32> to vector<1x2x12xf32>",
+            {"u": 1, "c": 1, "d": 2},
+        ),
+        (
+            "%c = vector.shape_cast %w : vector<2x3xf32> to vector<1x2x3xf32>\n"
+            "%d = vector.shape_cast %c : vector<1x2x3xf32> to vector<2x1x3xf32>\n"
+            "%r = vector.multi_reduction <add>, %d, %q [0] : vector<2x1x3xf32> to vector<1x3xf32>",
+            {"d": 1, "c": 2, "w": 1},
+        ),
+    ],
+)  # fmt: skip
+def test_splits_of_vectors(body, expected):
+    listed = ", ".join(f"%{name}: vector<{kind}>" for name, kind in ARGUMENTS.items())
+    module = parse(
+        f"gpu.module @m {{ gpu.func @f({listed}, %p: memref<?xf32>, %s: f32) kernel {{\n{body}\ngpu.return }} }}"
+    )
+    func = next(op for op in walk(module.operation) if op.name == "gpu.func")
+    ops = list(func.regions[0].blocks[0].operations)[:-1]
+    names = dict(zip(ARGUMENTS, func.regions[0].blocks[0].arguments))
+    names |= {line.split()[0][1:]: op.results[0] for line, op in zip(body.split("\n"), ops)}
+    shapes = {v: tuple(v.type.shape) for v in names.values() if isinstance(v.type, ir.VectorType)}
+    splits = Splits([op.operation for op in ops], shapes)
+    assert {name: splits.of(names[name]) for name in expected} == expected
