@@ -34,8 +34,14 @@ class Computed(Body, ABC):
 
     def apply(self, op: Op, operands: dict[str, Value]) -> Value:
         """An op of the table."""
-        assert op.compute
-        return self.computed(super().apply(op, operands), op.compute, *operands.values())
+        compute = op.compute
+        assert compute
+        value = super().apply(op, operands)
+        if not op.second:
+            return self.computed(value, compute, *operands.values())
+        first = self.computed(self.values.pop(), lambda *data: compute(*data)[0], *operands.values())
+        self.keep(first)
+        return self.computed(value, lambda *data: compute(*data)[1], *operands.values())
 
     def targets(self, element: str) -> list[str]:
         """Elements that numpy has."""

@@ -128,10 +128,44 @@ def wrapped(numbers: Array, dtype: Any) -> Array:
     return np.asarray(numbers & ((1 << 64) - 1), np.uint64).astype(f"u{np.dtype(dtype).itemsize}").view(dtype)
 
 
+def halves(has_sign: bool, a: Array, b: Array) -> tuple[Array, Array]:
+    """The lower and the upper half of products of integers."""
+    x, y = ((v if has_sign else unsigned(v)).astype(object) for v in (a, b))
+    return wrapped(x * y, a.dtype), wrapped(x * y >> (8 * a.dtype.itemsize), a.dtype)
+
+
 def high_half(a: Array, b: Array) -> Array:
     """The upper half of products of integers without a sign."""
-    exact = unsigned(a).astype(object) * unsigned(b).astype(object)
-    return wrapped(exact >> (8 * a.dtype.itemsize), a.dtype)
+    return halves(False, a, b)[1]
+
+
+def sum_and_carry(a: Array, b: Array) -> tuple[Array, Array]:
+    """Sums of integers without a sign, and whether they overflow."""
+    return a + b, unsigned(a + b) < unsigned(a)
+
+
+def counted(name: str, a: Array) -> Array:
+    """How many bits are set, and how many zeros precede the first or follow the last of them."""
+    width = 8 * a.dtype.itemsize
+    texts = [f"{n:0{width}b}" for n in unsigned(a).ravel().tolist()]
+    counts = {
+        "ctpop": lambda t: t.count("1"), "ctlz": lambda t: len(t) - len(t.lstrip("0")),
+        "cttz": lambda t: len(t) - len(t.rstrip("0")),
+    }  # fmt: skip
+    return np.array([counts[name](t) for t in texts], a.dtype).reshape(a.shape)
+
+
+def powers(a: Array, b: Array) -> Array:
+    """Odd integers to the power of others, of which those below 0 leave whole parts of reciprocals."""
+
+    def power(x: int, y: int) -> int:
+        return pow(x, y, 1 << 64) if y >= 0 else x ** (y & 1) if abs(x) == 1 else 0
+
+    return wrapped(np.array([*map(power, a.ravel().tolist(), b.ravel().tolist())], object).reshape(a.shape), a.dtype)
+
+
+def is_normal(a: Array) -> Array:
+    return np.isfinite(a) & (np.abs(a) >= np.finfo(a.dtype).tiny)
 
 
 def folded(op: Op, data: Array, axis: int) -> Array:
@@ -176,11 +210,14 @@ def _integers() -> Iterable[Op]:
     ):  # fmt: skip
         compute = partial(divided, rounding, has_sign, rest)
         yield Op(f"arith.{name} {{x}}, {{divisor}} : {{type}}", DIVIDED, "division", compute)
-    yield from _ops("math.(ctpop|ctlz|cttz) {x} : {type}", SIGNLESS, "count", bound=lambda x: 64)
+    for name in ("ctpop", "ctlz", "cttz"):
+        yield Op(f"math.{name} {{x}} : {{type}}", SIGNLESS, "count", partial(counted, name), lambda x: 64)
     yield Op("math.absi {x} : {type}", SIGNLESS, "sign", np.abs, lambda x: x)
-    yield Op("math.ipowi {odd}, {y} : {type}", SIGNLESS, "power")
-    yield Op("arith.addui_extended {x}, {y} : {type}, {truths}", SIGNLESS, "extended", second="i1")
-    yield from _ops("arith.(mulsi|mului)_extended {x}, {y} : {type}", SIGNLESS, "extended", second="x")
+    yield Op("math.ipowi {odd}, {y} : {type}", SIGNLESS, "power", powers)
+    yield Op("arith.addui_extended {x}, {y} : {type}, {truths}", SIGNLESS, "extended", sum_and_carry, second="i1")
+    for name in ("mulsi", "mului"):
+        compute = partial(halves, name == "mulsi")
+        yield Op(f"arith.{name}_extended {{x}}, {{y}} : {{type}}", SIGNLESS, "extended", compute, second="x")
     yield Op("tt.mulhiui {x}, {y} : {type}", ("i32",), "extended", high_half)
 
 
@@ -216,9 +253,10 @@ def _floats() -> Iterable[Op]:
     )
     yield from _ops(f"math.({functions}) {{x}} : {{type}}", SINGLE, "function", hosted=())
     yield Op("math.sincos {x} : {type}", SINGLE, "sincos", second="x", hosted=())
-    two = ("math.(powf|atan2) {x}, {y} : {type}", "math.clampf {x} to [{y}, {z}] : {type}")
-    for text in (*two, "math.fpowi {x}, {integer} : {type}, {integer_type}"):
+    for text in ("math.(powf|atan2) {x}, {y} : {type}", "math.fpowi {x}, {integer} : {type}, {integer_type}"):
         yield from _ops(text, SINGLE, "functions of two", hosted=())
+    text = "math.clampf {x} to [{y}, {z}] : {type}"
+    yield Op(text, SINGLE, "functions of two", lambda x, y, z: np.minimum(np.maximum(x, y), z), hosted=())
 
 
 def _indices() -> Iterable[Op]:
@@ -258,9 +296,12 @@ def _comparisons() -> Iterable[Op]:
     conditions |= {f"u{n}": lambda a, b, f=f: f(a, b) | ~known(a, b) for n, f in orders.items()}
     for name, compute in conditions.items():
         yield Op(f"arith.cmpf {name}, {{x}}, {{y}} : {{type}}", FLOATS, "comparison", compute, result="i1")
-    yield from _ops("math.(isnan|isfinite) {x} : {type}", FLOATS, "class", result="i1")
-    # MLIR does not lower them to LLVM.
-    yield from _ops("math.(isinf|isnormal) {x} : {type}", FLOATS, "class", result="i1", hosted=())
+    # MLIR does not lower two of them to LLVM.
+    classes: tuple[tuple[str, Compute, tuple[str, ...]], ...] = (
+        ("isnan", np.isnan, HOSTED), ("isfinite", np.isfinite, HOSTED), ("isinf", np.isinf, ()), ("isnormal", is_normal, ()),
+    )  # fmt: skip
+    for name, compute, hosted in classes:
+        yield Op(f"math.{name} {{x}} : {{type}}", FLOATS, "class", compute, result="i1", hosted=hosted)
 
 
 OPS = (*_integers(), *_floats(), *_indices(), *_comparisons())

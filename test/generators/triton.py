@@ -58,8 +58,10 @@ def text(shape: Shape, element: str) -> str:
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
 """The numbers of four bits (OCP Microscaling Formats 1.0, section 5.3.3)."""
 
-UNREAD = ("arith.floordivsi", "arith.ceildivsi", "arith.ceildivui", "arith.divf", "math.roundeven", "math.absi")
-"""Ops of the table that Triton's front end does not write, and quotients of floats, which may be infinite."""
+FAMILIES = (
+    "arithmetic", "shift", "division", "extended", "sign", "rounding", "count", "power", "functions of two", *ops.TRUTH,
+)  # fmt: skip
+"""Families of the table's ops that programs have, but for quotients of floats, which may be infinite."""
 COMPARED = ("eq", "ne", "slt", "sle", "sgt", "ult", "uge")
 FOLDED = {
     "i": [*ops.reductions("i32").values()], "f": [ops.BY_NAME["maxnumf"], ops.BY_NAME["minnumf"]],
@@ -126,8 +128,7 @@ class Writer(Computed):
 
     def allows(self, op: Op, x: Value) -> bool:
         """Ops that TTIR has; floats stay finite, and truth values are not added."""
-        families = ("arithmetic", "shift", "division", "extended", "sign", "rounding", *ops.TRUTH)
-        if op.compute is None or op.family not in families or op.name in UNREAD:
+        if op.compute is None or op.family not in FAMILIES or op.name == "arith.divf":
             return False
         return x.element != "i1" or op.kind in ("and", "or", "xor") or op.family in ops.TRUTH
 

@@ -1,5 +1,7 @@
 """Ops of TTIR in forms that Triton's programs rarely have, against numpy."""
 
+import math
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -62,6 +64,24 @@ def widened(narrow=f"tensor<{N}xf8E5M2>"):
 
 def rounded(x):
     return x.astype(E5M2).astype(np.float32)
+
+
+def rounded_by(mode):
+    """Numbers of f32 in f16 by a rounding of `arith.truncf`."""
+    half = f"tensor<{N}xf16>"
+    text = f"%h = arith.truncf %f {mode} : {F} to {half}\n%w2 = arith.extf %h : {half} to {F}\n"
+    text += f"%r = arith.bitcast %w2 : {F} to {T}"
+
+    def compute(a, b, f, g):
+        nearest = f.astype(np.float16)
+        towards = {"downward": -np.inf, "upward": np.inf, "toward_zero": 0}.get(mode)
+        if towards is not None:
+            # The exact number is on the other side of the nearest one.
+            past = np.sign(nearest - f) * np.sign(towards - f) < 0
+            nearest = np.where(past, np.nextafter(nearest, np.float16(towards)), nearest)
+        return nearest.astype(np.float32).view(np.int32)
+
+    return text, compute
 
 
 def pairs(shape, axis, inserted, op="xori", other="%h"):
@@ -224,6 +244,19 @@ FORMS = {
         of_floats("%s = math.absf %h : {0}\n%v = math.sqrt %s : {0}") + widened(),
         lambda a, b, f, g: rounded(np.sqrt(np.abs(rounded(f)))).view(np.int32),
     ),
+    "a power of floats of 8 bits": (
+        of_floats(f"%e = arith.constant dense<3> : {T}\n%v = math.fpowi %h, %e : {{0}}, {T}") + widened(),
+        lambda a, b, f, g: rounded(rounded(f) ** 3).view(np.int32),
+    ),
+    "normal floats of 8 bits": (
+        of_floats(
+            f"%e = arith.constant dense<8.0e-6> : {F}\n%d = arith.mulf %f, %e : {F}\n"
+            f"%j = tt.fp_to_fp %d, rounding = rtne : {F} -> {{0}}\n%v = math.isnormal %j : {{0}}\n"
+            f"%r = arith.extui %v : {TRUTH} to {T}"
+        ),
+        lambda a, b, f, g: np.abs(rounded(f * np.float32(8e-6))) >= 2.0**-14,
+    ),
+    **{f"floats rounded {mode}": rounded_by(mode) for mode in ("downward", "upward", "toward_zero", "to_nearest_even")},
     "pairs of elements": (
         f'''%r = "tt.map_elementwise"(%a, %b) <{{pack = 2 : i32}}> ({{
         ^bb0(%a0: i32, %a1: i32, %b0: i32, %b1: i32):
@@ -450,3 +483,40 @@ def test_forms(name):
     out = np.zeros(N, np.int32)
     xegpu_py.compile(KERNEL.format(n=N, body=body + store), cache="off")(a.copy(), b.copy(), f, g, out, 3)
     np.testing.assert_array_equal(out, np.asarray(oracle(a, b, f, g)).astype(np.int32))
+
+
+FUNCTIONS = {
+    "acos": np.arccos, "asin": np.arcsin, "atan": np.arctan, "acosh": np.arccosh, "asinh": np.arcsinh,
+    "atanh": np.arctanh, "sinh": np.sinh, "cosh": np.cosh, "cbrt": np.cbrt,
+    "erfc": np.vectorize(math.erfc), "sincos": (np.sin, np.cos),
+}  # fmt: skip
+
+
+def test_functions_that_programs_of_triton_call_by_their_symbols():
+    lines = [f"%k16 = arith.constant dense<0.0625> : {F}", f"%small = arith.mulf %f, %k16 : {F}"]
+    lines += [
+        f"%size = math.absf %f : {F}",
+        f"%u1 = arith.constant dense<1.0> : {F}",
+        f"%big = arith.addf %size, %u1 : {F}",
+    ]
+    operands = {"acos": "small", "asin": "small", "atanh": "small", "acosh": "big"}
+    results, wanted = [], []
+    f = np.random.default_rng(5).uniform(-9, 9, N).astype(np.float32)
+    values = {"f": f, "small": f / 16, "big": np.abs(f) + 1}
+    for name, functions in FUNCTIONS.items():
+        operand = operands.get(name, "f")
+        both = functions if isinstance(functions, tuple) else (functions,)
+        names = [f"%r{len(results) + i}" for i in range(len(both))]
+        lines.append(f"{', '.join(names)} = math.{name} %{operand} : {F}")
+        results += names
+        wanted += [function(values[operand].astype(np.float64)) for function in both]
+    for row, name in enumerate(results):
+        lines += [
+            f"%n{row} = arith.constant dense<{row * N}> : {T}", f"%o{row} = arith.addi %lane, %n{row} : {T}",
+            f"%p{row} = tt.addptr %po, %o{row} : {P}, {T}", f"%b{row} = arith.bitcast {name} : {F} to {T}",
+            f"tt.store %p{row}, %b{row} : {P}",
+        ]  # fmt: skip
+    out, ints = np.zeros((len(results), N), np.float32), np.zeros(N, np.int32)
+    kernel = xegpu_py.compile(KERNEL.format(n=N, body="\n".join(lines)), cache="off")
+    kernel(ints, ints, f, f, out.ravel().view(np.int32), 3)
+    np.testing.assert_allclose(out, wanted, rtol=1e-6)

@@ -12,13 +12,15 @@ from xegpu_py.extensions.triton.lowering.lowering import Item, Lowering, Rule
 from xegpu_py.extensions.triton.lowering.positions import is_signed_comparison
 from xegpu_py.extensions.triton.lowering.types import elements_of, integer_bits, kind_of, number_of
 from xegpu_py.extensions.triton.lowering.values import Constant, Pointer, applied, chosen, signed, unsigned
+from xegpu_py.ir.builtin import rounding_mode
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.passes.analysis.ir_queries import defining_op
+from xegpu_py.passes.rewriting.builders import require_nearest
 from xegpu_py.tiles import element_types
 from xegpu_py.tiles.effects import device_assert
 from xegpu_py.tiles.functions import PropagateNan, clamp, flip, umulhi
 from xegpu_py.tiles.tile_values import Value
-from xegpu_py.tiles.value_base import BUILDING
+from xegpu_py.tiles.value_base import BUILDING, common_shape, matrix_shape
 
 if TYPE_CHECKING:
     from xegpu_py.extensions.triton.lowering import libdevice
@@ -84,7 +86,9 @@ def _axis_of_pairs(value: mlir.Value, of: mlir.Value) -> int | None:
     return axis if is_pair and combines and [*rest[0].operands] == [*first.results] else None
 
 
-_DIVISIONS = ("arith.divsi", "arith.remsi", "arith.divui", "arith.remui")
+_DIVISIONS = frozenset(
+    f"arith.{name}" for name in ("divsi", "remsi", "divui", "remui", "floordivsi", "ceildivsi", "ceildivui")
+)
 
 
 def _check_divisor(low: Lowering, op: mlir.Operation, divisor: Value) -> None:
@@ -203,6 +207,17 @@ def _rounded(low: Lowering, op: mlir.Operation) -> Value:
     return value.to(dtype, rounding=None if rounding is None else rounding.name, saturate=dtype.bits == 8)
 
 
+_MODES = {0: None, 1: "down", 2: "up", 3: "zero"}
+"""The roundings of `arith.truncf`, by their numbers in MLIR."""
+
+
+def _narrowed(low: Lowering, op: mlir.Operation) -> Value:
+    mode = rounding_mode(op)
+    if mode not in _MODES:
+        require_nearest(op)
+    return low.value(op.operands[0]).to(kind_of(op.results[0]).dtype, rounding=_MODES[mode])
+
+
 def _bitcast(low: Lowering, op: mlir.Operation) -> Item:
     kind = kind_of(op.results[0])
     if not kind.is_pointer:
@@ -218,11 +233,29 @@ def _bitcast(low: Lowering, op: mlir.Operation) -> Item:
 
 def _same(low: Lowering, op: mlir.Operation) -> Value:
     """An op whose meaning is that of the same op on vectors; numbers of 8 bits compute in float32."""
-    operands, dtype = [low.value(v) for v in op.operands], kind_of(op.results[0]).dtype
-    if dtype.is_narrow:
-        wide = [v.to(element_types.float32) for v in operands]
-        return applied(op.name, element_types.float32, *wide).to(dtype)
-    return applied(op.name, dtype, *operands)
+    return _widened(op.name, kind_of(op.results[0]).dtype, *(low.value(v) for v in op.operands))
+
+
+def _widened(name: str, dtype: element_types.DType, *operands: Value) -> Value:
+    if not dtype.is_narrow:
+        return applied(name, dtype, *operands)
+    wide = [v.to(element_types.float32) if v.dtype.is_narrow else v for v in operands]
+    return applied(name, element_types.float32, *wide).to(dtype)
+
+
+def _extended_pair(low: Lowering, op: mlir.Operation) -> list[Value]:
+    """An op on integers with two results: a sum and its carry, or the halves of a product."""
+    a, b = (low.value(v) for v in op.operands)
+    shape = common_shape(a.shape, b.shape)
+    dtypes = [kind_of(result).dtype for result in op.results]
+    types = [dtype.vector(matrix_shape(shape)) for dtype in dtypes]
+    pair = mlir.Operation.create(op.name, types, [v.broadcast(shape).ir for v in (a, b)])
+    return [Value(result, dtype, shape) for result, dtype in zip(pair.results, dtypes)]
+
+
+def _sincos(low: Lowering, op: mlir.Operation) -> list[Value]:
+    x, dtype = low.value(op.operands[0]), kind_of(op.results[0]).dtype
+    return [_widened(name, dtype, x) for name in ("math.sin", "math.cos")]
 
 
 def _as(name: str) -> Rule:
@@ -250,13 +283,15 @@ def _extern(low: Lowering, op: mlir.Operation) -> Value:
     return result if result.dtype == dtype else result.to(dtype)
 
 
-_INTEGERS = ("addi", "subi", "muli", "divsi", "remsi", "minsi", "maxsi", "andi", "ori", "shli", "shrsi")
-_UNSIGNED = ("divui", "remui", "minui", "maxui", "shrui")
+_INTEGERS = ("addi", "subi", "muli", "divsi", "remsi", "minsi", "maxsi", "andi", "ori", "shli", "shrsi",
+             "floordivsi", "ceildivsi")  # fmt: skip
+_UNSIGNED = ("divui", "remui", "ceildivui", "minui", "maxui", "shrui")
 _FLOATS = ("addf", "subf", "mulf", "divf", "remf", "negf", "maximumf", "minimumf", "maxnumf", "minnumf")
 _MATH = (
     "exp", "exp2", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "tanh", "sqrt", "rsqrt", "erf", "floor",
     "ceil", "round", "roundeven", "trunc", "absf", "absi", "fma", "ctlz", "cttz", "ctpop", "copysign", "atan2", "powf",
-    "expm1",
+    "expm1", "acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "clampf", "cosh", "erfc", "fpowi", "ipowi",
+    "isfinite", "isinf", "isnan", "isnormal", "sinh",
 )  # fmt: skip
 
 RULES: dict[str, Rule] = {
@@ -278,7 +313,11 @@ RULES: dict[str, Rule] = {
     "arith.fptosi": _converted,
     "arith.fptoui": _to_unsigned,
     "arith.extf": _converted,
-    "arith.truncf": _converted,
+    "arith.truncf": _narrowed,
+    "arith.addui_extended": _extended_pair,
+    "arith.mulsi_extended": _extended_pair,
+    "arith.mului_extended": _extended_pair,
+    "math.sincos": _sincos,
     "arith.bitcast": _bitcast,
     "tt.bitcast": _bitcast,
     "tt.fp_to_fp": _rounded,
