@@ -341,7 +341,7 @@ class Addresses:
         if inst.saturate or source.modifier or isinstance(dst, Flag):
             return []
         types = [TYPES[t] for t in (source.var.type, constant.type, dst.var.type)]
-        if any(t.is_float for t in types) or types[0].bytes != types[2].bytes or types[0].bytes < 4:
+        if any(t.is_float for t in types) or types[0].bytes != types[2].bytes:
             return []
         plus, size = converted(constant, types[2]), types[2].bytes
         _, to = bytes_of(dst, inst.exec_size, self._target)
