@@ -107,6 +107,14 @@ def test_help_fits_80_columns(tool):
     assert [line for line in found.splitlines() if len(line) > 80] == []
 
 
+@pytest.mark.parametrize("columns", [40, 61, 120])
+def test_descriptions_fit_the_terminal(columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for letters in range(1, 8):
+        text = driver.Parser("tool", "", "x" * letters + " y" * columns, []).description.partition("\n\nexamples")[0]
+        assert max(map(len, text.splitlines())) in (columns - 3, columns - 2)
+
+
 def test_ir_is_coloured_at_a_terminal_alone():
     command = (forked("xegpu-opt"), "gemm.mlir")
     coloured = at_a_terminal(*command)

@@ -55,7 +55,10 @@ def rules(report: Fidelity) -> dict[str, Rule]:
 
 def tried(report: Fidelity) -> Iterator[tuple[str, Tried]]:
     for rule in report.rules:
+        choice = CHOICES[rule.choice]
+        meanings = {choice.default: choice.rule, **choice.alternatives}
         for one in rule.tried:
+            assert one.meaning == meanings[one.alternative]
             yield f"{rule.choice}={one.alternative}", one
 
 

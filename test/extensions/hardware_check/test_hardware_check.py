@@ -117,6 +117,12 @@ def test_differing_elements_are_shown_with_their_operands() -> None:
     assert hardware_check._compared(check, here, here.copy()) == hardware_check.CheckOutcome(100, 0, [])
 
 
+@pytest.mark.parametrize("name", TARGETS)
+def test_shapes_of_products(name: str) -> None:
+    for product in products(target(name)):
+        assert product.a.shape[0] == 8 and product.b.shape == (product.a.shape[1], 16)
+
+
 def test_no_two_candidates_have_the_same_bits() -> None:
     sums = [p for p in products(target("bmg")) if p.what == "sums"]
     found = {b"".join(p.result(model).tobytes() for p in sums) for model in candidates()}

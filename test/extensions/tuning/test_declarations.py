@@ -8,7 +8,7 @@ import pytest
 import xegpu_py
 from xegpu_py.extensions.tuning import search, verification
 from xegpu_py.extensions.tuning.cluster import needing
-from xegpu_py.extensions.tuning.distributed_launch import Mapped
+from xegpu_py.extensions.tuning.distributed_launch import Mapped, _travelling
 from xegpu_py.extensions.tuning.kernel_space import Subject, module_text
 from xegpu_py.extensions.tuning.space import Space, expression
 from xegpu_py.plugins import MissingExtra
@@ -125,6 +125,19 @@ def test_files_of_kernels_and_arrays(tmp_path):
     assert text.startswith("// one\n// two\n") and xegpu_py.compile(text).options.registers == 256
     with pytest.raises(ValueError, match=f"the worker cannot map '{tmp_path}/none': No such file or directory"):
         Mapped(f"{tmp_path}/none", np.dtype(np.int32), (4,), 0).private()
+
+
+def test_arrays_in_files_travel_as_places(tmp_path):
+    """A whole array in a file does; a part of one, or a result of arithmetic with one, travels as its elements."""
+    file = np.memmap(tmp_path / "a", np.int32, "w+", 8, (4, 6))
+    file[:] = np.arange(24).reshape(4, 6)
+    assert _travelling(file) == Mapped(str((tmp_path / "a").resolve()), np.dtype(np.int32), (4, 6), 8)
+    turned = np.memmap(tmp_path / "a", np.int32, "r", 8, (6, 4), order="F")
+    for part in (file[1:], file[:, ::2], file + 1, file.T, turned):
+        found = _travelling(part)
+        assert type(found) is np.ndarray and np.array_equal(found, part)
+    plain = np.arange(3)
+    assert _travelling(plain) is plain and _travelling(5) == 5
 
 
 def test_a_missing_library_names_the_extra():

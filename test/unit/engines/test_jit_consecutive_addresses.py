@@ -7,7 +7,12 @@ import pytest
 from msgspec import structs
 
 import xegpu_py
-from xegpu_py.engines.jit.consecutive_addresses import consecutive_addresses
+from xegpu_py.engines.jit.consecutive_addresses import (
+    SharedNumber,
+    _computed,
+    _Sequence,
+    consecutive_addresses,
+)
 from xegpu_py.engines.jit.register_promotion import temporaries
 from xegpu_py.engines.jit.thread_function import block_starts
 from xegpu_py.ir.diagnostics import DiagnosticError
@@ -234,3 +239,31 @@ def test_a_surface_is_checked_again(body: str, limit: int) -> None:
     assert out.tolist() == list(range(100, 116))
     with pytest.raises(DiagnosticError, match="over the end"):
         Kernel(kernel.executable, structs.replace(kernel.options, engine="jit"))(out, numbers, limit + 64)
+
+
+@pytest.mark.parametrize(
+    ("name", "a", "b", "expected"),
+    [
+        # The number that is shared, the first constant, and the step.
+        ("mov", ("x", 3, 2), None, ("x", 3, 2)),
+        ("add", ("x", 3, 2), (None, 5, 1), ("x", 8, 3)),
+        ("add", (None, 3, 2), ("x", 5, 0), ("x", 8, 2)),
+        ("add", (None, 3, 2), (None, 5, 1), (None, 8, 3)),
+        ("add", ("x", 3, 2), ("y", 5, 1), None),
+        ("mul", (None, 3, 2), (None, 5, 0), (None, 15, 10)),
+        ("mul", (None, 3, 2), (None, 40, 0), (None, 120, 80)),
+        ("shl", (None, 3, 2), (None, 5, 0), (None, 96, 64)),
+        ("shl", (None, 3, 2), (None, 31, 0), (None, 3 << 31, 2 << 31)),
+        # Counts of shifts are taken modulo the width; what is multiplied has no shared number, and by the same for all.
+        ("shl", (None, 3, 2), (None, 32, 0), None),
+        ("shl", (None, 3, 2), (None, 40, 0), None),
+        ("mul", ("x", 3, 2), (None, 5, 0), None),
+        ("mul", (None, 3, 2), ("x", 5, 0), None),
+        ("mul", (None, 3, 2), (None, 5, 1), None),
+        ("shl", (None, 3, 2), (None, 5, 1), None),
+    ],
+)
+def test_numbers_of_a_result(name, a, b, expected):
+    shared = {key: SharedNumber(n, None) for n, key in enumerate("xy")}
+    sources = [_Sequence(0, 64, 4, shared.get(number), first, step) for number, first, step in filter(None, (a, b))]
+    assert _computed(name, sources) == (expected and (shared.get(expected[0]), *expected[1:]))

@@ -392,3 +392,12 @@ def test_every_instruction_is_tried() -> None:
 )
 def test_why_a_finalizer_failed(status: int, output: str, reason: str) -> None:
     assert finalizer._reason("GenX_IR", output, status) == f"GenX_IR {reason}"
+
+
+def test_the_newest_finalizer_that_knows_a_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    for installed in (set(), {"GenX_IR"}, {"GenX_IR", "GenX_IR-2024"}, set(finalizer.FINALIZERS)):
+        monkeypatch.setattr(finalizer.external_tools, "find", lambda name, installed=installed: name in installed)
+        for target in TARGETS:
+            names = [n for n, f in finalizer.FINALIZERS.items() if n in installed and target in f.platforms]
+            assert finalizer.available(target) == (names[0] if names else None)
+    assert finalizer.available("no such target") is None

@@ -233,7 +233,7 @@ class _Indexer:
 
     def _results(self, at: int, first: bool) -> re.Match[str] | None:
         """The results of an op and `=`, if an op begins at the value at an offset; `first` is whether a line does."""
-        results = _RESULTS.match(self.text, at) if first or not self.parens else None
+        results = None if self.parens else _RESULTS.match(self.text, at)
         return results if results and (first or _OP_OF_RESULTS.match(self.text, results.end())) else None
 
     def _opens_region(self, at: int, previous: str) -> bool:
