@@ -543,6 +543,9 @@ def test_records_of_printf() -> None:
     data += np.uint64(0x1000 + len(strings)).tobytes()
     strings, expected = strings + b"end", expected + "end"
     memory = {0x900: b"other", 0x1000: strings}
+    high = 0xFF << 56
+    record = np.uint64(high + 1).tobytes()
+    assert printed(np.uint32(12).tobytes() + record, {high: b"xhigh"}) == "high"
     whole = np.uint32(4 + len(data)).tobytes() + data
     assert printed(whole, memory) == expected
     # Bytes behind the offset of the next record are no record, and neither is a format without the end of its record.

@@ -151,6 +151,41 @@ def test_sizes_of_local_memory():
         kernel[64, 64].ready((Y, Y.copy(), opencl.local(most + 1)))
 
 
+@pytest.mark.parametrize(
+    ("sizes", "offsets", "slm"),
+    [
+        # Each array begins at a multiple of its elements' size, behind those before it and the kernel's own 32 bytes.
+        ((4, 8), (0, 8), 16), ((5, 8), (0, 8), 16), ((8, 8), (0, 8), 16), ((9, 8), (0, 16), 24),
+        ((1024, 1), (0, 1024), 1025), ((989, 3), (0, 992), 995),
+    ],
+)  # fmt: skip
+def test_arrays_in_local_memory(sizes, offsets, slm):
+    kernel = program("", "workgroups.cl").two_arrays
+    arguments = (X, X.copy(), *map(opencl.local, sizes), np.int32(1))
+    launch = kernel[64, 64].ready(arguments)
+    names = {offset: name for name, offset in kernel.inputs.items()}
+    places = [a.offset for a in kernel.info.payload_arguments if a.addrspace == "local"]
+    data = [int.from_bytes(launch.prepared.values[names[at]], "little") for at in places]
+    own = kernel.info.execution_env.slm_size
+    assert own == 32 and data == list(offsets)
+    attributes = launch.version.program.attributes
+    assert attributes["SLMSize"] == -(-(own + slm) // 1024) and attributes["SLMBytes"] == -(-(own + slm) // 8) * 8
+
+
+@pytest.mark.parametrize(("count", "named"), [(0, 0), (1, 0), (2, 2), (31, 31), (32, 32), (33, 32)])
+def test_named_barriers(count, named):
+    """The one barrier of a workgroup needs no name."""
+    made = RECORDED.programs["saxpy.cl"]
+    kernels = [
+        structs.replace(k, execution_env=structs.replace(k.execution_env, barrier_count=count))
+        for k in made.info.kernels
+    ]
+    changed = structs.replace(made, info=structs.replace(made.info, kernels=type(made.info.kernels)(kernels)))
+    kernel = opencl.Program(changed, Options(target=made.target)).saxpy
+    launch = kernel[64, 64].ready((X, X.copy(), np.float32(2)))
+    assert launch.version.program.attributes.get("NBarrierCnt", 0) == named
+
+
 COUNTING = """.version 3.8
 .kernel "counting"
 .decl Base v_type=G type=uq num_elts=1 align=qword

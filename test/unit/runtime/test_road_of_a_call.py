@@ -1,8 +1,11 @@
 """The calls between a user's call of a kernel and native code."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
+from msgspec import structs
 
 import xegpu_py
 from xegpu_py.engines.jit.native_code import Driver
@@ -81,6 +84,16 @@ def test_versions_are_kept_by_what_a_call_needs_of_them(monkeypatch):
     assert isinstance(version, Kernel) and version.version_for([plain], 8) is version, "a version has no versions"
     version(strided, grid=8)
     assert strided.tolist() == list(range(8))
+
+
+@pytest.mark.parametrize(("shares", "aliased"), [(False, False), (True, False), (False, True), (True, True)])
+def test_a_version_for_arrays_that_share_memory_stays_one(shares, aliased):
+    kernel = xegpu_py.compile(KEYED, cache="off")
+    executable = SimpleNamespace(
+        exact_messages=True, parameters=(), limits=(), strided=lambda _: (), shares_changed=lambda _: shares
+    )
+    options = structs.replace(kernel.options, aliased=aliased, large=True)
+    assert Specialization.of_call(executable, options, (), 1).aliased == (shares or aliased)
 
 
 KEYED = """

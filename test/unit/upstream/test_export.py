@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import xegpu_py
+from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import parse
 from xegpu_py.upstream import export_upstream, import_upstream
 
@@ -254,3 +255,49 @@ def test_exported_functions_and_barriers_compute_the_same():
     b = np.zeros((32, 16), np.float16)
     xegpu_py.compile(import_upstream(exported, level="subgroup"), cache="off")(HALVES, b, block=4)
     np.testing.assert_array_equal(b, HALVES[:32, 16:32])
+
+
+@pytest.mark.parametrize(
+    ("block", "lanes", "attributes", "fragment", "expected"),
+    [
+        # Units of 16 bits or more of each row; a row of more units is of one element after the other.
+        ("8x16xf16", "[1, 16], [1, 1]", "", "8x1xf16", "8xf16"),
+        ("8x16xf32", "[1, 16], [1, 1]", "", "8x1xf32", "8xf32"),
+        ("8x32xi8", "[1, 16], [1, 2]", "", "8x2xi8", "16xi8"),
+        ("8x32xf16", "[1, 16], [1, 1]", "", "8x2xf16", "16xf16"),
+        ("64xf32", "[1, 16], [1, 1]", "", "4xf32", "4xf32"),
+        ("64xf16", "[1, 16], [1, 1]", "", "4xf16", "4xf16"),
+        ("16x8xf32", "[16, 1], [1, 1]", "{transpose = [1, 0]}", "8x1xf32", "8xf32 transpose"),
+        ("16x16xf16", "[1, 16], [2, 1]", "{vnni_axis = 0}", "8x1x2xf16", "16xf16 packed"),
+        ("32x16xi8", "[1, 16], [4, 1]", "{vnni_axis = 0}", "8x1x4xi8", "32xi8 packed"),
+        ("32x16xi8", "[1, 16], [1, 1]", "", "32x1xi8", "32xi8 packed"),
+        # Units of fewer or more bits, columns of a lane, and rows of a lane that are not transposed.
+        ("8x32xi8", "[1, 16], [1, 1]", "", "8x2xi8", None),
+        ("8x64xi8", "[1, 16], [1, 4]", "", "8x4xi8", None),
+        ("8x32xf16", "[1, 16], [1, 2]", "", "8x2xf16", None),
+        ("8x32xf32", "[1, 16], [1, 2]", "", "8x2xf32", None),
+        ("64xf32", "[1, 16], [1, 2]", "", "4xf32", None),
+        ("64xi8", "[1, 16], [1, 1]", "", "4xi8", None),
+        ("16x8xf32", "[16, 1], [1, 1]", "", "1x8xf32", None),
+    ],
+)
+def test_blocks_that_lanes_load(block, lanes, attributes, fragment, expected):
+    layout, data = lanes.split(", [")
+    wi_map = f"<wi_layout = {layout}, wi_data = [{data}>"
+    one = block.count("x") == 1
+    attr = f"#xegpu.tdesc_attr<boundary_check = false, map = {wi_map}>" if one else f"#xegpu.sg_map{wi_map}"
+    memory, at = ("64x" + block.split("x")[-1], "0") if one else (f"64x64x{block.split('x')[-1]}", "0, 0")
+    desc = f"!xegpu.tensor_desc<{block}, {attr}>"
+    head = f"gpu.func @k(%a: memref<{memory}>) kernel attributes {{xegpu.subgroup_size = 16 : i32}}"
+    text = f"""gpu.module @m {{ {head} {{
+  %d = xegpu.create_nd_tdesc %a[{at}] : memref<{memory}> -> {desc}
+  %v = xegpu.load_nd %d {attributes} : {desc} -> vector<{fragment}>
+  gpu.return }} }}"""
+    if expected is None:
+        with pytest.raises(DiagnosticError, match="does not leave elements where upstream's lane level has them"):
+            export_upstream(parse(text))
+        return
+    kind, *words = expected.split()
+    [line] = [line for line in str(export_upstream(parse(text))).splitlines() if "load_nd" in line]
+    assert line.endswith(f"!xegpu.tensor_desc<{block}> -> vector<{kind}>")
+    assert [word for word in ("packed", "transpose") if word in line] == words

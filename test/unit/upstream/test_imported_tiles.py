@@ -325,3 +325,23 @@ def test_slices_of_matrices_have_no_map_if_subgroups_share_them():
 )  # fmt: skip
 def test_even_maps(shape, subgroups, expected):
     assert even_map(shape, subgroups) == WgMap(*expected)
+
+
+@pytest.mark.parametrize(
+    ("of_desc", "of_load", "grid"),
+    [
+        ("sg_layout = [2, 1], sg_data = [4, 16]", None, "[2, 1]"),
+        (None, "sg_layout = [2, 1], sg_data = [4, 16]", "[2, 1]"),
+        ("sg_layout = [1, 2], sg_data = [8, 8]", "sg_layout = [2, 1], sg_data = [4, 16]", "[2, 1]"),
+        # The kernel has as many subgroups as the layout with the most.
+        ("sg_layout = [4, 1], sg_data = [2, 16]", "sg_layout = [2, 1], sg_data = [4, 16]", "[4, 1]"),
+        ("sg_layout = [2, 1], sg_data = [4, 16]", "sg_layout = [4, 1], sg_data = [2, 16]", "[4, 1]"),
+    ],
+)
+def test_layouts_of_descriptors_and_accesses(of_desc, of_load, grid):
+    desc = f"!xegpu.tensor_desc<8x16xf32{f', #xegpu.layout<{of_desc}>' if of_desc else ''}>"
+    given = f"<{{layout = #xegpu.layout<{of_load}>}}>" if of_load else ""
+    body = f"""%d = xegpu.create_nd_tdesc %a : memref<8x16xf32> -> {desc}
+%v = xegpu.load_nd %d {given} : {desc} -> vector<8x16xf32>"""
+    [made] = [line for line in imported("%a: memref<8x16xf32>", body) if "init_tile" in line]
+    assert re.search(r"sg_layout = (\[.*?\])", made)[1] == grid

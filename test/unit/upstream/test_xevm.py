@@ -5,10 +5,14 @@ import re
 import ml_dtypes
 import numpy as np
 import pytest
+from mlir import ir
 
 import xegpu_py
 from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.ir.module import walk
+from xegpu_py.passes.analysis.ir_queries import constant_of
 from xegpu_py.upstream import import_upstream
+from xegpu_py.upstream.xevm import put
 
 LANES = 16
 ENGINES = ("jit", "reference")
@@ -1065,3 +1069,49 @@ def test_refused_ops(body):
     with pytest.raises(DiagnosticError) as caught:
         import_upstream(KERNEL.replace("BODY", body).replace("GLOBALS", ""))
     assert caught.value.diagnostics[0].message.endswith(f"op cannot be imported: {REFUSED[body]}")
+
+
+PAYLOADS = """
+func.func @f(%a: i32, %b: i64, %v: vector<8xi32>, %x: f32, %n: index) {
+  %z = arith.constant dense<0> : vector<4xi64>
+  %o = arith.constant dense<1> : vector<8xi32>
+  %m = arith.constant dense<[0, 0, 0, 0, 0, 0, 0, 1]> : vector<8xi32>
+  %f = arith.constant dense<0.0> : vector<8xf32>
+  %s = vector.insert %b, %z [1] : i64 into vector<4xi64>
+  %t = vector.bitcast %s : vector<4xi64> to vector<8xi32>
+  %u = vector.insert %a, %t [5] : i32 into vector<8xi32>
+  %g = vector.insert %x, %f [0] : f32 into vector<8xf32>
+  %h = vector.bitcast %g : vector<8xf32> to vector<8xi32>
+  %d = vector.insert %a, %v [%n] : i32 into vector<8xi32>
+  %w = vector.insert %a, %v [7] : i32 into vector<8xi32>
+  return
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("vector", "place", "bits", "expected"),
+    [
+        ("u", 5, 32, "a"), ("u", 1, 64, "b"), ("u", 4, 32, 0), ("u", 6, 32, 0), ("u", 0, 32, 0), ("u", 3, 64, 0),
+        ("t", 5, 32, 0), ("s", 1, 64, "b"), ("s", 0, 64, 0), ("w", 7, 32, "a"),
+        # Parts of an element, and one that was inserted into others.
+        ("u", 2, 32, None), ("u", 3, 32, None), ("u", 2, 64, None), ("u", 1, 128, None), ("u", 10, 16, None),
+        # Elements that no visible op inserts, or that are not zero.
+        ("w", 6, 32, None), ("v", 0, 32, None), ("o", 0, 32, None), ("m", 0, 32, None), ("d", 0, 32, None),
+        ("h", 0, 32, None), ("h", 1, 32, None), ("g", 0, None, None), ("f", 0, None, None),
+    ],
+)  # fmt: skip
+def test_elements_of_payloads(vector, place, bits, expected):
+    module = xegpu_py.parse(PAYLOADS)
+    func = next(op for op in walk(module.operation) if op.name == "func.func")
+    body = func.regions[0].blocks[0]
+    values = dict(zip("abvxn", body.arguments))
+    names = re.findall(r"^  %(\w) =", PAYLOADS, re.MULTILINE)
+    values |= dict(zip(names, (op.results[0] for op in body.operations if len(op.results))))
+    with module.context, ir.Location.unknown(), ir.InsertionPoint.at_block_terminator(body):
+        kind = ir.F32Type.get() if bits is None else ir.IntegerType.get_signless(bits)
+        found = put(values[vector], place, kind)
+        if expected == 0:
+            assert found.type == kind and constant_of(found) == 0
+        else:
+            assert found == (expected and values[expected])
