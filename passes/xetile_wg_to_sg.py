@@ -68,12 +68,13 @@ from xegpu_py.target import Target
 class XeTileWgToSg(Pass):
     """Distribute tiles of workgroups to subgroups.
 
-    The maps of tiles and vectors define the distribution. A subgroup computes its parts from `gpu.subgroup_id`. A tile
-    larger than its map's `sg_layout` x `sg_data` becomes several tiles. Subgroups share the parts of a smaller tile,
-    and the first of them stores. For `xetile.convert_layout`, transposes, and reductions across subgroups, a subgroup
-    may need elements of others. These go through shared local memory with a barrier between writing and reading, and a
-    second barrier in loops. Elements that the subgroup has itself stay in registers. Maps must be complete: see
-    `xetile-infer-layout`. `target` determines the size of shared local memory.
+    The maps of tiles and vectors define the distribution. A subgroup computes its parts from `gpu.subgroup_id`. A
+    tile larger than its map's `sg_layout` x `sg_data` becomes several tiles. Subgroups share the parts of a smaller
+    tile, and the first of them stores. For `xetile.convert_layout`, transposes, and reductions across subgroups, a
+    subgroup may need elements of others. These go through shared local memory with a barrier between writing and
+    reading, and a second barrier in loops. Elements that the subgroup has itself stay in registers. A barrier that
+    follows one of an exchange at once is left out. Maps must be complete: see `xetile-infer-layout`. `target`
+    determines the size of shared local memory.
 
         %t = xetile.init_tile %A[%m, 0] : memref<1024x1024xf32> -> !xetile.tile<256x128xf32, #xetile.tile_attr<wg_map =
           <sg_layout = [8, 4], sg_data = [32, 32]>>>
@@ -325,6 +326,15 @@ def moved_across(d: Distribution, op: ir.Operation) -> Results:
         d.subgroup.exchange(list(new), tiles, d.tiles_of(v), op) for new, v in zip(zip(*moved_parts), op.results)
     ]
     return tuple(exchanged)
+
+
+@rule("gpu.barrier")
+def barrier(d: Distribution, op: ir.Operation) -> None:
+    """Leave out a barrier that follows that of an exchange, if no other memory was accessed since."""
+    if d.subgroup.has_just_waited(op):
+        d.erase(op)
+    else:
+        d.keep(op)
 
 
 @rule("xetile.init_tile")

@@ -41,6 +41,12 @@ _LARGEST_PRODUCTS, _LARGEST_VECTOR, _LARGEST_SHUFFLED = 8 << 10, 2 << 10, 512
 """The most bytes in one subgroup: of all products (half of 256 registers), of any other vector, and of one whose
 elements move along a dimension. The last limit is low because scans and sorts have many such vectors."""
 
+PREFERRED_SUBGROUPS = "xetile.preferred_subgroups"
+"""The attribute of a kernel with the number of subgroups that its author prefers for products."""
+
+_LEAST_PRODUCTS = 4 << 10
+"""The least bytes of all products in one subgroup of a preferred number: smaller ones load more than they compute."""
+
 _LONG_CODE, _LARGEST_IN_LONG_CODE = 256, 512
 """The instructions from which a kernel without products is divided further, and the least bytes of its largest vector:
 more threads cost less than lowering long code."""
@@ -155,7 +161,12 @@ def suitable_subgroups(func: ir.Operation) -> int:
                 instructions += size / 64 * (16 if op.name in _LONG_OPS else 1)
     ideal = max(largest / most, min(instructions / _LONG_CODE, largest / _LARGEST_IN_LONG_CODE))
     if products:
+        total = sum(products.values())
+        attributes = func.attributes
+        preferred = ir.IntegerAttr(attributes[PREFERRED_SUBGROUPS]).value if PREFERRED_SUBGROUPS in attributes else 1
         ideal = max(
-            sum(products.values()) / _LARGEST_PRODUCTS, largest / _LARGEST_VECTOR if most < _LARGEST_VECTOR else 1
+            total / _LARGEST_PRODUCTS,
+            min(preferred, total / _LEAST_PRODUCTS),
+            largest / _LARGEST_VECTOR if most < _LARGEST_VECTOR else 1,
         )
     return min(1 << max(math.ceil(math.log2(max(ideal, 1))), 0), _MOST_SUBGROUPS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +15,9 @@ from xegpu_py.dialects.xetile import InitTileOp, LoadTileOp, StoreTileOp, Tile, 
 from xegpu_py.dialects.xetile.types import SHARED
 from xegpu_py.ir.control_flow import STRUCTURED
 from xegpu_py.layout import WgTiles
-from xegpu_py.passes.analysis.ir_queries import bits_of, element_of
+from xegpu_py.passes.analysis.block_surfaces import buffer_of
+from xegpu_py.passes.analysis.ir_queries import bits_of, defining_op, element_of
+from xegpu_py.passes.analysis.memory_effects import effects_of
 from xegpu_py.passes.analysis.message_tiling import box_shape, offsets_in, overlap
 from xegpu_py.passes.analysis.shuffle_distribution import LaneRun
 from xegpu_py.passes.rewriting import builders as build
@@ -312,6 +315,23 @@ class Subgroup:
         buffers[buffers.index(buffer)] = (buffer[0], buffer[1], number)
         same = tuple(ir.MemRefType(buffer[0].type).shape) == tuple(shape)
         return buffer[0] if same else build.reinterpret_cast(buffer[0], 0, shape, [shape[1], 1])
+
+    def has_just_waited(self, op: ir.Operation) -> bool:
+        """Return whether a barrier precedes an op in its block, and between them only exchanged elements are read."""
+        preceding = itertools.takewhile(lambda other: other != op, (o.operation for o in op.block.operations))
+        for other in reversed([*preceding]):
+            if other.name == "gpu.barrier":
+                return True
+            if effects_of(other) and not self._is_read_of_exchange(other):
+                return False
+        return False
+
+    def _is_read_of_exchange(self, op: ir.Operation) -> bool:
+        if not isinstance(op.opview, LoadTileOp):
+            return False
+        init = defining_op(op.opview.tile)
+        buffers = [buffer for found in self._buffers.values() for buffer, *_ in found]
+        return init is not None and isinstance(init.opview, InitTileOp) and buffer_of(init.opview.source) in buffers
 
     @staticmethod
     def _tile(buffer: ir.Value, start: Sequence[build.Index], shape: Sequence[int], element: ir.Type) -> ir.Value:

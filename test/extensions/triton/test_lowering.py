@@ -38,16 +38,30 @@ def test_products_of_any_layout(dtype, transposed_a, transposed_b):
     np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
 
 
-@pytest.mark.parametrize("rows", [64, 128])
-def test_ragged_products_are_blocks_as_whole_ones_are(rows):
+@pytest.mark.parametrize(("rows", "loads"), [(64, 2), (128, 3)])
+def test_ragged_products_are_blocks_as_whole_ones_are(rows, loads):
     m, n, k = 200, 152, 104
     a, b = integers(m, k, low=-4, high=5, dtype=np.float16), integers(k, n, low=-4, high=5, dtype=np.float16, seed=1)
     c = np.zeros((m, n), np.float32)
     made = run(kernels.matmul, a, b, c, m, n, k, k, 1, n, 1, n, 1, grid=(4, 3), BM=rows, BN=64, BK=32)
     np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
     kernel = made.function.last
-    assert kernel.asm.count("lsc_load_block2d") == 3 and "lsc_load." not in kernel.asm
+    assert kernel.asm.count("lsc_load_block2d") == loads and "lsc_load." not in kernel.asm
     assert not kernel.executor.allocation.beyond
+
+
+def test_the_number_of_warps_is_that_of_subgroups_of_large_products():
+    n = 64
+    a = np.random.default_rng(3).standard_normal((n, n)).astype(np.float16)
+    results, subgroups = [], []
+    for count in (1, 4, 8):
+        c = np.zeros((n, n), np.float32)
+        made = run(kernels.matmul, a, a, c, n, n, n, n, 1, n, 1, n, 1, BM=n, BN=n, BK=32, num_warps=count)
+        results.append(c)
+        subgroups.append(made.function.last.subgroups)
+    assert subgroups == [2, 4, 4]
+    np.testing.assert_array_equal(results[1], results[0])
+    np.testing.assert_array_equal(results[2], results[0])
 
 
 @pytest.mark.parametrize("precision", ["ieee", "tf32", "tf32x3", "bf16x3", "bf16x6"])

@@ -79,6 +79,47 @@ gpu.module @m {
 
 // -----
 
+// A barrier after that of an exchange is left out, unless other memory was accessed between the two.
+
+!in = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [2, 2], sg_data = [16, 32]>>>
+!out = !xetile.tile<32x1xf32, #xetile.tile_attr<wg_map = <sg_layout = [2, 2], sg_data = [16, 1]>>>
+
+// CHECK-LABEL: gpu.func @waits_once
+gpu.module @m {
+  gpu.func @waits_once(%X: memref<32x64xf32>, %Y: memref<32x1xf32>) kernel {
+    %t = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !in
+    %u = xetile.init_tile %Y[0, 0] : memref<32x1xf32> -> !out
+    // CHECK: xetile.load_tile
+    // CHECK: gpu.barrier
+    // CHECK: memref.alloc
+    // CHECK: gpu.barrier
+    // CHECK-NOT: gpu.barrier
+    // CHECK: xetile.store_tile %{{.*}} : vector<16x1xf32>, !xetile.tile<16x1xf32>
+    %v = xetile.load_tile %t : !in -> vector<32x64xf32>
+    gpu.barrier
+    %r = xetile.reduction <add>, %v [1] {map = #xetile.wg_map<sg_layout = [2, 2], sg_data = [16, 1]>} : vector<32x64xf32> -> vector<32x1xf32>
+    gpu.barrier
+    %n = arith.negf %r {map = #xetile.wg_map<sg_layout = [2, 2], sg_data = [16, 1]>} : vector<32x1xf32>
+    gpu.barrier
+    xetile.store_tile %n, %u : vector<32x1xf32>, !out
+    // CHECK: gpu.barrier
+    // CHECK: memref.alloc
+    // CHECK: gpu.barrier
+    // CHECK: xetile.load_tile %{{.*}} -> vector<16x1xf32>
+    // CHECK: gpu.barrier
+    // CHECK: xetile.store_tile
+    gpu.barrier
+    %s = xetile.reduction <mul>, %v [1] {map = #xetile.wg_map<sg_layout = [2, 2], sg_data = [16, 1]>} : vector<32x64xf32> -> vector<32x1xf32>
+    %w = xetile.load_tile %u : !out -> vector<32x1xf32>
+    %d = arith.addf %s, %w {map = #xetile.wg_map<sg_layout = [2, 2], sg_data = [16, 1]>} : vector<32x1xf32>
+    gpu.barrier
+    xetile.store_tile %d, %u : vector<32x1xf32>, !out
+    gpu.return
+  }
+}
+
+// -----
+
 // A subgroup that has all elements it needs keeps them in registers: along the other dimension, and if maps only differ
 // in
 // the size of a part. In a loop there is a barrier after the reads too.

@@ -3,12 +3,18 @@
 from types import SimpleNamespace
 
 import pytest
+from mlir import ir
 
 from xegpu_py.dialects.xetile.types import WgMap
 from xegpu_py.ir.module import parse, walk
 from xegpu_py.lower_kernel import subgroups_for
 from xegpu_py.passes.analysis import tile_layout_inference
-from xegpu_py.passes.analysis.tile_division import can_be_divided, stored_arguments, suitable_subgroups
+from xegpu_py.passes.analysis.tile_division import (
+    PREFERRED_SUBGROUPS,
+    can_be_divided,
+    stored_arguments,
+    suitable_subgroups,
+)
 from xegpu_py.runtime.executable import Options
 
 ARGUMENTS = "%Y: memref<?x?xf32>, %Z: memref<?x?xf32>, %i: index, %p: i1"
@@ -92,6 +98,25 @@ def test_suitable_subgroups(tile, body, count):
     assert suitable_subgroups(kernel) == count
     for asked, found in ((0, count), (1, 1), (4, 4), (None, 1)):
         assert subgroups_for(kernel, Options(subgroups=asked)) == (found if found > 1 else None)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "preferred", "count"),
+    [(64, 64, 1, 2), (64, 64, 2, 2), (64, 64, 4, 4), (64, 64, 8, 4), (8, 16, 8, 1), (32, 32, 8, 1), (40, 32, 8, 2),
+     (128, 64, 2, 4)],
+)  # fmt: skip
+def test_subgroups_that_are_preferred_for_products(rows, columns, preferred, count):
+    _, kernel = func(PRODUCT.format(m=rows, n=columns, k=0))
+    with kernel.context:
+        kernel.attributes[PREFERRED_SUBGROUPS] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), preferred)
+    assert suitable_subgroups(kernel) == count
+
+
+def test_subgroups_are_preferred_for_products_only():
+    _, kernel = func("", "32x32xf32")
+    with kernel.context:
+        kernel.attributes[PREFERRED_SUBGROUPS] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 8)
+    assert suitable_subgroups(kernel) == 2
 
 
 MAP = "#xetile.wg_map<sg_layout = [2, 1], sg_data = [4, 16]>"

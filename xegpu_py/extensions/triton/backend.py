@@ -27,7 +27,7 @@ from triton.backends.driver import DriverBase
 
 from xegpu_py.collector import collector_paused
 from xegpu_py.deferred import deferred
-from xegpu_py.extensions.triton.settings import TUNING, current
+from xegpu_py.extensions.triton.settings import NUM_WARPS, TUNING, current
 
 if TYPE_CHECKING:
     from xegpu_py.extensions.triton import compile_ahead
@@ -39,7 +39,7 @@ NAME = "xegpu"
 SUPPORTED = "3.9"
 """The series of Triton's releases whose interfaces this file knows."""
 
-VERSION = "1"
+VERSION = "2"
 """Of this backend; kernels that an older one compiled are compiled again."""
 
 BINARY = "xettir"
@@ -99,8 +99,9 @@ def _launches() -> Any:
 class XeOptions:
     """The options of a kernel, by the names that Triton and its backends give them.
 
-    `num_warps`, `num_stages` and those below `arch` are hints for other compilers: they change neither results nor
-    the code. Assertions are always compiled.
+    `num_warps` is the number of subgroups of kernels with products, if these are large enough; other numbers follow
+    from the code. `num_stages` and the options below `arch` are hints for other compilers: they change neither results
+    nor the code. Assertions are always compiled.
     """
 
     num_warps: int = 4
@@ -213,6 +214,10 @@ def _optimized(module: Any, metadata: dict[str, Any]) -> Any:
 
 def _text(module: Any, metadata: dict[str, Any]) -> bytes:
     text = module.str()
+    # Other kernels are the same for all numbers of warps, so that an autotuner compiles them once.
+    if "tt.dot" in text:
+        module.set_attr(NUM_WARPS, ir.builder(module.context).get_int32_attr(metadata["num_warps"]))
+        text = module.str()
     # Programs divide by the bytes of shared memory of kernels that exchange elements.
     metadata["shared"] = SHARED_BYTES if _EXCHANGES.search(text) else 0
     metadata["name"] = module.get_entry_func_name()

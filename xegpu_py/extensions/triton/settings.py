@@ -21,6 +21,8 @@ AUTOTUNE = ("time", "first", "model")
 """How an autotuner finds its configuration: by the time of native code on this machine, the first one that fits, or by
 the model of the kernel's time on the GPU."""
 
+NUM_WARPS = "ttg.num-warps"
+"""The attribute of modules of TTIR with Triton's `num_warps`, by the name that it has in TritonGPU's IR."""
 
 DIVISION = "division"
 """The check that finds integers that are divided by zero."""

@@ -17,12 +17,13 @@ from xegpu_py.extensions.triton.lowering.positions import Assumptions, Positions
 from xegpu_py.extensions.triton.lowering.regions import function_body
 from xegpu_py.extensions.triton.lowering.types import Kind, integer_bits, kind_of
 from xegpu_py.extensions.triton.lowering.values import Descriptor, Pointer
+from xegpu_py.extensions.triton.settings import NUM_WARPS
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import Module
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.analysis.block_surfaces import WINDOWS
 from xegpu_py.passes.analysis.ir_queries import SHARES
-from xegpu_py.passes.analysis.tile_division import can_be_divided
+from xegpu_py.passes.analysis.tile_division import PREFERRED_SUBGROUPS, can_be_divided
 from xegpu_py.target import DEFAULT
 from xegpu_py.tiles import element_types
 from xegpu_py.tiles.arrays import Array
@@ -183,6 +184,9 @@ def _kernel(
             shares = BUILDING.leave()
     kernel = kernel or body.operations[0].operation.regions[0].blocks[0].operations[0].operation
     kernel.attributes[WINDOWS] = mlir.UnitAttr.get(kernel.context)
+    module = body.owner.operation
+    if NUM_WARPS in module.attributes:
+        kernel.attributes[PREFERRED_SUBGROUPS] = module.attributes[NUM_WARPS]
     if shares and can_be_divided(kernel):
         kernel.attributes[SHARES] = mlir.UnitAttr.get(kernel.context)
     return positions.assumptions
