@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import sys
@@ -30,13 +31,15 @@ from xegpu_py.extensions.profile.caches import FIRST, reuse_distances, reuse_of
 from xegpu_py.extensions.profile.counts import LINE, Counts, Segments, Trace, lines_of
 from xegpu_py.extensions.profile.launches import counted, launched, sample_of
 from xegpu_py.extensions.profile.profiles import Profile, profile
-from xegpu_py.ir.diagnostics import DiagnosticError
+from xegpu_py.ir.diagnostics import DiagnosticError, Source
 from xegpu_py.plugins import MissingExtra
 from xegpu_py.runtime.device_memory import Buffer
 from xegpu_py.runtime.host_arrays import parse_argument
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Prepared
+from xegpu_py.target import target
 from xegpu_py.tools import xegpu_run
+from xegpu_py.visa import assembly
 from xegpu_py.visa.instructions import INSTRUCTIONS
 
 GATHER = """
@@ -600,6 +603,17 @@ def test_distinct_bytes_of_messages(sizes: tuple[int, ...], step: int) -> None:
     assert counts.moved()[0].unique == touched.sum()
 
 
+def test_distinct_bytes_of_one_message() -> None:
+    for size, at in itertools.product((1, 4, 8, 12, 16, 64, 72, 128), range(0, 72, 2)):
+        counts = Counts.__new__(Counts)
+        counts._sample, counts._lines, counts._touched, counts._atomics, counts.traffic = False, {}, {}, {}, {}
+        counts._touch(Buffer("x", 128, 256), "load", *(np.array([128 + end]) for end in (at, at + size)))
+        found = np.zeros((4, 64), bool)
+        found |= counts._lines.get(("x", "load"), np.zeros(4, bool))[:, None]
+        found |= counts._touched.get(("x", "load"), found)
+        assert np.flatnonzero(found).tolist() == [*range(at, at + size)]
+
+
 @pytest.mark.parametrize("step", [1, 8, 64])
 def test_atomics_on_each_dword(step: int) -> None:
     counts = Counts.__new__(Counts)
@@ -637,3 +651,37 @@ def test_lines_of_messages(size: int, length: int, kind: str) -> None:
     assert found.counts.tolist() == [len(lines) for lines in expected]
     assert found.numbers.tolist() == [line for lines in expected for line in lines]
     assert size != LINE or lines_of(Segments(starts, starts + length, valid)).numbers.tolist() == found.numbers.tolist()
+
+
+REDUCED = """\
+.version 3.8
+.kernel "k"
+.decl In v_type=G type=uq num_elts=1 align=qword
+.decl At v_type=G type=uq num_elts=1 align=qword
+.decl X v_type=G type=d num_elts=16 align=GRF
+.decl Y v_type=G type=d num_elts=16 align=GRF
+.decl N v_type=G type=d num_elts=1 align=dword
+.decl P v_type=P num_elts=16
+.input In offset=64 size=8
+.input N offset=72 size=4
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+    add (M1_NM, 1) At(0,0)<1> In(0,0)<0;1,0> 0x40:ud
+    lsc_load.ugm (M1_NM, 1) X:d32x16t flat[In]:a64
+    cmp.lt (M1_NM, 16) P N(0,0)<0;1,0> 0x8:d
+    add (M1_NM, 16) Y(0,0)<1> X(0,0)<1;1,0> 0x1:d
+    (P) add (M1_NM, 16) Y(0,0)<1> Y(0,0)<1;1,0> 0x1:d
+    (P) sel (M1_NM, 16) Y(0,0)<1> Y(0,0)<1;1,0> 0x0:d
+    lsc_store.ugm (M1_NM, 1) flat[At]:a64 Y:d32x16t
+    ret (M1, 1)
+"""
+
+
+def test_instructions_that_counts_need() -> None:
+    """Addresses, messages as loads of nothing, and arithmetic of the lanes that a predicate selects."""
+    [program] = assembly.read(Source(REDUCED, "k.visaasm"))
+    found = launches.reduced(program, target("pvcxt")).instructions
+    assert [inst.name for inst in found] == [
+        "add", "lsc_load", "cmp", "fence_sw", "add", "fence_sw", "lsc_load", "ret"
+    ]  # fmt: skip
+    assert [inst["dst"].var for inst in found if inst.name == "lsc_load"] == [None, None]

@@ -14,6 +14,7 @@ from effort import examples
 
 import xegpu_py
 import xegpu_py.language as xl
+from xegpu_py.language.expressions import MOST_SHOWN
 
 VARIABLES = ("a", "b", "c", "held[0]", "held[-1]", "named['x']")
 TILES = ("t", "u", "tiles[0]")
@@ -664,7 +665,11 @@ def test_recursion_that_ends_only_at_run_time():
 
     with pytest.raises(xegpu_py.DiagnosticError, match="a recursion must end at compile time") as e:
         xegpu_py.jit(kernel).compile(np.zeros(16, np.float32), 5)
-    assert 2 < str(e.value).count("called from here") < 10
+    (error,) = e.value.diagnostics
+    lines = [note.position.line for note in error.notes if note.message == "called from here"]
+    # The innermost and the outermost calls, the last of which is that of the kernel.
+    inner, outer = (function.__code__.co_firstlineno + 1 for function in (without_end, kernel))
+    assert lines == [inner] * (MOST_SHOWN - 1) + [outer]
 
 
 def wrong(x):
@@ -681,6 +686,22 @@ def test_mistakes_in_functions_say_where_they_were_called():
     assert [note.message for note in error.notes] == ["called from here"]
     assert [p.line for p in (error.position, error.notes[0].position)] == [
         function.__code__.co_firstlineno + 1 for function in (wrong, kernel)
+    ]
+
+
+def through(x):
+    return wrong(x)
+
+
+def test_notes_name_each_call_from_the_innermost_on():
+    def kernel(X):
+        X[0] = through(X[0])
+
+    with pytest.raises(xegpu_py.DiagnosticError, match="has no attribute 'foo'") as e:
+        xegpu_py.jit(kernel).compile(np.zeros(16, np.float32))
+    (error,) = e.value.diagnostics
+    assert [p.line for p in (error.position, *(note.position for note in error.notes))] == [
+        function.__code__.co_firstlineno + 1 for function in (wrong, through, kernel)
     ]
 
 

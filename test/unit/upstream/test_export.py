@@ -5,11 +5,14 @@ import re
 
 import numpy as np
 import pytest
+from mlir import ir
 
 import xegpu_py
+from xegpu_py import reference
 from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.ir.module import parse
+from xegpu_py.ir.module import parse, walk
 from xegpu_py.upstream import export_upstream, import_upstream
+from xegpu_py.upstream.export import _turned
 
 T = "!xegpu.tensor_desc<8x16xf32>"
 SOURCES = [
@@ -301,3 +304,30 @@ def test_blocks_that_lanes_load(block, lanes, attributes, fragment, expected):
     [line] = [line for line in str(export_upstream(parse(text))).splitlines() if "load_nd" in line]
     assert line.endswith(f"!xegpu.tensor_desc<{block}> -> vector<{kind}>")
     assert [word for word in ("packed", "transpose") if word in line] == words
+
+
+@pytest.mark.parametrize(
+    ("shape", "outer", "unit", "expected"),
+    [((4, 16), 0, 1, (16, 4)), ((4, 16), 0, 2, (8, 8)), ((4, 16), 0, 4, (4, 16)), ((3, 4, 16), 1, 2, (3, 8, 8))],
+)
+def test_turned_blocks_keep_units(shape, outer, unit, expected):
+    """Elements of a unit stay side by side."""
+    kinds = [f"{'x'.join(map(str, s))}xi16" for s in (shape, expected)]
+    zeros = [", ".join(["%c0"] * len(s)) for s in (shape, expected)]
+    module = parse(f"""gpu.module @m {{ gpu.func @f(%a: memref<{kinds[0]}>, %o: memref<{kinds[1]}>) kernel {{
+  %c0 = arith.constant 0 : index
+  %p = arith.constant 0 : i16
+  %v = vector.transfer_read %a[{zeros[0]}], %p : memref<{kinds[0]}>, vector<{kinds[0]}>
+  %w = arith.constant dense<0> : vector<{kinds[1]}>
+  vector.transfer_write %w, %o[{zeros[1]}] : vector<{kinds[1]}>, memref<{kinds[1]}>
+  gpu.return }} }}""")
+    read, write = (
+        next(op for op in walk(module.operation) if op.name == f"vector.transfer_{n}") for n in ("read", "write")
+    )
+    with module.context, ir.Location.unknown(), ir.InsertionPoint(write):
+        write.operands[0] = _turned(read.results[0], outer, (1, 0), unit)
+    data, out = np.arange(np.prod(shape), dtype=np.int16).reshape(shape), np.zeros(expected, np.int16)
+    reference.run(module, "f", [data, out])
+    rows, columns = shape[-2:]
+    turned = data.reshape(*shape[:outer], rows, columns // unit, unit).swapaxes(-3, -2)
+    assert np.array_equal(out, turned.reshape(expected))

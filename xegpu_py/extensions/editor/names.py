@@ -158,7 +158,7 @@ class _Indexer:
                 elif word in self.aliases:
                     self.uses.append((word, at, self.scope))
                 continue
-            lhs = self._results(at, first) if kind == "value" and at >= results[1] else None
+            lhs = self._results(at, first) if at >= results[1] else None
             # Other lines continue the previous statement.
             if kind == "block":
                 starts = bool(_LABEL.match(self.text, at))
