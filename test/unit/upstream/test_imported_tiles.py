@@ -345,3 +345,103 @@ def test_layouts_of_descriptors_and_accesses(of_desc, of_load, grid):
 %v = xegpu.load_nd %d {given} : {desc} -> vector<8x16xf32>"""
     [made] = [line for line in imported("%a: memref<8x16xf32>", body) if "init_tile" in line]
     assert re.search(r"sg_layout = (\[.*?\])", made)[1] == grid
+
+
+@pytest.mark.parametrize(
+    ("memory", "given", "offsets", "block", "desc", "moved"),
+    [
+        ("64xf32", "", "[%x]", "16xf32", "%arg0[0]", "[%arg1]"),
+        ("64xf32", "[8]", "[16]", "16xf32", "%arg0[8]", "[16]"),
+        ("64x64xf32", "", "", "8x16xf32", "%arg0[0, 0]", None),
+        ("64x64xf32", "", "[0, 0]", "8x16xf32", "%arg0[0, 0]", None),
+        ("64x64xf32", "[8, %x]", "[4, %y]", "8x16xf32", "%arg0[8, %arg1]", "[4, %arg2]"),
+        ("64x64xf32", "[8, %x]", "[0, 16]", "8x16xf32", "%arg0[8, %arg1]", "[0, 16]"),
+        # Extents that the memref's type has are not repeated.
+        ("64x64xf32", ", shape : [64, 64], strides : [64, 1]", "", "8x16xf32", "%arg0[0, 0]", None),
+        (
+            "64x64xf32",
+            ", shape : [%x, 64], strides : [64, 1]",
+            "",
+            "8x16xf32",
+            "%arg0[0, 0], [%arg1, 64], [64, 1]",
+            None,
+        ),
+        (
+            "?x?xf32",
+            ", shape : [%x, %y], strides : [%y, 1]",
+            "",
+            "8x16xf32",
+            "%arg0[0, 0], [%arg1, %arg2], [%arg2, 1]",
+            None,
+        ),
+        # Parts of a memref of more dimensions.
+        ("4x64x64xf32", "[1, 2, 3]", "[8, 16]", "8x16xf32", "%subview[2, 3]", "[8, 16]"),
+        ("4x64x64xf32", "[%x, 2, 3]", "", "8x16xf32", "%subview[2, 3]", None),
+        ("64x64xf32", "[1, %x]", "[16]", "16xf32", "%subview[0]", "[16]"),
+    ],
+)
+def test_blocks_of_subgroups(memory, given, offsets, block, desc, moved):
+    memref, kind, vector = f"memref<{memory}>", f"!xegpu.tensor_desc<{block}>", f"vector<{block}>"
+    body = f"""%d = xegpu.create_nd_tdesc %a{given} : {memref} -> {kind}
+%v = xegpu.load_nd %d{offsets} : {kind} -> {vector}
+xegpu.store_nd %v, %d{offsets} : {vector}, {kind}
+xegpu.prefetch_nd %d{offsets} : {kind}"""
+    text = "\n".join(imported(f"%a: {memref}, %x: index, %y: index", body, "subgroup"))
+    assert re.findall(r"create_nd_tdesc (.*) {mode = vc}", text) == [desc]
+    assert re.findall(r"update_nd_offset %\w+, (\[.*?\])", text) == [moved] * 3 * bool(moved)
+    if "subview" in desc:
+        first = given[1:].split(",")[0].replace("%x", "%arg1")
+        starts = re.search(r"subview %arg0\[(%\w+), (%\w+)", text).groups()
+        values = numbers(text.splitlines(), arg1=5)
+        assert values[starts[0]] == (5 if "%" in first else int(first))
+        assert values[starts[1]] == (5 if block == "16xf32" else 0)
+        assert f"[1, {'16] [1, 1]' if block == '16xf32' else '64, 64] [1, 1, 1]'}" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (", shape : [64, 32], strides : [64, 1]", r"its shape \[64, 32\] differs from that of memref<64x64xf32>"),
+        (", shape : [%x, 32], strides : [64, 1]", r"its shape \[.*, 32\] differs from that of memref<64x64xf32>"),
+        (", shape : [64, 64], strides : [32, 1]", r"its strides \[32, 1\] differs from that of memref<64x64xf32>"),
+    ],
+)
+def test_extents_that_differ_from_those_of_the_memref(given, message):
+    desc = "!xegpu.tensor_desc<8x16xf32>"
+    body = f"""%d = xegpu.create_nd_tdesc %a{given} : memref<64x64xf32> -> {desc}
+xegpu.prefetch_nd %d[0, 0] : {desc}"""
+    with pytest.raises(DiagnosticError, match=f"'xegpu.create_nd_tdesc' op cannot be imported: {message}"):
+        imported("%a: memref<64x64xf32>, %x: index", body, "subgroup")
+
+
+@pytest.mark.parametrize(
+    ("block", "element", "attributes", "loaded", "options"),
+    [
+        ("16x16", "f16", "<{packed}>", "8x16x2", "vnni_axis = 0"),
+        ("32x16", "i8", "<{packed}>", "8x16x4", "vnni_axis = 0"),
+        ("32", "f16", "<{packed}>", "32", ""),
+        ("16x8", "f32", "<{transpose = array<i64: 1, 0>}>", "8x16", "transpose = [1, 0]"),
+        ("16x8", "f32", "<{transpose = array<i64: 0, 1>}>", "16x8", ""),
+        (
+            "16x16",
+            "f16",
+            "<{transpose = array<i64: 1, 0>, transpose_bit_width = 32 : i32}>",
+            "16x16",
+            "transpose = [1, 0], transpose_bit_width = 32",
+        ),
+        (
+            "16x8",
+            "f32",
+            "<{transpose = array<i64: 1, 0>, transpose_bit_width = 32 : i32}>",
+            "8x16",
+            "transpose = [1, 0]",
+        ),
+    ],
+)
+def test_blocks_that_are_packed_or_transposed(block, element, attributes, loaded, options):
+    sizes = "64x64" if "x" in block else "64"
+    memref, desc = f"memref<{sizes}x{element}>", f"!xegpu.tensor_desc<{block}x{element}>"
+    body = f"""%d = xegpu.create_nd_tdesc %a : {memref} -> {desc}
+%v = xegpu.load_nd %d {attributes} : {desc} -> vector<{loaded}x{element}>"""
+    [line] = [line for line in imported(f"%a: {memref}", body, "subgroup") if "load_nd" in line]
+    assert re.search(r"{mode = vc(?:, )?(.*?)}", line)[1] == options

@@ -8,11 +8,13 @@ import pytest
 from mlir import ir
 
 import xegpu_py
+from xegpu_py.dialects.xegpu import SgMap
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import walk
 from xegpu_py.passes.analysis.ir_queries import constant_of
 from xegpu_py.upstream import import_upstream
 from xegpu_py.upstream.xevm import put
+from xegpu_py.upstream.xevm_memory import MessageBlock, _accessed
 
 LANES = 16
 ENGINES = ("jit", "reference")
@@ -1115,3 +1117,64 @@ def test_elements_of_payloads(vector, place, bits, expected):
             assert found.type == kind and constant_of(found) == 0
         else:
             assert found == (expected and values[expected])
+
+
+@pytest.mark.parametrize(
+    ("bits", "rows", "columns", "kind", "expected"),
+    [
+        # Rows of units of 16 bits or more, round robin.
+        (32, 8, 16, "", ((1, 16), (1, 1))), (16, 8, 16, "", ((1, 16), (1, 1))), (16, 8, 32, "", ((1, 16), (1, 1))),
+        (8, 8, 32, "", ((1, 16), (1, 2))), (8, 8, 64, "", ((1, 16), (1, 2))), (64, 8, 8, "", ((2, 8), (1, 1))),
+        (32, 4, 4, "", ((4, 4), (1, 1))), (32, 16, 1, "", ((16, 1), (1, 1))), (8, 8, 16, "", ((2, 8), (1, 2))),
+        (4, 8, 64, "", ((1, 16), (1, 4))),
+        # Lanes that have no whole part of rows or columns.
+        (32, 1, 8, "", None), (32, 2, 4, "", None), (32, 8, 12, "", None), (32, 8, 24, "", None), (8, 8, 1, "", None),
+        (8, 8, 33, "", None), (8, 1, 16, "", None),
+        # Elements of a column, and rows of what is transposed.
+        (16, 16, 16, "pack", ((1, 16), (1, 1))), (8, 32, 16, "pack", ((1, 16), (1, 1))), (8, 32, 32, "pack", None),
+        (16, 16, 8, "pack", None), (32, 16, 8, "transpose", ((16, 1), (1, 1))),
+        (64, 16, 4, "transpose", ((16, 1), (1, 1))),
+        (32, 32, 8, "transpose", ((16, 1), (1, 1))), (32, 8, 8, "transpose", None), (16, 16, 16, "transpose", None),
+    ],
+)  # fmt: skip
+def test_parts_of_lanes_of_a_message(bits, rows, columns, kind, expected):
+    block = MessageBlock(bits, rows, columns, transpose=kind == "transpose", pack=kind == "pack")
+    module = xegpu_py.parse("func.func @f() { return }")
+    op = next(op for op in walk(module.operation) if op.name == "func.return")
+    if expected is not None:
+        assert block.map(op) == SgMap(*expected)
+        return
+    words = {"": "a block", "pack": "a packed block", "transpose": "a transposed block"}[kind]
+    message = f"16 lanes cannot divide {words} of {rows}x{columns} elements of {bits} bits"
+    with pytest.raises(DiagnosticError, match=message):
+        block.map(op)
+
+
+@pytest.mark.parametrize(
+    ("kind", "alignment", "expected"),
+    [
+        # Elements, or parts of them where the alignment is smaller.
+        ("i32", None, 32), ("i64", None, 64), ("i64", 4, 32), ("i64", 1, 8), ("i32", 4, 32), ("i32", 2, 16),
+        ("i8", 1, 8), ("f32", None, "f32"), ("f32", 2, 16), ("f64", 8, "f64"), ("f64", 16, "f64"), ("i16", None, 16),
+        ("i1", None, 8), ("i1", 1, 8),
+        # Words of vectors of smaller elements, if there are whole ones and they are aligned.
+        ("vector<4xi8>", None, 32), ("vector<4xi8>", 4, 32), ("vector<4xi8>", 2, 8), ("vector<2xi8>", None, 8),
+        ("vector<6xi8>", None, 8), ("vector<2xf16>", 4, 32), ("vector<3xf16>", None, "f16"),
+        ("vector<4xf32>", 16, "f32"),
+        ("vector<4xf32>", 2, 16), ("vector<2xi64>", 4, 32),
+        ("i4", None, "it accesses elements of 4 bits"), ("vector<8xi1>", None, "it accesses elements of 1 bits"),
+        ("i128", None, "it accesses elements of 128 bits"),
+    ],
+)  # fmt: skip
+def test_single_accesses(kind, alignment, expected):
+    module = xegpu_py.parse("func.func @f() { return }")
+    op = next(op for op in walk(module.operation) if op.name == "func.return")
+    with module.context, ir.Location.unknown():
+        if alignment is not None:
+            op.attributes["alignment"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), alignment)
+        parsed = ir.Type.parse(kind)
+        if isinstance(expected, str) and " " in expected:
+            with pytest.raises(DiagnosticError, match=expected):
+                _accessed(op, parsed)
+        else:
+            assert str(_accessed(op, parsed)) == (expected if isinstance(expected, str) else f"i{expected}")
