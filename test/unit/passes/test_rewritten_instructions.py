@@ -143,3 +143,103 @@ def test_offsets_of_lanes(sums, expected):
 def test_products_that_are_shifts(product, expected):
     [last] = rewritten([product], "addresses")
     assert last == (expected or rewritten([product])[0])
+
+
+MOVED = "mov (M1_NM, 16) Y(0,0)<1> X(0,0)<1;1,0>"
+
+
+@pytest.mark.parametrize(
+    ("moves", "use", "expected"),
+    [
+        # A use of a copy reads the original, with its own region, modifier and position.
+        ([MOVED], "add (M1_NM, 16) N(0,0)<1> Y(0,0)<1;1,0> 1:d", "X(0,0)<1;1,0>"),
+        ([MOVED], "add (M1_NM, 16) Y(0,0)<1> Y(0,0)<1;1,0> 1:d", "X(0,0)<1;1,0>"),
+        ([MOVED], "add (M1_NM, 8) N(0,0)<1> Y(0,8)<1;1,0> 1:d", "X(0,8)<1;1,0>"),
+        ([MOVED], "add (M1_NM, 16) N(0,0)<1> Y(0,3)<0;1,0> 1:d", "X(0,3)<0;1,0>"),
+        ([MOVED], "add (M1_NM, 16) N(0,0)<1> (-)Y(0,0)<1;1,0> 1:d", "(-)X(0,0)<1;1,0>"),
+        ([MOVED], "mov (M1_NM, 16) F(0,0)<1> Y(0,0)<1;1,0>", "X(0,0)<1;1,0>"),
+        (["mov (M1_NM, 16) Y(0,0)<1> X(0,2)<0;1,0>"], "add (M1_NM, 16) N(0,0)<1> Y(0,0)<1;1,0> 1:d", "X(0,2)<0;1,0>"),
+        # Of another type of as many bits, it reads an alias.
+        (["mov (M1_NM, 16) Y(0,0)<1> N(0,0)<1;1,0>"], "add (M1_NM, 16) O(0,0)<1> Y(0,0)<1;1,0> 1:d", "N_d(0,0)<1;1,0>"),
+        # The result overwrites the original; moves that change bits, or are of fewer elements than are read; an
+        # original that is written in between.
+        ([MOVED], "add (M1_NM, 16) X(0,0)<1> Y(0,0)<1;1,0> 1:d", None),
+        (["mov.sat (M1_NM, 16) Y(0,0)<1> X(0,0)<1;1,0>"], "add (M1_NM, 16) N(0,0)<1> Y(0,0)<1;1,0> 1:d", None),
+        (["mov (M1_NM, 16) Y(0,0)<1> (-)X(0,0)<1;1,0>"], "add (M1_NM, 16) N(0,0)<1> Y(0,0)<1;1,0> 1:d", None),
+        (["mov (M1_NM, 8) Y(0,0)<1> X(0,0)<1;1,0>"], "add (M1_NM, 16) N(0,0)<1> Y(0,0)<1;1,0> 1:d", None),
+        (["mov (M1_NM, 8) Y(0,0)<2> X(0,0)<1;1,0>"], "add (M1_NM, 16) N(0,0)<1> Y(0,0)<1;1,0> 1:d", None),
+        (["mov (M1_NM, 16) F(0,0)<1> X(0,0)<1;1,0>"], "add (M1_NM, 16) F(0,0)<1> F(0,0)<1;1,0> 1.0:f", None),
+        (["mov (M1_NM, 16) W(0,0)<1> X(0,0)<1;1,0>"], "add (M1_NM, 16) N(0,0)<1> W(0,0)<1;1,0> 1:d", None),
+        ([MOVED, "mov (M1_NM, 16) X(0,0)<1> 5:d"], "add (M1_NM, 16) N(0,0)<1> Y(0,0)<1;1,0> 1:d", None),
+        ([MOVED, "mov (M1_NM, 1) X(0,4)<1> 5:d"], "add (M1_NM, 16) N(0,0)<1> Y(0,0)<1;1,0> 1:d", None),
+        ([MOVED, "mov (M1_NM, 1) Y(0,4)<1> 5:d"], "add (M1_NM, 16) N(0,0)<1> Y(0,0)<1;1,0> 1:d", None),
+    ],
+)
+def test_uses_of_copies(moves, use, expected):
+    last = rewritten([LOAD, *moves, use], "copies")[-1]
+    [unchanged] = rewritten([use])
+    source = unchanged.split()[3]
+    assert last == (unchanged if expected is None else unchanged.replace(f" {source}", f" {expected}"))
+
+
+@pytest.mark.parametrize(
+    ("moves", "store", "expected"),
+    [
+        ([MOVED], "Y:d32x16t", "X.0"),
+        # A payload begins at a register.
+        (["mov (M1_NM, 8) Y(0,0)<1> X(0,8)<1;1,0>"], "Y:d32x8t", "Y.0"),
+        # The bytes of a payload must follow each other in the original, too.
+        (["mov (M1_NM, 8) Y(0,0)<1> X(0,8)<1;1,0>", "mov (M1_NM, 8) Y(0,8)<1> X(0,0)<1;1,0>"], "Y:d32x16t", "Y.0"),
+        (["mov (M1_NM, 8) Y(0,0)<1> X(0,0)<1;1,0>", "mov (M1_NM, 8) Y(0,8)<1> N(0,8)<1;1,0>"], "Y:d32x16t", "Y.0"),
+        (["mov (M1_NM, 8) Y(0,0)<1> X(0,0)<1;1,0>"], "Y:d32x16t", "Y.0"),
+        (["mov (M1_NM, 16) Y(0,0)<1> X(0,0)<0;1,0>"], "Y:d32x16t", "Y.0"),
+    ],
+)
+def test_payloads_that_are_copies(moves, store, expected):
+    last = rewritten([LOAD, *moves, f"lsc_store.ugm (M1_NM, 1) flat[A]:a64 {store}"], "copies")[-1]
+    assert last == f"lsc_store.ugm (1) flat[A.0]:a64 {expected}:{store.partition(':')[2]}"
+
+
+def test_a_load_writes_what_is_copied_as_a_whole():
+    halves = ["mov (M1_NM, 8) Y(0,0)<1> X(0,0)<1;1,0>", "mov (M1_NM, 8) Y(0,8)<1> X(0,8)<1;1,0>"]
+    store = "lsc_store.ugm (M1_NM, 1) flat[A]:a64 Y:d32x16t"
+    assert rewritten([LOAD, *halves, store], "copies") == [
+        "lsc_load.ugm (1) Y.0:d32x16t flat[A.0]:a64",
+        "lsc_store.ugm (1) flat[A.0]:a64 Y.0:d32x16t",
+    ]
+    assert len(rewritten([LOAD, *halves[:1], store], "copies")) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "operands", "expected"),
+    [
+        # The number that changes nothing, and the one that decides the result.
+        ("add", "X(0,0)<1> X(0,0)<1;1,0> 0:d", "X(0,0)<1> X(0,0)<1;1,0>"),
+        ("or", "X(0,0)<1> X(0,0)<1;1,0> 0:d", "X(0,0)<1> X(0,0)<1;1,0>"),
+        ("xor", "X(0,0)<1> X(0,0)<1;1,0> 0:d", "X(0,0)<1> X(0,0)<1;1,0>"),
+        ("shl", "X(0,0)<1> X(0,0)<1;1,0> 0:d", "X(0,0)<1> X(0,0)<1;1,0>"),
+        ("asr", "X(0,0)<1> X(0,0)<1;1,0> 0:d", "X(0,0)<1> X(0,0)<1;1,0>"),
+        ("mul", "X(0,0)<1> X(0,0)<1;1,0> 1:d", "X(0,0)<1> X(0,0)<1;1,0>"),
+        ("and", "X(0,0)<1> X(0,0)<1;1,0> -1:d", "X(0,0)<1> X(0,0)<1;1,0>"),
+        ("mul", "X(0,0)<1> X(0,0)<1;1,0> 0:d", "X(0,0)<1> 0x0:d"),
+        ("and", "X(0,0)<1> X(0,0)<1;1,0> 0:d", "X(0,0)<1> 0x0:d"),
+        # To other variables, types and elements.
+        ("add", "X(0,0)<1> Y(0,0)<1;1,0> 0:d", "X(0,0)<1> Y(0,0)<1;1,0>"),
+        ("add", "N(0,0)<1> X(0,0)<1;1,0> 0:d", "N(0,0)<1> X(0,0)<1;1,0>"),
+        ("add", "W(0,0)<1> X(0,0)<1;1,0> 0:d", "W(0,0)<1> X(0,0)<1;1,0>"),
+        ("add", "X(0,0)<1> X(0,3)<0;1,0> 0:d", "X(0,0)<1> X(0,3)<0;1,0>"),
+        # Other numbers, and floats, of which a zero has two signs and a NaN many payloads.
+        ("add", "X(0,0)<1> X(0,0)<1;1,0> 1:d", None),
+        ("mul", "X(0,0)<1> X(0,0)<1;1,0> 2:d", None),
+        ("and", "X(0,0)<1> X(0,0)<1;1,0> 1:d", None),
+        ("and", "N(0,0)<1> N(0,0)<1;1,0> 0xffff:ud", None),
+        ("shr", "N(0,0)<1> N(0,0)<1;1,0> 32:ud", None),
+        ("mul", "F(0,0)<1> F(0,0)<1;1,0> 1.0:f", None),
+        ("add", "F(0,0)<1> F(0,0)<1;1,0> 0.0:f", None),
+        ("add", "X(0,0)<1> (-)X(0,0)<1;1,0> 0:d", None),
+        ("min", "X(0,0)<1> X(0,0)<1;1,0> X(0,0)<1;1,0>", None),
+    ],
+)
+def test_operations_with_a_neutral_number(name, operands, expected):
+    instruction = f"{name} (M1_NM, 16) {operands}"
+    assert rewritten([instruction], "fold") == ([f"mov (16) {expected}"] if expected else rewritten([instruction]))
