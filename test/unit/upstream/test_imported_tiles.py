@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from upstream.programs import Writer, kernel, places, typed
 
-from xegpu_py.dialects.xegpu.upstream_types import Layout, Slice
+from xegpu_py.dialects.xegpu import SgMap
+from xegpu_py.dialects.xegpu.upstream_types import Layout, Slice, UpstreamTensorDesc
 from xegpu_py.dialects.xetile.types import WgMap
 from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.upstream import import_upstream
+from xegpu_py.upstream import import_upstream, lane
 from xegpu_py.upstream.layout_maps import even_map, map_of, subgroups_of
 
 TWO = "<{layout = #xegpu.layout<sg_layout = [2, 1], sg_data = [4, 16]>}>"
@@ -445,3 +446,32 @@ def test_blocks_that_are_packed_or_transposed(block, element, attributes, loaded
 %v = xegpu.load_nd %d {attributes} : {desc} -> vector<{loaded}x{element}>"""
     [line] = [line for line in imported(f"%a: {memref}", body, "subgroup") if "load_nd" in line]
     assert re.search(r"{mode = vc(?:, )?(.*?)}", line)[1] == options
+
+
+@pytest.mark.parametrize(
+    ("shape", "element", "use", "expected"),
+    [
+        # Columns of a lane: as many elements side by side as 16 bits hold, unless they are packed or transposed.
+        ((8, 16), "f32", "plain", ((1, 16), (1, 1))),
+        ((8, 16), "f16", "plain", ((1, 16), (1, 1))),
+        ((8, 32), "i8", "plain", ((1, 16), (1, 2))),
+        ((8, 64), "i4", "plain", ((1, 16), (1, 4))),
+        ((16,), "f32", "plain", ((1, 16), (1, 1))),
+        ((32, 16), "i8", "plain", ((1, 16), (1, 1))),
+        ((32, 16), "i8", "packed", ((1, 16), (1, 1))),
+        ((32, 32), "i8", "packed", ((1, 16), (1, 1))),
+        ((16, 8), "f32", "transposed", ((16, 1), (1, 1))),
+        ((32, 3), "f32", "transposed", ((16, 1), (1, 1))),
+        # Blocks that lanes cannot divide.
+        ((8, 8), "f32", "plain", None),
+        ((8, 24), "f32", "plain", None),
+        ((8, 48), "i8", "plain", None),
+        ((8, 32), "i4", "plain", None),
+        ((8, 24), "f16", "packed", None),
+        ((8, 16), "f32", "transposed", None),
+        ((24, 16), "f32", "transposed", None),
+        ((16,), "f32", "transposed", None),
+    ],
+)
+def test_elements_of_lanes(shape, element, use, expected):
+    assert lane.map_of(UpstreamTensorDesc(shape, element), use) == (expected and SgMap(*expected))

@@ -40,7 +40,8 @@ def test_runs_of_reduced_dimensions(shape, dims, split, runs):
 
 ARGUMENTS = {
     "u": "2x3x4xf32", "v": "2x3x1xf32", "w": "2x3xf32", "x": "2xf32", "y": "4xf32", "z": "3x4xf32", "q": "1x3xf32",
-    "n": "2x1xf32", "o": "2x3x4xindex", "m": "2x3x4xi1", "o1": "4xindex", "m1": "4xi1",
+    "n": "2x1xf32", "o": "2x3x4xindex", "m": "2x3x4xi1", "o1": "4xindex", "m1": "4xi1", "o2": "2xindex",
+    "m2": "2xi1",
 }  # fmt: skip
 
 
@@ -98,6 +99,46 @@ ARGUMENTS = {
             "%t = vector.transpose %b, [1, 0] : vector<3x4xf32> to vector<4x3xf32>",
             {"l": 1, "o1": 1, "m1": 1},
         ),
+        # A broadcast scalar has no split; one that is not only transposed is a row.
+        ("%b = vector.broadcast %s : f32 to vector<3x4xf32>", {"b": 1}),
+        (
+            "%b = vector.broadcast %y : vector<4xf32> to vector<3x4xf32>\n"
+            "%t = vector.transpose %b, [1, 0] : vector<3x4xf32> to vector<4x3xf32>\n"
+            "%a = arith.addf %b, %b : vector<3x4xf32>",
+            {"y": 0},
+        ),
+        (
+            "%b = vector.broadcast %y : vector<4xf32> to vector<3x4xf32>\n"
+            "%t = vector.transpose %b, [0, 1] : vector<3x4xf32> to vector<3x4xf32>",
+            {"y": 0},
+        ),
+        # Vectors that an op treats alike have one split: elements, accumulators of reductions, and masks.
+        (
+            "%a = arith.addf %u, %u : vector<2x3x4xf32>\n"
+            "%e = math.exp %a : vector<2x3x4xf32>\n"
+            "%f = vector.fma %e, %e, %e : vector<2x3x4xf32>\n"
+            "%g = arith.cmpf olt, %f, %f : vector<2x3x4xf32>\n"
+            "%r = vector.multi_reduction <add>, %f, %x [1, 2] : vector<2x3x4xf32> to vector<2xf32>",
+            {"u": 1, "a": 1, "e": 1, "f": 1, "g": 1},
+        ),
+        (
+            "%a = arith.addf %x, %x : vector<2xf32>\n"
+            "%r = vector.multi_reduction <add>, %u, %a [1, 2] : vector<2x3x4xf32> to vector<2xf32>",
+            {"a": 1, "x": 1},
+        ),
+        (
+            "%k = arith.constant dense<1.0> : vector<2x3x4xf32>\n"
+            "%i = arith.constant 0 : index\n"
+            "%c = scf.for %j = %i to %i step %i iter_args(%h = %k) -> (vector<2x3x4xf32>) "
+            "{ scf.yield %h : vector<2x3x4xf32> }\n"
+            "%r = vector.multi_reduction <add>, %c, %x [1, 2] : vector<2x3x4xf32> to vector<2xf32>",
+            {"k": 1, "c": 1},
+        ),
+        (
+            "xegpu.store %x, %p[%o2], %m2 : vector<2xf32>, memref<?xf32>, vector<2xindex>, vector<2xi1>\n"
+            "%r = vector.multi_reduction <add>, %u, %x [1, 2] : vector<2x3x4xf32> to vector<2xf32>",
+            {"o2": 1, "m2": 1},
+        ),
         # A cast keeps rows, from operand to result and back, also through other casts.
         (
             "%r = vector.multi_reduction <add>, %u, %x [1, 2] : vector<2x3x4xf32> to vector<2xf32>\n"
@@ -121,7 +162,7 @@ def test_splits_of_vectors(body, expected):
     func = next(op for op in walk(module.operation) if op.name == "gpu.func")
     ops = list(func.regions[0].blocks[0].operations)[:-1]
     names = dict(zip(ARGUMENTS, func.regions[0].blocks[0].arguments))
-    names |= {line.split()[0][1:]: op.results[0] for line, op in zip(body.split("\n"), ops)}
+    names |= {line.split()[0][1:]: op.results[0] for line, op in zip(body.split("\n"), ops) if len(op.results)}
     shapes = {v: tuple(v.type.shape) for v in names.values() if isinstance(v.type, ir.VectorType)}
     splits = Splits([op.operation for op in ops], shapes)
     assert {name: splits.of(names[name]) for name in expected} == expected
