@@ -652,13 +652,12 @@ def _changes(op: ir.Operation) -> Iterator[Callable[[ir.Operation], None]]:
 def _interleave_bytes(op: ir.Operation) -> None:
     """The even and the odd elements of bytes, transposed and interleaved, are the elements of the transposed bytes."""
     halves = [defining_op(v) for v in op.operands]
-    pairs = {defining_op(h.operands[0]) for h in halves if h and permutation_of(h) == (1, 0)}
-    (pair,) = pairs if len(pairs) == 1 else (None,)
-    if pair is None or pair.name != "vector.deinterleave":
+    turned = [h.operands[0] for h in halves if h is not None and permutation_of(h) == (1, 0)]
+    pair = defining_op(turned[0]) if len(turned) == 2 else None
+    if pair is None or pair.name != "vector.deinterleave" or turned != list(pair.results):
         return
     taken = defining_op(pair.operands[0])
-    in_order = all(h is not None and h.operands[0] == r for h, r in zip(halves, pair.results))
-    if not in_order or taken is None or taken.name != "vector.bitcast":
+    if taken is None or taken.name != "vector.bitcast":
         return
     held, kind = taken.operands[0], op.results[0].type
     if 2 * narrow_bits(element_of(op.results[0])) != 8 or element_of(held) != "i8":

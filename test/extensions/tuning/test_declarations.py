@@ -1,13 +1,14 @@
 """Spaces, searches and files of kernels that are not legal: each is refused by a sentence."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import xegpu_py
 from xegpu_py.extensions.tuning import search, verification
-from xegpu_py.extensions.tuning.cluster import needing
+from xegpu_py.extensions.tuning.cluster import Cluster, TrialReport, needing
 from xegpu_py.extensions.tuning.distributed_launch import Mapped, _travelling
 from xegpu_py.extensions.tuning.kernel_space import Subject, module_text
 from xegpu_py.extensions.tuning.space import Space, expression
@@ -151,3 +152,43 @@ def test_a_missing_library_names_the_extra():
 def test_rules_of_triton():
     with pytest.raises(ValueError, match="'prune_configs_by' has early_config_prune, perf_model and top_k, not best$"):
         xegpu_py.autotune([xegpu_py.Config({"N": 16})], key=[], prune_configs_by={"top_k": 2, "best": 1})
+
+
+LOST = "its worker was lost"
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome", "attempts", "expected"),
+    [
+        ("finished", TrialReport("done", 5), 1, TrialReport("done", 5)),
+        ("finished", TrialReport("failed", "signal 9"), 1, TrialReport("failed", "signal 9")),
+        ("finished", TrialReport("ended", "more than 5 s"), 1, TrialReport("ended", "more than 5 s")),
+        # A child that somebody ended gets one more attempt.
+        ("finished", TrialReport("ended", "signal 9"), 1, "signal 9"),
+        ("finished", TrialReport("ended", "signal 9"), 2, TrialReport("ended", "signal 9")),
+        ("finished", TrialReport("ended", "signal 9"), 3, TrialReport("ended", "signal 9")),
+        ("error", ValueError("wrong"), 1, TrialReport("failed", "ValueError: wrong")),
+        ("error", RuntimeError("scattered data"), 1, LOST),
+        ("error", type("FutureCancelledError", (Exception,), {})(), 1, LOST),
+        ("cancelled", None, 1, LOST),
+        ("lost", None, 2, LOST),
+    ],
+)
+def test_reports_of_jobs(status, outcome, attempts, expected):
+    """The report of a trial, or why it starts again."""
+    pytest.importorskip("distributed")
+    future = SimpleNamespace(status=status, result=lambda: outcome, exception=lambda: outcome)
+    cluster = SimpleNamespace(_retry=lambda job, why: why)
+    assert Cluster._report(cluster, SimpleNamespace(future=future, attempts=attempts)) == expected
+
+
+def test_attempts_of_a_trial():
+    for attempts, again in ((1, True), (2, True), (3, False)):
+        started = []
+        job = SimpleNamespace(token="t", attempts=attempts)
+        cluster = SimpleNamespace(_start=started.append, _jobs={"t": job})
+        found = Cluster._retry(cluster, job, LOST)
+        if again:
+            assert found is None and started == [job] and job.attempts == attempts + 1 and cluster._jobs
+        else:
+            assert found == TrialReport("ended", f"{LOST}, 3 times") and not started and not cluster._jobs

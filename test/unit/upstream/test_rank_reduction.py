@@ -5,7 +5,7 @@ from mlir import ir
 
 from xegpu_py import parse
 from xegpu_py.ir.module import walk
-from xegpu_py.upstream.rank_reduction import Splits, reduced_runs
+from xegpu_py.upstream.rank_reduction import Splits, reduced_runs, take_bytes
 
 
 @pytest.mark.parametrize(
@@ -166,3 +166,44 @@ def test_splits_of_vectors(body, expected):
     shapes = {v: tuple(v.type.shape) for v in names.values() if isinstance(v.type, ir.VectorType)}
     splits = Splits([op.operation for op in ops], shapes)
     assert {name: splits.of(names[name]) for name in expected} == expected
+
+
+F4, HALF = "vector<32x64xf4E2M1FN>", "vector<32x32xf4E2M1FN>"
+TRANSPOSED_BYTES = f"""
+gpu.module @m {{ gpu.func @f(%a: vector<32x32xi8>, %c: {F4}) -> {F4} {{
+  %p = vector.bitcast %a : vector<32x32xi8> to {F4}
+  %e, %o = vector.deinterleave %p : {F4} -> {HALF}
+  %x = vector.transpose %e, [1, 0] : {HALF} to {HALF}
+  %y = vector.transpose %o, [1, 0] : {HALF} to {HALF}
+  %w = vector.interleave %x, %y : {HALF} -> {F4}
+  gpu.return %w : {F4}
+}} }}"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("", ""),
+        ("interleave %x, %y", "interleave %y, %x"),
+        ("interleave %x, %y", "interleave %x, %x"),
+        ("%o, [1, 0]", "%o, [0, 1]"),
+        ("[1, 0]", "[0, 1]"),
+        ("interleave %x, %y", "interleave %e, %o"),
+        ("deinterleave %p", "deinterleave %c"),
+    ],
+)
+def test_halves_of_transposed_bytes(old, new):
+    """Both halves of bytes, transposed and in order, are the halves of the transposed bytes."""
+    text = TRANSPOSED_BYTES.replace(old, new) if old else TRANSPOSED_BYTES
+    module = parse(text)
+    func = next(op for op in walk(module.operation) if op.name == "gpu.func")
+    assert take_bytes([op.operation for op in func.regions[0].blocks[0].operations])
+    made = func.regions[0].blocks[0].operations
+    names = [op.operation.name for op in made]
+    if old:
+        assert "vector.interleave" in names
+        return
+    turned, cast = made[len(made) - 3], made[len(made) - 2]
+    assert "vector.interleave" not in names
+    assert (turned.operation.name, str(turned.result.type)) == ("vector.transpose", "vector<32x32xi8>")
+    assert turned.operands[0] == func.regions[0].blocks[0].arguments[0] and cast.operands[0] == turned.result
