@@ -251,13 +251,6 @@ class OperatorMethods(ShapeMethods):
     def _compare(self, other: Any, name: str) -> Self:
         if not isinstance(other, (OperatorMethods, Deferred, bool, int, float, np.generic)):
             return NotImplemented
-        if (
-            not isinstance(other, (OperatorMethods, Deferred))
-            and self.dtype.is_integer
-            and not isinstance(other, (bool, float))
-        ):
-            # The comparison with an out-of-range number would be constant, which is most likely a mistake.
-            element_types.with_scalar(self.dtype, other)
         a, b = self._both(other)
         if a.dtype.is_narrow:
             a, b = a.to(element_types.float32), b.to(element_types.float32)

@@ -19,6 +19,7 @@ from numerics.exact import truncated, value
 from visa.programs import random_instruction
 
 from xegpu_py import numerics
+from xegpu_py.engines.operands import AluOp
 from xegpu_py.numerics.formats import TYPES
 from xegpu_py.target import TARGETS
 from xegpu_py.visa.operands import Destination, Flag, Guard, Immediate, Region, Variable
@@ -507,3 +508,23 @@ def test_saturation_at_the_limits(name: str, types: tuple[str, ...]) -> None:
                 modifiers = modifier if i < 2 else rng.choice(("", "-"))
                 values[f"src{i}"] = Region(by_type[types[i]], 0, 0, 4, 4, 1, modifiers)
             check(Instruction(name, values, 8, "M1", None, True), machine, rng)
+
+
+@pytest.mark.parametrize(
+    ("name", "types", "signs", "size", "bits"),
+    [
+        ("add", ("d", "d", "ud"), (True, False), 32, 32),
+        ("add", ("ud", "uw", "w"), (False, True), 16, 32),
+        ("add", ("d", "b", "ub"), (True, False), 8, 32),
+        ("shl", ("q", "d", "ud"), (True, False), 32, 64),
+        ("shr", ("ud", "uq", "ud"), (False, False), 64, 64),
+        ("asr", ("d", "d", "w"), (True, True), 32, 32),
+        ("mul", ("f", "f", "f"), (False, False), 32, 32),
+    ],
+)
+def test_properties_that_functions_use(name, types, signs, size, bits):
+    dst, *sources = (Variable(f"v{n}", kind, 16, "GRF") for n, kind in enumerate(types))
+    values = {"dst": Destination(dst, 0, 0, 1)} | {f"src{n}": Region(v, 0, 0, 1, 1, 0) for n, v in enumerate(sources)}
+    found = AluOp.of(Instruction(name, values, 16, "M1_NM"))
+    assert (found.name, found.signs, found.size, found.bits) == (name, signs, size, bits)
+    assert found.format == ("f" if "f" in types else "")

@@ -83,6 +83,8 @@ def test_every_element_is_shown_with_all_owners(layout):
         assert title.splitlines()[0].startswith(str(list(index)))
         assert len(title.splitlines()) == 1 + len(subgroup)
     assert (seen == 1).all()
+    planes = [f"[{', '.join(map(str, plane))}, :, :]" for plane in np.ndindex(layout.shape[:-2]) if plane]
+    assert re.findall(r">(\[\d[\d, ]*, :, :\])<", picture) == planes
 
 
 def test_colours_are_of_subgroups_or_of_rounds():

@@ -763,6 +763,24 @@ def test_memrefs_of_packed_elements_as_bytes(shape, bits):
     np.testing.assert_array_equal(out.view(np.uint8), m)
 
 
+@pytest.mark.parametrize(("row", "column"), [(0, 0), (1, 2), (2, 3)])
+def test_bounds_of_packed_elements_as_bytes(row, column):
+    text = f"""gpu.module @k {{ gpu.func @f(%m: memref<3x8xi4>, %o: memref<4xi8>) kernel {{
+      %c0 = arith.constant 0 : index
+      %r = arith.constant {row} : index
+      %c = arith.constant {column} : index
+      %p = arith.constant 77 : i8
+      %b = builtin.unrealized_conversion_cast %m : memref<3x8xi4> to memref<3x4xi8>
+      %x = vector.transfer_read %b[%r, %c], %p : memref<3x4xi8>, vector<4xi8>
+      vector.transfer_write %x, %o[%c0] : vector<4xi8>, memref<4xi8>
+      gpu.return }} }}"""
+    m, out = RNG.integers(0, 256, (3, 4)).astype(np.uint8), np.zeros(4, np.int8)
+    reference.run(xegpu_py.parse(text), None, [m, out])
+    expected = np.full((4, 8), 77, np.uint8)
+    expected[:3, :4] = m
+    np.testing.assert_array_equal(out.view(np.uint8), expected[row, column : column + 4])
+
+
 def test_lines_have_no_bounds_and_blocks_have():
     """A line goes on where its row ends, as it has no boundary check; a block ends there."""
     text = """gpu.module @k { gpu.func @f(%m: memref<4x20xf32>, %o: memref<32xf32>, %p: memref<1x32xf32>) kernel {
