@@ -1,5 +1,6 @@
 """Control flow of the tile language: random Python functions compute in a kernel what they compute in Python."""
 
+import ast
 import contextlib
 import dataclasses
 import functools
@@ -15,6 +16,7 @@ from effort import examples
 import xegpu_py
 import xegpu_py.language as xl
 from xegpu_py.language.expressions import MOST_SHOWN
+from xegpu_py.language.function_source import escapes
 
 VARIABLES = ("a", "b", "c", "held[0]", "held[-1]", "named['x']")
 TILES = ("t", "u", "tiles[0]")
@@ -803,3 +805,30 @@ def test_assignments_in_the_older_spelling():
     x, y = np.arange(16, dtype=np.int32), np.zeros(16, np.int32)
     kernel(x, y, 3, N=16)
     np.testing.assert_array_equal(y, x + (x + 1) + (x + 2) + (x + 3) - (x + 3))
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("x = 1", False),
+        ("break", True),
+        ("return 1", True),
+        ("if c:\n  x = 1\n  break", True),
+        ("if c:\n  x = 1\nelse:\n  return", True),
+        # A break of an inner loop, but not one of its else clause, and a return of any depth.
+        ("for i in y:\n  break", False),
+        ("for i in y:\n  x = 1\n  return", True),
+        ("for i in y:\n  return\n  x = 1", True),
+        ("while c:\n  x = 1\n  if d:\n    return", True),
+        ("while c:\n  x = 1\nelse:\n  x = 2\n  break", True),
+        ("for i in y:\n  x = 1\nelse:\n  x = 2", False),
+        ("for i in y:\n  while c:\n    break\n  else:\n    break", False),
+        # Functions have their own statements.
+        ("def f():\n  return 1", False),
+        ("f = lambda: 1", False),
+        ("continue", False),
+    ],
+)
+def test_statements_that_leave_a_loop(body, expected):
+    assert escapes(ast.parse(body).body) == expected
+    assert escapes(ast.parse(body).body, ast.Continue) == (body == "continue")
