@@ -295,13 +295,17 @@ def test_blocks_that_lanes_load(block, lanes, attributes, fragment, expected):
     text = f"""gpu.module @m {{ {head} {{
   %d = xegpu.create_nd_tdesc %a[{at}] : memref<{memory}> -> {desc}
   %v = xegpu.load_nd %d {attributes} : {desc} -> vector<{fragment}>
+  %w = arith.add{block[-3] if block[-3] in "fi" else block[-2]} %v, %v : vector<{fragment}>
   gpu.return }} }}"""
     if expected is None:
         with pytest.raises(DiagnosticError, match="does not leave elements where upstream's lane level has them"):
             export_upstream(parse(text))
         return
     kind, *words = expected.split()
-    [line] = [line for line in str(export_upstream(parse(text))).splitlines() if "load_nd" in line]
+    text = str(export_upstream(parse(text)))
+    casts = [] if kind == fragment else [(f"vector<{kind}>", f"vector<{fragment}>")]
+    assert re.findall(r"vector.shape_cast .* : (\S*) to (\S*)", text) == casts
+    [line] = [line for line in text.splitlines() if "load_nd" in line]
     assert line.endswith(f"!xegpu.tensor_desc<{block}> -> vector<{kind}>")
     assert [word for word in ("packed", "transpose") if word in line] == words
 
