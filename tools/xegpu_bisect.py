@@ -94,7 +94,7 @@ def _run(parser: KernelParser, args: argparse.Namespace) -> int:
     arguments = parser.kernel_arguments(args.args)
     with parser.errors_of(source):
         found = bisect(
-            read_kernels(source, Context()),
+            read_kernels(source, Context.unused()),
             args.kernel,
             arguments,
             grid=args.grid or 1,

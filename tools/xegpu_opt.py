@@ -379,7 +379,7 @@ class _Session:
     def _parse(self, source: Source) -> Module:
         start = time.perf_counter()
         imports = self.args.import_upstream or self.args.via or self.args.level
-        context = Context()
+        context = Context.unused()
         context.allow_unregistered_dialects = self.args.allow_unregistered_dialect
         try:
             if imports:

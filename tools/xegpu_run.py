@@ -272,7 +272,7 @@ def _kernel(source: Source, args: argparse.Namespace, **options: Any) -> Any:
     """A kernel of MLIR or of assembly."""
     if _ASSEMBLY.match(source.text):
         return Kernel.from_assembly(source.text, name=args.kernel, file=source.name, **options)
-    return compile_kernel(read_source(source, args.imported, Context()), args.kernel, **options)
+    return compile_kernel(read_source(source, args.imported, Context.unused()), args.kernel, **options)
 
 
 def _job(source: Source, args: argparse.Namespace, arguments: Sequence[Any]) -> _Job:

@@ -73,7 +73,7 @@ class _Translator:
         issues = [issue for program in programs for issue in verify(program, gpu)]
         if issues:
             raise DiagnosticError([issue.diagnostic() for issue in issues])
-        return visa.module_of([programs[i] for i in chosen], self.args.target, context=Context()).text()
+        return visa.module_of([programs[i] for i in chosen], self.args.target, context=Context.unused()).text()
 
     def mlir_to_visaasm(self, source: Source) -> str:
         module = self._module(source)
@@ -136,7 +136,7 @@ class _Translator:
 
     def _module(self, source: Source) -> Module:
         """The module in a source, verified for the target that was given."""
-        module = read_kernels(source, Context(), verify=False)
+        module = read_kernels(source, Context.unused(), verify=False)
         if self.args.target:
             visa.set_target(module.operation, self.args.target)
         module.verify()

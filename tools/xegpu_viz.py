@@ -161,7 +161,7 @@ def _layouts_in(source: Source) -> dict[str, NestedLayout]:
     Raises:
         DiagnosticError: if the file cannot be parsed.
     """
-    module = read_kernels(source, Context())
+    module = read_kernels(source, Context.unused())
     found: dict[str, NestedLayout] = {}
     for op in [op.opview for op in walk(module.operation)]:
         if isinstance(op, iree_vector_ext.ToLayoutOp):

@@ -40,7 +40,7 @@ def module(context: Context | None = None) -> Iterator[Module]:
     Raises:
         DiagnosticError: at the end of the block, if the module is not valid. Positions are those of Python code.
     """
-    with context or Context(), ir.Location.unknown(), ir.loc_tracebacks():
+    with context or Context.unused(), ir.Location.unknown(), ir.loc_tracebacks():
         made = Module(ir.Module.create())
         with ir.InsertionPoint(made.body):
             yield made

@@ -236,6 +236,8 @@ class Decoded(dict[Any, T], Generic[T]):
     keeps its context alive.
     """
 
+    _memos: ClassVar[list[Decoded[Any]]] = []
+
     def __init__(self, decode: Callable[[Any], T]) -> None:
         """Start without memoised results.
 
@@ -245,6 +247,14 @@ class Decoded(dict[Any, T], Generic[T]):
         super().__init__()
         self._decode = decode
         self._context: Any = None
+        self._memos.append(self)
+
+    @classmethod
+    def forget_all(cls) -> None:
+        """Drop all results, and with them the references to their contexts."""
+        for decoded in cls._memos:
+            decoded.clear()
+            decoded._context = None
 
     def __missing__(self, key: Any) -> T:
         decoded = self._decode(key)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import sys
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
@@ -21,6 +23,7 @@ from xegpu_py.deferred import deferred
 from xegpu_py.did_you_mean import did_you_mean
 from xegpu_py.ir.assembly_format import unknown_attribute
 from xegpu_py.ir.bindings import blocks_in, import_views, is_kernel, load_dialects, upstream_operations
+from xegpu_py.ir.builtin import Decoded
 from xegpu_py.ir.definition import DYNAMIC, FUNCTIONS, Attr, Dialect, EnumCodec, Type
 from xegpu_py.ir.diagnostics import (
     Diagnostic,
@@ -438,6 +441,25 @@ def dialects(names: Sequence[str] = DIALECTS) -> tuple[type[Dialect], ...]:
     return tuple(importlib.import_module(f"xegpu_py.dialects.{n}").DIALECT for n in names)
 
 
+_USES = 16
+"""How often a context is used: the types, attributes and locations of all texts live as long as it does."""
+
+_MOST_KEPT = 4
+
+_kept: list[Context] = []
+"""The contexts of `Context.unused` that may be used again, in the order in which they began."""
+
+_keeping = threading.Lock()
+
+
+def _references(objects: Sequence[Any], i: int) -> int:
+    return sys.getrefcount(objects[i])
+
+
+_ONLY_KEPT = _references([object()], 0)
+"""The references to an object that a list holds, and nothing else."""
+
+
 class Context(ir.Context):  # type: ignore[misc]
     """An MLIR context with upstream's dialects and ours.
 
@@ -456,10 +478,35 @@ class Context(ir.Context):  # type: ignore[misc]
         # Python passes hold the interpreter lock, so a thread pool would only add its start-up time.
         self.enable_multithreading(False)
         self.irdl_dialects = ()
+        self._uses = 0
+        self._defined = set[type[Dialect]]()
         self._is_open = irdl_dialects is None
         self.define(
             tuple(irdl_dialects) if irdl_dialects is not None else dialects([n for n in DIALECTS if n not in ON_DEMAND])
         )
+
+    @classmethod
+    def unused(cls) -> Context:
+        """A context in which nothing lives: a new one, or one of earlier calls to which nothing refers any more.
+
+        A new one takes 2 to 8 ms, for the definition of its dialects.
+        """
+        Decoded.forget_all()
+        with _keeping:
+            free = next((i for i in range(len(_kept)) if _references(_kept, i) == _ONLY_KEPT), None)
+            context = cls() if free is None else _kept.pop(free)
+            context._begin()
+            if context._uses < _USES:
+                _kept.append(context)
+            del _kept[:-_MOST_KEPT]
+        return context
+
+    def _begin(self) -> None:
+        """Hide what earlier uses have defined and allowed."""
+        self._uses += 1
+        self.allow_unregistered_dialects = False
+        self.irdl_dialects = ()
+        self.load([name for name in DIALECTS if name not in ON_DEMAND])
 
     def load(self, names: Sequence[str]) -> None:
         """Load dialects of ours."""
@@ -491,12 +538,13 @@ class Context(ir.Context):  # type: ignore[misc]
         if dialects:
             self.irdl_dialects += dialects
             with self, ir.Location.unknown():
-                load(dialects)
+                load([d for d in dialects if d not in self._defined])
+            self._defined.update(dialects)
 
 
 def dialects_of(text: str) -> tuple[type[Dialect], ...]:
     """Our dialects, of which one namespace may mean another in another text."""
-    context = Context()
+    context = Context.unused()
     context.load(DIALECTS)
     return context.dialects_of(text)
 
@@ -507,7 +555,7 @@ def current() -> Context:
         context = ir.Context.current
     except ValueError:
         context = None
-    return context if isinstance(context, Context) else Context()
+    return context if isinstance(context, Context) else Context.unused()
 
 
 # The IRDL definition of a dialect: as much of its constraints as IRDL can hold.

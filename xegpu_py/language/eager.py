@@ -80,7 +80,7 @@ def run(
             raise TypeError(NO_RESULT)
 
     try:
-        with Context() as context, mlir.Location.unknown(), np.errstate(all="ignore"):
+        with Context.unused() as context, mlir.Location.unknown(), np.errstate(all="ignore"):
             values = bind([mlir.Type.parse(t) for t in types], arguments, memory, names=names)
             scratch = _Scratch(function.__name__, types)
             launch = LaunchState(

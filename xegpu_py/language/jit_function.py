@@ -197,11 +197,17 @@ class TileKernel:
         """Its name."""
         return self.function.__name__
 
-    @functools.cached_property
+    @property
     def module(self) -> Module:
         """The module of XeTile that holds it."""
         _ = self.uses
-        return build_module(self.function, self.arguments, self._target, self._subgroups is not None)
+        return self._read()
+
+    @functools.cached_property
+    def _read(self) -> functools._lru_cache_wrapper[Module]:
+        """Builds the module at its first call. It does not refer to this object, which has kernels that refer to it."""
+        divided = self._subgroups is not None
+        return functools.cache(functools.partial(build_module, self.function, self.arguments, self._target, divided))
 
     @functools.cached_property
     def uses(self) -> Uses:
@@ -212,7 +218,7 @@ class TileKernel:
         """Whether this is the kernel that an earlier one is, of which that cannot be known without compiling it."""
         if not earlier.uses.opaque:
             return False
-        if "module" not in vars(earlier):
+        if not earlier._read.cache_info().currsize:
             # It is not compiled yet.
             del earlier.uses
             return True
@@ -234,7 +240,7 @@ class TileKernel:
             for name, setting in (("target", self._target), ("subgroups", self._subgroups))
         ):
             return TileKernel(self.function, self.arguments, {**self.options, **options}).compile()
-        source = ModuleSource(lambda: self.module, self.uses.fingerprint)
+        source = ModuleSource(self._read, self.uses.fingerprint)
         return compile(source, self.name, **{**self._lowering(), **options})
 
     def _lowering(self) -> dict[str, Any]:

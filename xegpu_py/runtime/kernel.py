@@ -92,7 +92,8 @@ class Kernel:
         self.stats: Statistics | None = None
         self.names: Sequence[str] = ()
         # The last call's key, version and arguments, if a call with the same key need not prepare them again.
-        self._last_call: tuple[tuple[object, ...], Kernel, Prepared] | None = None
+        # Without the version if it is this kernel: a cycle would keep its memory, its module and that one's context.
+        self._last_call: tuple[tuple[object, ...], Kernel | None, Prepared] | None = None
         self.options, self.target = options, target_of(options.target)
         self.executor = Executor(executable, options)
         self.program = self.executor.program
@@ -306,14 +307,16 @@ class Kernel:
         key = self._key(arguments, extent(grid, "grid"), extent(block, "block"))
         packed_arrays, last_call = PackedArrays(), self._last_call
         if key is not None and last_call is not None and last_call[0] == key:
-            _, version, prepared = last_call
+            _, other, prepared = last_call
+            version = self if other is None else other
         else:
             version, prepared = self._prepared(arguments, grid, block, packed_arrays)
             if grid is NO_GRID and self.executable.reads_block_ids:
                 left_out = f"kernel '{self.name}' reads block ids, but the call has no grid: one workgroup runs"
                 warn_caller(left_out)
             is_repeatable = prepared.staged is None and not version.program.prints
-            self._last_call = (key, version, prepared) if key is not None and is_repeatable else None
+            other = None if version is self else version
+            self._last_call = (key, other, prepared) if key is not None and is_repeatable else None
         try:
             version.stats = self.stats = version.executor.run(prepared)
         except DiagnosticError as e:

@@ -58,7 +58,7 @@ def export_upstream(module: Module, *, count_lanes: bool = False, debuginfo: boo
     """
     if classify(module).of("upstream"):
         return module.text(debuginfo=debuginfo)
-    made = parse_source(Source(module.text(debuginfo=True), "<exported>"), context=Context())
+    made = parse_source(Source(module.text(debuginfo=True), "<exported>"), context=Context.unused())
     context = made.context
     context.define((UpstreamXeGPU,))
     with context, ir.Location.unknown():

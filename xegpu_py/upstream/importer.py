@@ -58,7 +58,7 @@ def rebuild(
     source: Source, *, level: Level | None = None, verify: bool = True, context: Context | None = None
 ) -> Module:
     """Read a program, and rebuild its kernels; see `import_upstream`."""
-    context = context or Context()
+    context = context or Context.unused()
     if has_rfc_syntax(source.text):
         return parse_source(source, context=context, verify=verify)
     with collector_paused():
@@ -306,12 +306,12 @@ def _upstream_module(source: Source, chip: str) -> tuple[Module, bool]:
     """The program in upstream's dialect, where ids count lanes, and whether launches of its kernels count subgroups."""
     is_theirs = spelling_of(source.text) == Spelling.UPSTREAM
     if is_theirs and "VectorComputeFunctionINTEL" not in source.text:
-        return read_upstream(source, Context()), False
-    ours = rebuild(source) if is_theirs else parse_source(source, context=Context())
+        return read_upstream(source, Context.unused()), False
+    ours = rebuild(source) if is_theirs else parse_source(source, context=Context.unused())
     if "xetile." in source.text:
         run_pipeline(ours, f"builtin.module(xetile-to-xegpu-pipeline{{target={chip}}},canonicalize,cse,xegpu-dce)")
     text = export_upstream(ours, count_lanes=True, debuginfo=True)
-    return read_upstream(Source(text, source.name), Context()), True
+    return read_upstream(Source(text, source.name), Context.unused()), True
 
 
 def _replace(

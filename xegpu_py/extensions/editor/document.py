@@ -294,11 +294,11 @@ class MlirDocument(Document):
         for whole, piece in zip(self.source.split(), self._stated.split()):
             try:
                 in_child(partial(_survives, piece), piece)
-                module = parse_source(piece, context=Context(), verify=False)
+                module = parse_source(piece, context=Context.unused(), verify=False)
                 module.verify()
                 if whole.text != piece.text:
                     # Its locations may have mistakes, too.
-                    parse_source(whole, context=Context(), verify=False)
+                    parse_source(whole, context=Context.unused(), verify=False)
             except DiagnosticError as e:
                 diagnostics += e.diagnostics
         return module, diagnostics
@@ -382,7 +382,7 @@ class MlirDocument(Document):
         if not passes or self.diagnostics:
             return {}
         pipeline = f"builtin.module({','.join(passes)})"
-        module = parse_source(self._stated, context=Context())
+        module = parse_source(self._stated, context=Context.unused())
         try:
             in_child(lambda: run_pipeline(module, pipeline), self.source)
             run_pipeline(module, pipeline)
@@ -415,10 +415,10 @@ class MlirDocument(Document):
             return {}
 
     def _register_reports(self) -> dict[str, str]:
-        module = read_kernels(self._stated, Context())
+        module = read_kernels(self._stated, Context.unused())
         reports = {}
         for name in [visa.name_of(func) for func in visa.kernels(module.operation)]:
-            module = read_kernels(self._stated, Context())
+            module = read_kernels(self._stated, Context.unused())
             with suppress(DiagnosticError):
                 func = self._lowered_kernel(module, name)
                 reports[name] = allocate(visa.program_of(func), visa.target_of(func), visa.registers_of(func)).report()
@@ -483,7 +483,7 @@ class MlirDocument(Document):
 
     def _lowered(self, offset: int) -> str:
         at = self.source.position(offset).line
-        module = read_kernels(self._stated, Context())
+        module = read_kernels(self._stated, Context.unused())
         kernels = [(position_of(func.location).line, visa.name_of(func)) for func in visa.kernels(module.operation)]
         above = [name for line, name in kernels if line <= at]
         if not kernels:
@@ -515,11 +515,11 @@ def _sigil(name: str) -> int:
 def _survives(source: Source) -> None:
     """Read and verify a text; with diagnostics, if it has mistakes."""
     with suppress(DiagnosticError):
-        parse_source(source, context=Context())
+        parse_source(source, context=Context.unused())
 
 
 def _meaning(text: str) -> list[str]:
-    return [str(parse_source(piece, context=Context(), verify=False)) for piece in Source(text, "").split()]
+    return [str(parse_source(piece, context=Context.unused(), verify=False)) for piece in Source(text, "").split()]
 
 
 @lru_cache

@@ -77,7 +77,7 @@ def _leave(job: Job, send: Callable[..., None], error: BaseException) -> None:
 
 
 def _perform(job: Job, send: Callable[..., None]) -> Any:
-    module = read_source(job.source, job.imported, Context())
+    module = read_source(job.source, job.imported, Context.unused())
     for op in walk(module.operation):
         if op.name == "func.func" and ir.StringAttr(op.attributes["sym_name"]).value == job.entry:
             send("place", position_of(op.location))

@@ -154,7 +154,7 @@ def load_program(
     else:
         source = source_of(program)
     imported: Imported = via or level or import_upstream
-    module = read_source(source, imported, Context())
+    module = read_source(source, imported, Context.unused())
     return Program(module, source, imported, seed, allow_native, options)
 
 
