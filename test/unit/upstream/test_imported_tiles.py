@@ -475,3 +475,25 @@ def test_blocks_that_are_packed_or_transposed(block, element, attributes, loaded
 )
 def test_elements_of_lanes(shape, element, use, expected):
     assert lane.map_of(UpstreamTensorDesc(shape, element), use) == (expected and SgMap(*expected))
+
+
+PRODUCT = """%d = xegpu.create_nd_tdesc %a : memref<32x32xf16> -> !xegpu.tensor_desc<32x32xf16>
+%o = xegpu.create_nd_tdesc %c : memref<32x32xf32> -> !xegpu.tensor_desc<32x32xf32>
+%z = arith.constant dense<0.0> : vector<32xf32>
+%l = arith.addf %z, %z : vector<32xf32>
+%v = xegpu.load_nd %d[0, 0] : !xegpu.tensor_desc<32x32xf16> -> vector<32x32xf16>
+%p = xegpu.dpas %v, %v LAYOUT : vector<32x32xf16>, vector<32x32xf16> -> vector<32x32xf32>
+%r = arith.addf %p, %p : vector<32x32xf32>
+%s = arith.mulf %r, %r : vector<32x32xf32>
+xegpu.store_nd %s, %o[0, 0] : vector<32x32xf32>, !xegpu.tensor_desc<32x32xf32>
+"""
+
+
+@pytest.mark.parametrize("given", ["", "{layout_cd = #xegpu.layout<sg_layout = [2, 2], sg_data = [16, 16]>}"])
+def test_some_op_says_how_many_subgroups_a_kernel_has(given):
+    """Without layouts the first elementwise op on a matrix does; the map of a product is enough."""
+    lines = imported("%a: memref<32x32xf16>, %c: memref<32x32xf32>", PRODUCT.replace("LAYOUT", given))
+    found = [(line.split(" = ")[1].split()[0], line.partition("{")[2]) for line in lines if "sg_layout" in line]
+    op, key, grid = ("xetile.tile_mma", "wg_map_c", "[2, 2]") if given else ("arith.addf", "map", "[1, 1]")
+    assert [name for name, _ in found] == [op]
+    assert found[0][1].startswith(f"{key} = #xetile.wg_map<sg_layout = {grid}")
