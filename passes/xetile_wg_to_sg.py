@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from mlir import ir
-from mlir.dialects import arith, vector
+from mlir.dialects import vector
 
 from xegpu_py.dialects.xegpu.matrix_ops import SCALE_BLOCK
 from xegpu_py.dialects.xetile import (
@@ -58,6 +59,7 @@ from xegpu_py.passes.analysis.tile_layout_inference import (
     use_tile_ops,
 )
 from xegpu_py.passes.rewriting import builders as build
+from xegpu_py.passes.rewriting.rematerialization import Rematerialization
 from xegpu_py.passes.rewriting.rewriter import Results, Rule, Rules
 from xegpu_py.passes.rewriting.subgroup_layout_conversion import Subgroup
 from xegpu_py.passes.rewriting.tile_conversion import TileConversion, is_tile
@@ -72,9 +74,9 @@ class XeTileWgToSg(Pass):
     tile larger than its map's `sg_layout` x `sg_data` becomes several tiles. Subgroups share the parts of a smaller
     tile, and the first of them stores. For `xetile.convert_layout`, transposes, and reductions across subgroups, a
     subgroup may need elements of others. These go through shared local memory with a barrier between writing and
-    reading, and a second barrier in loops. Elements that the subgroup has itself stay in registers. A barrier that
-    follows one of an exchange at once is left out. Maps must be complete: see `xetile-infer-layout`. `target`
-    determines the size of shared local memory.
+    reading, and a second barrier in loops. Elements that the subgroup has itself stay in registers, and those that
+    follow from their positions, as masks do, are computed again. A barrier that follows one of an exchange at once is
+    left out. Maps must be complete: see `xetile-infer-layout`. `target` determines the size of shared local memory.
 
         %t = xetile.init_tile %A[%m, 0] : memref<1024x1024xf32> -> !xetile.tile<256x128xf32, #xetile.tile_attr<wg_map =
           <sg_layout = [8, 4], sg_data = [32, 32]>>>
@@ -121,6 +123,7 @@ class Distribution(TileConversion):
         use_tile_ops(func)
         self.layouts = Layouts(func)
         self._parts: dict[tuple[ir.Value, WgTiles, ir.Block], list[ir.Value]] = {}
+        self._rematerialization = Rematerialization(self.replacement)
         check_counts(func, self.layouts)
         block = func.regions[0].blocks[0]
         for argument in block.arguments:
@@ -170,7 +173,7 @@ class Distribution(TileConversion):
             tiles = self.tiles_of(op.results[0])
             return [splat_with_shape(op, [self.replacement(v) for v in op.operands], tiles.data)] * tiles.own_count
         if op.name in ("vector.step", "vector.create_mask"):
-            return self._placed(op)
+            return self._computed(op.results[0], self.tiles_of(op.results[0]))
         if len(op.results) != 1 or not op.name.startswith(("vector.", "arith.constant")):
             self.fail("on vectors cannot be divided among subgroups")
         return self.undivided(op)
@@ -210,8 +213,16 @@ class Distribution(TileConversion):
         """The parts of an old vector that the subgroup needs; uses in one block share them."""
         key = (value, want, user.block)
         if key not in self._parts:
-            self._parts[key] = self.subgroup.exchange(self.get(value), self.tiles_of(value), want, user)
+            compute = self.computing(value, want)
+            self._parts[key] = self.subgroup.exchange(self.get(value), self.tiles_of(value), want, user, compute)
         return self._parts[key]
+
+    def computing(self, value: ir.Value, tiles: WgTiles) -> Callable[[], list[ir.Value]] | None:
+        """The function that computes parts of an old vector; None if its elements do not follow from positions."""
+        return partial(self._computed, value, tiles) if self._rematerialization.is_cheap(value) else None
+
+    def _computed(self, value: ir.Value, tiles: WgTiles) -> list[ir.Value]:
+        return [self._rematerialization.part(value, (s, tiles.data)) for s in self.subgroup.starts(tiles)]
 
     def _elementwise(self, op: ir.Operation) -> list[list[ir.Value]]:
         """The parts of each result."""
@@ -224,20 +235,6 @@ class Distribution(TileConversion):
         parts = [list(p) for p in zip(*rounds)]
         owns = map(self.tiles_of, op.results)
         return [p if to == tiles else self.subgroup.exchange(p, tiles, to, op) for p, to in zip(parts, owns)]
-
-    def _placed(self, op: ir.Operation) -> list[ir.Value]:
-        """Vectors whose elements depend on their position: `vector.step` and `vector.create_mask`."""
-        tiles = self.tiles_of(op.results[0])
-        kind = build.with_shape(op.results[0].type, tiles.data)
-        parts = []
-        for start in self.subgroup.starts(tiles):
-            if op.name == "vector.step":
-                first = vector.broadcast(kind, build.index(start[0]))
-                parts.append(arith.addi(vector.step(kind), first))
-                continue
-            bounds = [arith.subi(self.replacement(b), build.index(s)) for b, s in zip(op.operands, start)]
-            parts.append(vector.create_mask(kind, bounds))
-        return parts
 
     def combined(self, view: ReductionOp, have: WgTiles) -> list[ir.Value]:
         """Combine and reduce the parts of a subgroup that are consecutive along the dimension."""
@@ -275,7 +272,8 @@ def shape_cast(d: Distribution, op: ir.Operation) -> list[ir.Value]:
     source, result = op.operands[0], op.results[0]
     if d.layouts.get(source) is None or d.layouts.get(result) is None:
         return d.undivided(op)
-    return d.subgroup.reshape(d.get(source), d.tiles_of(source), d.tiles_of(result), op)
+    compute = d.computing(result, d.tiles_of(result))
+    return d.subgroup.reshape(d.get(source), d.tiles_of(source), d.tiles_of(result), op, compute)
 
 
 @rule("vector.bitcast")

@@ -51,7 +51,7 @@ _LONG_CODE, _LARGEST_IN_LONG_CODE = 256, 512
 """The instructions from which a kernel without products is divided further, and the least bytes of its largest vector:
 more threads cost less than lowering long code."""
 
-_LONG_OPS = frozenset((
+LONG_OPS = frozenset((
     *FLOAT_FUNCTIONS, "math.tan", "math.atan2", "arith.divf", "arith.remf", "arith.divsi", "arith.divui", "arith.remsi",
     "arith.remui", "func.call",
 ))  # fmt: skip
@@ -158,7 +158,7 @@ def suitable_subgroups(func: ir.Operation) -> int:
                 products[classes.find(value)] = size
             largest = max(largest, size)
             if is_used(value) and not is_splat(op):
-                instructions += size / 64 * (16 if op.name in _LONG_OPS else 1)
+                instructions += size / 64 * (16 if op.name in LONG_OPS else 1)
     ideal = max(largest / most, min(instructions / _LONG_CODE, largest / _LARGEST_IN_LONG_CODE))
     if products:
         total = sum(products.values())

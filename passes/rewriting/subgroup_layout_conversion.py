@@ -122,11 +122,22 @@ class Subgroup:
         return condition
 
     def exchange(
-        self, parts: Sequence[ir.Value], source: WgTiles, target: WgTiles, user: ir.Operation
+        self,
+        parts: Sequence[ir.Value],
+        source: WgTiles,
+        target: WgTiles,
+        user: ir.Operation,
+        compute: Callable[[], list[ir.Value]] | None = None,
     ) -> list[ir.Value]:
-        """The subgroup's parts of a value under another distribution."""
+        """The subgroup's parts of a value under another distribution.
+
+        Args:
+            compute: computes these parts, where the subgroup lacks elements; None to get them from other subgroups.
+        """
         copies_by_part = copies(source, target)
         if copies_by_part is None:
+            if compute is not None:
+                return compute()
             return self.exchange_through_memory(lambda: parts, element_of(parts[0]), source, target, user)
         results = []
         for part_copies in copies_by_part:
@@ -141,11 +152,18 @@ class Subgroup:
         return results
 
     def reshape(
-        self, parts: Sequence[ir.Value], source: WgTiles, target: WgTiles, user: ir.Operation
+        self,
+        parts: Sequence[ir.Value],
+        source: WgTiles,
+        target: WgTiles,
+        user: ir.Operation,
+        compute: Callable[[], list[ir.Value]] | None,
     ) -> list[ir.Value]:
-        """The subgroup's parts of a value that is cast to another shape."""
+        """The subgroup's parts of a value that is cast to another shape; see `exchange`."""
         if _same_elements(source, target):
             return [build.shape_cast(p, target.data) for p in parts]
+        if compute is not None:
+            return compute()
         return self.exchange_through_memory(lambda: parts, element_of(parts[0]), source, target, user)
 
     def exchange_through_memory(

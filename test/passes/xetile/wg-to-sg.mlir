@@ -120,6 +120,46 @@ gpu.module @m {
 
 // -----
 
+// Elements that follow from their positions are computed again where they are needed. Loaded ones are exchanged, and so
+// are results of many divisions.
+
+#rows = #xetile.wg_map<sg_layout = [4, 1], sg_data = [8, 64]>
+#columns = #xetile.wg_map<sg_layout = [1, 4], sg_data = [32, 16]>
+!out = !xetile.tile<32x64xi64, #xetile.tile_attr<wg_map = #rows>>
+
+// CHECK-LABEL: gpu.func @positions
+gpu.module @m {
+  gpu.func @positions(%Y: memref<32x64xi64>, %n: i64) kernel {
+    %u = xetile.init_tile %Y[0, 0] : memref<32x64xi64> -> !out
+    %o = vector.step {map = #xetile.wg_map<sg_layout = [4], sg_data = [8]>} : vector<32xindex>
+    %i = arith.index_cast %o {map = #xetile.wg_map<sg_layout = [4], sg_data = [8]>} : vector<32xindex> to vector<32xi64>
+    %j = vector.shape_cast %i {map = #xetile.wg_map<sg_layout = [4, 1], sg_data = [32, 1]>} : vector<32xi64> to vector<32x1xi64>
+    %b = xetile.broadcast %j [1] {map = #columns} : vector<32x1xi64> -> vector<32x64xi64>
+    %s = vector.broadcast %n {map = #columns} : i64 to vector<32x64xi64>
+    %c = arith.addi %b, %s {map = #columns} : vector<32x64xi64>
+    // CHECK-NOT: memref.alloc
+    // CHECK: %[[C:.*]] = arith.addi %{{.*}}, %{{.*}} : vector<8x64xi64>
+    // CHECK: xetile.store_tile %[[C]], %{{.*}}
+    %r = xetile.convert_layout %c {wg_map_result = #rows} : vector<32x64xi64>
+    xetile.store_tile %r, %u : vector<32x64xi64>, !out
+    // CHECK: memref.alloc
+    // CHECK: gpu.barrier
+    %w = xetile.load_tile %u : !out -> vector<32x64xi64>
+    %d = arith.addi %w, %w {map = #rows} : vector<32x64xi64>
+    %e = xetile.convert_layout %d {wg_map_result = #columns} : vector<32x64xi64>
+    %f = xetile.convert_layout %e {wg_map_result = #rows} : vector<32x64xi64>
+    xetile.store_tile %f, %u : vector<32x64xi64>, !out
+    // CHECK: memref.alloc
+    %g = arith.divui %b, %s {map = #columns} : vector<32x64xi64>
+    %h = arith.divui %s, %g {map = #columns} : vector<32x64xi64>
+    %k = xetile.convert_layout %h {wg_map_result = #rows} : vector<32x64xi64>
+    xetile.store_tile %k, %u : vector<32x64xi64>, !out
+    gpu.return
+  }
+}
+
+// -----
+
 // A subgroup that has all elements it needs keeps them in registers: along the other dimension, and if maps only differ
 // in
 // the size of a part. In a loop there is a barrier after the reads too.
