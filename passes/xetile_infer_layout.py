@@ -54,9 +54,9 @@ class XeTileInferLayout(Pass):
     any map is a kernel of subgroups and is not changed, unless its attribute `xetile.subgroups` gives a number of
     subgroups. Then maps are chosen: those of products first, which are divided into parts as square as possible, or
     into rows if these are reduced or multiplied again; then those of tiles, and last those of other vectors. Where a
-    subgroup could access elements of memory before another has changed or read them, a barrier is inserted, and before
-    an atomic update after any change, of which it may tell other workgroups. With the attribute `xetile.aliased`, any
-    argument may have the memory of another.
+    subgroup could access elements of memory before another has changed or read them, a barrier is inserted. So it is
+    before an atomic update after any change, of which it may tell other workgroups, and after one whose result is used,
+    which may tell of theirs. With the attribute `xetile.aliased`, any argument may have the memory of another.
 
         %a = xetile.load_tile %ta : !xetile.tile<256x32xbf16> -> vector<256x32xbf16>
         %d = xetile.tile_mma %a, %b {wg_map_c = #xetile.wg_map<sg_layout = [8, 4], sg_data = [32, 64]>} : ...
@@ -196,7 +196,10 @@ _READ, _WRITE = "read", "write"
 _Mode = str | tuple[AtomicRMWKind, ir.Value]
 """How memory is accessed: `_READ`, `_WRITE`, or the kind and tile of updates whose order changes no result."""
 
-_Accesses = dict[ir.Value | None, set[tuple[_Mode, _Place]]]
+_ACQUIRED = "acquired"
+"""Stands for the buffers about which an atomic update tells something by its result, which can be any."""
+
+_Accesses = dict[ir.Value | str | None, set[tuple[_Mode, _Place]]]
 """The accesses of each buffer since the last barrier."""
 
 
@@ -205,7 +208,7 @@ class _Order:
 
     def __init__(self, func: ir.Operation) -> None:
         self._func = func
-        ops = walk(func)
+        ops = walk(func)[1:]
         self._classes = value_classes(ops)
         self._buffers: dict[ir.Value, set[ir.Value | None]] = {}
         for op in ops:
@@ -259,10 +262,11 @@ class _Order:
     def _access(self, op: ir.Operation) -> None:
         access = _mode(op), _place_of(op)
         buffers = {None} if self._alike else self._accessed(op)
+        is_update = isinstance(op.opview, AtomicRmwOp)
         # An update may tell other workgroups that all is written.
-        written = (accesses for accesses in self._since.values()) if isinstance(op.opview, AtomicRmwOp) else ()
+        written = self._since.values() if is_update else ()
         earlier = [
-            *(other for buffer in buffers for other in self._since.get(buffer, ())),
+            *(other for buffer in (*buffers, _ACQUIRED) for other in self._since.get(buffer, ())),
             *((mode, None) for accesses in written for mode, _ in accesses if mode != _READ),
         ]
         if any(_conflict(access, other) for other in earlier):
@@ -271,6 +275,8 @@ class _Order:
             self._since = {}
         for buffer in buffers:
             self._since.setdefault(buffer, set()).add(access)
+        if is_update and is_used(op.opview.result):
+            self._since.setdefault(_ACQUIRED, set()).add((_WRITE, None))
 
     def _accessed(self, op: ir.Operation) -> set[ir.Value | None]:
         """The buffers that an op may access; None is one that is not known."""

@@ -158,3 +158,64 @@ gpu.module @wrong {
     gpu.return
   }
 }
+
+// -----
+
+// An array that is loaded is not the one that is stored, unless the kernel says that arguments may share memory.
+
+// CHECK-LABEL: gpu.func @apart
+gpu.module @apart {
+  gpu.func @apart(%A: memref<64x64xf32>, %B: memref<64x64xf32>) kernel attributes {xetile.subgroups = 8 : i64} {
+    %a = xetile.init_tile %A[0, 0] : memref<64x64xf32> -> !xetile.tile<64x64xf32>
+    %b = xetile.init_tile %B[0, 0] : memref<64x64xf32> -> !xetile.tile<64x64xf32>
+    %x = xetile.load_tile %a : !xetile.tile<64x64xf32> -> vector<64x64xf32>
+    // CHECK-NOT: gpu.barrier
+    // CHECK: store_tile
+    xetile.store_tile %x, %b : vector<64x64xf32>, !xetile.tile<64x64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// CHECK-LABEL: gpu.func @aliased
+gpu.module @aliased {
+  gpu.func @aliased(%A: memref<64x64xf32>, %B: memref<64x64xf32>) kernel attributes {xetile.aliased, xetile.subgroups = 8 : i64} {
+    %a = xetile.init_tile %A[0, 0] : memref<64x64xf32> -> !xetile.tile<64x64xf32>
+    %b = xetile.init_tile %B[0, 0] : memref<64x64xf32> -> !xetile.tile<64x64xf32>
+    %x = xetile.load_tile %a : !xetile.tile<64x64xf32> -> vector<64x64xf32>
+    // CHECK: gpu.barrier
+    // CHECK-NEXT: store_tile
+    xetile.store_tile %x, %b : vector<64x64xf32>, !xetile.tile<64x64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// The result of an update may tell what other workgroups have done: all subgroups wait for it before they load.
+
+!one = !xetile.tile<1xi32, #xetile.tile_attr<scattered = true>>
+
+// CHECK-LABEL: gpu.func @acquired
+gpu.module @acquired {
+  gpu.func @acquired(%A: memref<64x64xf32>, %B: memref<64x64xf32>, %N: memref<?xi32>, %R: memref<?xi32>) kernel attributes {xetile.subgroups = 8 : i64} {
+    %i = arith.constant dense<0> : vector<1xindex>
+    %n = xetile.init_tile %N, %i : memref<?xi32>, vector<1xindex> -> !one
+    %r = xetile.init_tile %R, %i : memref<?xi32>, vector<1xindex> -> !one
+    %1 = arith.constant dense<1> : vector<1xi32>
+    %a = xetile.init_tile %A[0, 0] : memref<64x64xf32> -> !xetile.tile<64x64xf32>
+    %b = xetile.init_tile %B[0, 0] : memref<64x64xf32> -> !xetile.tile<64x64xf32>
+    // CHECK: atomic_rmw
+    // CHECK-NEXT: gpu.barrier
+    // CHECK-NEXT: load_tile
+    // CHECK-NOT: gpu.barrier
+    // CHECK: store_tile
+    %o = xetile.atomic_rmw <addi>, %1, %n : vector<1xi32>, !one -> vector<1xi32>
+    %x = xetile.load_tile %a : !xetile.tile<64x64xf32> -> vector<64x64xf32>
+    xetile.store_tile %x, %b : vector<64x64xf32>, !xetile.tile<64x64xf32>
+    %t = arith.constant dense<true> : vector<1xi1>
+    xetile.store %o, %r, %t : vector<1xi32>, !one, vector<1xi1>
+    gpu.return
+  }
+}
