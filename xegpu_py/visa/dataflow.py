@@ -458,12 +458,14 @@ class Liveness:
 
         It is computed when it is asked for: passes that ask what leaves the one block of a program need nothing of it.
         """
-        self._program, self._target, self._flow = program, target, flow_of(program)
+        # Not the program, which keeps this among the results of its analyses.
+        self._instructions, self._inputs = program.instructions, program.inputs
+        self._target, self._flow = target, flow_of(program)
 
     @cached_property
     def _changes(self) -> list[list[_Change]]:
         flow = self._flow
-        return [list(_changes(self._program.instructions, self._target, block, flow)) for block in flow.blocks]
+        return [list(_changes(self._instructions, self._target, block, flow)) for block in flow.blocks]
 
     @cached_property
     def _accesses(self) -> tuple[dict[Root, tuple[int, int]], dict[Root, set[int]]]:
@@ -481,7 +483,7 @@ class Liveness:
                 else:
                     first[root], cuts[root] = at, {start, end}
         accessed = {root: (at, last[root]) for root, at in first.items()}
-        self._live_in: set[Root] = {item.var.root[0] for item in self._program.inputs}
+        self._live_in: set[Root] = {item.var.root[0] for item in self._inputs}
         self._live_in |= first.keys() & set(STATE.values())
         for var in self._live_in:
             accessed[var] = (0, last.get(var, 0))

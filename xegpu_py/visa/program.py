@@ -7,7 +7,7 @@ import operator
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, update_wrapper
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
 import numpy as np
 from msgspec import Struct, field, structs
@@ -375,6 +375,10 @@ def kernel_index(names: Sequence[str], kernel_name: str | None) -> int:
     return 0 if kernel_name is None else names.index(kernel_name)
 
 
+_ITSELF = object()
+"""In the results of analyses, the program that has them."""
+
+
 def analysis(compute: Callable[Concatenate[Program, P], R]) -> Callable[Concatenate[Program, P], R]:
     """Decorate a function of a program so that it runs once for each program and further arguments.
 
@@ -384,8 +388,11 @@ def analysis(compute: Callable[Concatenate[Program, P], R]) -> Callable[Concaten
     def found(program: Program, /, *args: P.args, **kwargs: P.kwargs) -> R:
         key = (found, args, tuple(kwargs.items()))
         if key not in program.known:
-            program.known[key] = compute(program, *args, **kwargs)
-        return program.known[key]
+            result: Any = compute(program, *args, **kwargs)
+            # A program in its own results would be kept until the next garbage collection.
+            program.known[key] = _ITSELF if result is program else result
+        known: R = program.known[key]
+        return cast("R", program) if known is _ITSELF else known
 
     update_wrapper(found, compute)
     return found

@@ -1,13 +1,17 @@
 """Programs as values: equality, copies and pickles."""
 
+import gc
 import pickle
+import sys
 
 import pytest
 from msgspec import structs
 
 from xegpu_py.ir.diagnostics import Source
+from xegpu_py.target import TARGETS
 from xegpu_py.visa import assembly
-from xegpu_py.visa.dataflow import divergent_lanes, flow_of
+from xegpu_py.visa.allocate import engine_allocation
+from xegpu_py.visa.dataflow import divergent_lanes, flow_of, liveness_of
 from xegpu_py.visa.program import Input, Instruction, Program, analysis, digest_of, pickled_analysis
 
 TEXT = """
@@ -81,6 +85,28 @@ def test_results_of_analyses_belong_to_one_program():
     assert counted(other) == ["other"] == kept(other) and flow_of(other) is not flow_of(program)
     again = pickle.loads(pickle.dumps(program))
     assert {key[0].__name__ for key in again.known} == {"kept"}
+
+
+@analysis
+def same(program: Program) -> Program:
+    return program
+
+
+def test_results_of_analyses_end_with_their_program():
+    """Not with the next garbage collection: they are in no cycle."""
+    program, target = read(), TARGETS["bmg"]
+    assert same(program) is same(program) is program
+    liveness_of(program, target)
+    engine_allocation(program, target)
+    held = flow_of(program)
+    gc.collect()
+    gc.disable()
+    try:
+        references = sys.getrefcount(held)
+        del program
+        assert sys.getrefcount(held) < references
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize(
