@@ -144,8 +144,8 @@ class Body:
         if not op.second:
             return self.op(text, x.shape, op.result or x.element, exact)
         first, second = (
-            Value(self.name(), x.shape, x.element),
-            Value(self.name(), x.shape, op.second.replace("x", x.element)),
+            self.value(self.name(), x.shape, x.element),
+            self.value(self.name(), x.shape, op.second.replace("x", x.element)),
         )
         self.line(f"{first.name}, {second.name} = {text}")
         self.keep(first)

@@ -92,8 +92,8 @@ def pytest_load_initial_conftests() -> None:
 
     create = Autotuner.__init__
 
-    def created(self: Any, fn: Any, names: Any, configs: Any, key: Any, *rest: Any, **options: Any) -> None:
-        create(self, fn, names, configs, [name for name in key if name in names], *rest, **options)
+    def created(self: Any, fn: Any, arg_names: Any, configs: Any, key: Any, *rest: Any, **options: Any) -> None:
+        create(self, fn, arg_names, configs, [name for name in key if name in arg_names], *rest, **options)
 
     Autotuner.__init__ = created
 
