@@ -306,6 +306,10 @@ class _Blocks:
         if rows.below and pitch:
             row = rows.below[0]
             lead = plus(rest, product(row, pitch), -1)
+        elif rows.above and pitch and not forms.depends_on_arguments(plus(rows.above[0], row)):
+            # Rows of earlier matrices are no part of their bounds.
+            row = {m: n for m, n in row.items() if rows.above[0].get(m, 0) == -n}
+            lead = plus(rest, product(row, pitch), -1)
         widths = [plus(n, column) for n in columns.above] or [plus(column, constant(shape[1]))]
         heights = [plus(n, row) for n in rows.above] or [plus(row, constant(shape[0]))]
         extents = [*widths, *(heights if rows.above else []), pitch]

@@ -260,6 +260,10 @@ class Writer(Computed):
         pitch = self.number(self.r.choice([shape[1], 16, 33, 64, 80]))
         row = self.binary("muli", lines[0], self.like(pitch, (shape[0],)))
         places = self.binary("addi", *(self.along(v, axis, shape) for axis, v in enumerate((row, lines[1]))))
+        if self.r.random() < 0.3:
+            # Each program has a matrix of its own, which no bound tells.
+            apart = self.binary("muli", self.pid, self.binary("muli", pitch, self.number(self.r.choice([2, 4, 32]))))
+            places = self.binary("addi", places, self.like(apart, shape))
         mask = functools.reduce(functools.partial(self.binary, "andi"), masks) if masks else self.mask(shape)
         chosen = places.data[mask.data].astype(np.int64)
         low = int(chosen.min()) if chosen.size else 0

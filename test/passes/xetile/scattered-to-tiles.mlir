@@ -223,3 +223,46 @@ gpu.module @mapped_rows {
     gpu.return
   }
 }
+
+// -----
+
+// A matrix of each batch: rows of earlier batches are no part of the bound, so the matrix begins after them.
+
+!rows = !xetile.tile<16x32xbf16, #xetile.tile_attr<scattered = true>>
+
+// CHECK-LABEL: gpu.func @batches
+gpu.module @batches {
+  gpu.func @batches(%A: memref<?xbf16>, %n: index) kernel {
+    %c16 = arith.constant 16 : index
+    %c64 = arith.constant 64 : index
+    %y = gpu.block_id y
+    %z = gpu.block_id z
+    %before = arith.muli %z, %n : index
+    %begin = arith.muli %before, %c64 : index
+    %row = arith.muli %y, %c16 : index
+    %s = vector.step : vector<16xindex>
+    %f = vector.broadcast %row : index to vector<16xindex>
+    %r = arith.addi %f, %s : vector<16xindex>
+    %b = vector.broadcast %n : index to vector<16xindex>
+    %below = arith.cmpi slt, %r, %b : vector<16xindex>
+    %column = vector.shape_cast %below : vector<16xi1> to vector<16x1xi1>
+    %m = vector.broadcast %column : vector<16x1xi1> to vector<16x32xi1>
+    %p = arith.constant dense<64> : vector<16xindex>
+    %rp = arith.muli %r, %p : vector<16xindex>
+    %rows = vector.shape_cast %rp : vector<16xindex> to vector<16x1xindex>
+    %down = vector.broadcast %rows : vector<16x1xindex> to vector<16x32xindex>
+    %c = vector.step : vector<32xindex>
+    %along = vector.broadcast %c : vector<32xindex> to vector<16x32xindex>
+    %in = arith.addi %down, %along : vector<16x32xindex>
+    %g = vector.broadcast %begin : index to vector<16x32xindex>
+    %i = arith.addi %in, %g : vector<16x32xindex>
+    %t = xetile.init_tile %A, %i : memref<?xbf16>, vector<16x32xindex> -> !rows
+    // CHECK: %[[M:.*]] = memref.reinterpret_cast %{{.*}} to offset: [%{{.*}}], sizes: [%{{.*}}, 32], strides: [64, 1]
+    // CHECK: %[[T:.*]] = xetile.init_tile %[[M]][%{{.*}}, 0] {clipped = true} : {{.*}} -> !xetile.tile<16x32xbf16>
+    // CHECK: xetile.load_tile %[[T]]
+    %x = xetile.load %t, %m {padding = 0.0 : bf16} : !rows, vector<16x32xi1> -> vector<16x32xbf16>
+    %u = xetile.init_tile %A, %i : memref<?xbf16>, vector<16x32xindex> -> !rows
+    xetile.store %x, %u, %m : vector<16x32xbf16>, !rows, vector<16x32xi1>
+    gpu.return
+  }
+}
