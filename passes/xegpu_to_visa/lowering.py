@@ -617,25 +617,24 @@ class Lowering(Rewriter):
         """Split a vector of indices into the sum of an index and a vector, which has 32 bits if its range allows."""
         total: Numbers = self.index(0)
         uniform_parts: dict[ir.Value, Numbers | None] = {}
-
-        def uniform(value: ir.Value) -> Numbers | None:
-            if value not in uniform_parts:
-                uniform_parts[value] = self._uniform(value, uniform)
-            return uniform_parts[value]
-
         while not isinstance(value.owner, ir.Block) and self.type_of(value) == INDEX:
             op = value.owner.operation
             if op.name != "arith.addi":
                 break
-            sums = [uniform(v) for v in op.operands]
+            sums = [self._uniform(v, uniform_parts) for v in op.operands]
             number = next((i for i, n in enumerate(sums) if n), None)
             if number is None:
                 break
             total, value = self.add(total, sums[number] or total), op.operands[1 - number]
         return total, self.reg(value)
 
-    def _uniform(self, value: ir.Value, uniform: Callable[[ir.Value], Numbers | None]) -> Numbers | None:
-        """The index of all elements of a vector, if it is a broadcast or computed from broadcasts."""
+    def _uniform(self, value: ir.Value, found: dict[ir.Value, Numbers | None]) -> Numbers | None:
+        """The index of all elements of a vector, if it is a broadcast or computed from broadcasts, computed once."""
+        if value not in found:
+            found[value] = self._new_uniform(value, found)
+        return found[value]
+
+    def _new_uniform(self, value: ir.Value, found: dict[ir.Value, Numbers | None]) -> Numbers | None:
         if isinstance(value.owner, ir.Block):
             return None
         numbers, op = self.values[value], value.owner.operation
@@ -644,7 +643,7 @@ class Lowering(Rewriter):
         if op.name == "vector.broadcast" and not shape_and_element(op.operands[0])[0]:
             return self.numbers(op.operands[0])
         if op.name in ("arith.addi", "arith.muli"):
-            a, b = map(uniform, op.operands)
+            a, b = (self._uniform(v, found) for v in op.operands)
             if a and b:
                 return self.add(a, b) if op.name == "arith.addi" else self.multiply(a, b)
         return None
