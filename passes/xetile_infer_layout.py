@@ -168,7 +168,7 @@ def _write(op: ir.Operation, value: ir.Value, wg_map: WgMap) -> None:
 def _separate_splats(func: ir.Operation) -> None:
     """Clone a splat for each of its uses, so that each clone can have the map that its use needs."""
     for op in walk(func):
-        if len(op.results) == 1 and is_splat(op) and "map" not in op.attributes:
+        if is_splat(op) and "map" not in op.attributes:
             for use in list(op.results[0].uses)[1:]:
                 with ir.InsertionPoint(op):
                     clone = op.clone()

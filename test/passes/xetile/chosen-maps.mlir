@@ -219,3 +219,60 @@ gpu.module @acquired {
     gpu.return
   }
 }
+
+// -----
+
+// An access in a branch counts after it, and one of a single element by its array.
+
+// CHECK-LABEL: gpu.func @branches
+gpu.module @branches {
+  gpu.func @branches(%A: memref<64x64xf32>, %B: memref<64x64xf32>, %c: i1, %i: index) kernel attributes {xetile.subgroups = 8 : i64} {
+    %a = xetile.init_tile %A[0, 0] : memref<64x64xf32> -> !xetile.tile<64x64xf32>
+    %b = xetile.init_tile %B[0, 0] : memref<64x64xf32> -> !xetile.tile<64x64xf32>
+    %z = arith.constant dense<0.0> : vector<64x64xf32>
+    // CHECK: scf.if
+    // CHECK-NOT: gpu.barrier
+    // CHECK: scf.yield
+    %v = scf.if %c -> vector<64x64xf32> {
+      %w = xetile.load_tile %b : !xetile.tile<64x64xf32> -> vector<64x64xf32>
+      scf.yield %w : vector<64x64xf32>
+    } else {
+      scf.yield %z : vector<64x64xf32>
+    }
+    // CHECK-NOT: gpu.barrier
+    // CHECK: store_tile
+    xetile.store_tile %v, %a : vector<64x64xf32>, !xetile.tile<64x64xf32>
+    // CHECK: gpu.barrier
+    // CHECK-NEXT: store_tile
+    %o = xetile.init_tile %B[0, 16] : memref<64x64xf32> -> !xetile.tile<64x64xf32>
+    xetile.store_tile %v, %o : vector<64x64xf32>, !xetile.tile<64x64xf32>
+    // CHECK: scf.if
+    // CHECK: gpu.barrier
+    // CHECK-NEXT: memref.load
+    scf.if %c {
+      %e = memref.load %B[%i, %i] : memref<64x64xf32>
+      %f = vector.broadcast %e : f32 to vector<64x64xf32>
+      // CHECK-NOT: gpu.barrier
+      // CHECK: store_tile
+      xetile.store_tile %f, %a : vector<64x64xf32>, !xetile.tile<64x64xf32>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Two addresses may be those of the same memory.
+
+// CHECK-LABEL: gpu.func @addresses
+gpu.module @addresses {
+  gpu.func @addresses(%A: i64, %B: i64) kernel attributes {xetile.subgroups = 8 : i64} {
+    %a = xetile.init_tile %A[0, 0], [64, 64], [64, 1] : i64 -> !xetile.tile<64x64xf32>
+    %b = xetile.init_tile %B[0, 0], [64, 64], [64, 1] : i64 -> !xetile.tile<64x64xf32>
+    %x = xetile.load_tile %a : !xetile.tile<64x64xf32> -> vector<64x64xf32>
+    // CHECK: gpu.barrier
+    // CHECK-NEXT: store_tile
+    xetile.store_tile %x, %b : vector<64x64xf32>, !xetile.tile<64x64xf32>
+    gpu.return
+  }
+}

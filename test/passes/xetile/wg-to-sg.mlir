@@ -120,6 +120,31 @@ gpu.module @m {
 
 // -----
 
+// Smaller parts of what a subgroup has are slices of its registers.
+
+#wide = #xetile.wg_map<sg_layout = [4, 1], sg_data = [8, 64]>
+!in = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = #wide>>
+!out = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 1], sg_data = [8, 32]>>>
+
+// CHECK-LABEL: gpu.func @slices
+gpu.module @m {
+  gpu.func @slices(%X: memref<32x64xf32>, %Y: memref<32x64xf32>) kernel {
+    %t = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !in
+    %u = xetile.init_tile %Y[0, 0] : memref<32x64xf32> -> !out
+    // CHECK: %[[V:.*]] = xetile.load_tile
+    %v = xetile.load_tile %t : !in -> vector<32x64xf32>
+    // CHECK-DAG: %[[LEFT:.*]] = vector.extract_strided_slice %[[V]] {offsets = [0, 0], sizes = [8, 32], strides = [1, 1]}
+    // CHECK-DAG: %[[RIGHT:.*]] = vector.extract_strided_slice %[[V]] {offsets = [0, 32], sizes = [8, 32], strides = [1, 1]}
+    // CHECK: xetile.store_tile %[[LEFT]]
+    // CHECK: xetile.store_tile %[[RIGHT]]
+    %w = xetile.convert_layout %v {wg_map_result = #xetile.wg_map<sg_layout = [4, 1], sg_data = [8, 32]>} : vector<32x64xf32>
+    xetile.store_tile %w, %u : vector<32x64xf32>, !out
+    gpu.return
+  }
+}
+
+// -----
+
 // Elements that follow from their positions are computed again where they are needed. Loaded ones are exchanged, and so
 // are results of many divisions.
 
@@ -154,6 +179,32 @@ gpu.module @m {
     %h = arith.divui %s, %g {map = #columns} : vector<32x64xi64>
     %k = xetile.convert_layout %h {wg_map_result = #rows} : vector<32x64xi64>
     xetile.store_tile %k, %u : vector<32x64xi64>, !out
+    gpu.return
+  }
+}
+
+// -----
+
+// The third exchange uses the memory of the first one again: all have read that before the barrier of the second one.
+
+!in = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [2, 2], sg_data = [16, 32]>>>
+!out = !xetile.tile<32x1xf32, #xetile.tile_attr<wg_map = <sg_layout = [2, 2], sg_data = [16, 1]>>>
+
+// CHECK-LABEL: gpu.func @used_again
+gpu.module @m {
+  gpu.func @used_again(%X: memref<32x64xf32>, %Y: memref<32x1xf32>) kernel {
+    %t = xetile.init_tile %X[0, 0] : memref<32x64xf32> -> !in
+    %u = xetile.init_tile %Y[0, 0] : memref<32x1xf32> -> !out
+    %v = xetile.load_tile %t : !in -> vector<32x64xf32>
+    // CHECK-COUNT-2: memref.alloc
+    // CHECK-NOT: memref.alloc
+    // CHECK: gpu.return
+    %a = xetile.reduction <add>, %v [1] {map = #xetile.wg_map<sg_layout = [2, 2], sg_data = [16, 1]>} : vector<32x64xf32> -> vector<32x1xf32>
+    %b = xetile.reduction <mul>, %v [1] {map = #xetile.wg_map<sg_layout = [2, 2], sg_data = [16, 1]>} : vector<32x64xf32> -> vector<32x1xf32>
+    %c = xetile.reduction <maximumf>, %v [1] {map = #xetile.wg_map<sg_layout = [2, 2], sg_data = [16, 1]>} : vector<32x64xf32> -> vector<32x1xf32>
+    %d = arith.addf %a, %b {map = #xetile.wg_map<sg_layout = [2, 2], sg_data = [16, 1]>} : vector<32x1xf32>
+    %e = arith.addf %c, %d {map = #xetile.wg_map<sg_layout = [2, 2], sg_data = [16, 1]>} : vector<32x1xf32>
+    xetile.store_tile %e, %u : vector<32x1xf32>, !out
     gpu.return
   }
 }

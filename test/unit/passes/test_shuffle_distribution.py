@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+import xegpu_py
 from xegpu_py.passes.analysis.shuffle_distribution import MOST_RUNS, _local_rows, runs_of
 
 
@@ -67,3 +68,31 @@ def test_runs_are_the_longest_and_the_same_in_each_part():
     assert several
     assert runs_of((0, 1, 2), 2) is runs_of((-1, 0), 1) is runs_of((0,) * (MOST_RUNS + 1), 1) is None
     assert len(runs_of((0,) * MOST_RUNS, 1)) == MOST_RUNS
+
+
+N = 512
+LINES = {
+    "rotated": [*range(64, N), *range(64)],
+    "reversed": [*range(N)][::-1],
+    "every fourth": [*range(0, N, 4), *range(3, N, 4), *range(1, N, 4), *range(2, N, 4)],
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_long_lines_are_shuffled_among_subgroups(name):
+    rows, line = LINES[name], f"vector<{N}xi64>"
+    tile = f"!xetile.tile<{N}xi64, #xetile.tile_attr<wg_map = <sg_layout = [8], sg_data = [64]>, scattered = true>>"
+    layout = "map = #xetile.wg_map<sg_layout = [8], sg_data = [64]>"
+    text = f"""gpu.module @m {{ gpu.func @k(%X: memref<{N}xi64>, %Y: memref<{N}xi64>) kernel {{
+    %i = vector.step {{{layout}}} : vector<{N}xindex>
+    %x = xetile.init_tile %X, %i : memref<{N}xi64>, vector<{N}xindex> -> {tile}
+    %y = xetile.init_tile %Y, %i : memref<{N}xi64>, vector<{N}xindex> -> {tile}
+    %v = xetile.load %x : {tile} -> {line}
+    %s = vector.shuffle %v, %v {rows} {{{layout}}} : {line}, {line}
+    xetile.store %s, %y : {line}, {tile}
+    gpu.return }} }}"""
+    kernel, x, y = xegpu_py.compile(text, check=["races"]), np.arange(N), np.zeros(N, np.int64)
+    kernel(x, y)
+    np.testing.assert_array_equal(y, x[rows])
+    # The line once, instead of once for each subgroup.
+    assert kernel.program.slm_bytes == x.nbytes
