@@ -12,8 +12,9 @@ from support import gemm_text
 from support.processes import BIN, medians, mlir_opt, processor_time
 
 from xegpu_py.ir import module as modules
+from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Source
-from xegpu_py.ir.module import Context, verify
+from xegpu_py.ir.module import verify
 from xegpu_py.ir.printer import Printer
 from xegpu_py.ir.reader import Reader
 

@@ -3,8 +3,8 @@
 from mlir import ir
 
 from xegpu_py.dialects import visa
-from xegpu_py.ir.module import PendingFunctions
 from xegpu_py.ir.passes import BodyPass, register_pass
+from xegpu_py.ir.pending_functions import PendingFunctions
 from xegpu_py.passes.analysis.ir_queries import registers_of
 from xegpu_py.visa.allocate import allocate
 

@@ -46,7 +46,7 @@ import recorder
 
 import xegpu_py
 from xegpu_py.extensions.programs import load
-from xegpu_py.ir.module import DIALECTS, Context
+from xegpu_py.ir.context import DIALECTS, Context
 from xegpu_py.ir.passes import registered
 
 TOOLS = ("xegpu-bisect", "xegpu-opt", "xegpu-run", "xegpu-translate", "xegpu-viz", "filecheck")
@@ -69,7 +69,7 @@ def _imported() -> dict[str, Callable[[], Any]]:
 def _launch() -> None:
     """Launch a kernel, so that no fork imports, defines and compiles again what the first launch of a process does."""
     # From the third context on, dialects are read from bytecode. Forks use the last one.
-    for make in (Context, Context, Context.unused):
+    for make in (Context, Context, Context.from_pool):
         make().load(DIALECTS)
     registered()
     kernel = xegpu_py.compile(recorder.ROOT / "examples" / "gemm.mlir", engine="both", threads=1, cache="off")

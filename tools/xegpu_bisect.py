@@ -9,8 +9,8 @@ from typing import get_args
 from xegpu_py.bisection import bisect
 from xegpu_py.bisection.reduction import reduced, repeated
 from xegpu_py.bisection.upstream_stages import UpstreamLaunch, check, default_passes, tool_named
+from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Source
-from xegpu_py.ir.module import Context
 from xegpu_py.ir.pass_plugins import plugin_errors
 from xegpu_py.runtime.host_arrays import FORMS
 from xegpu_py.tools import driver
@@ -94,7 +94,7 @@ def _run(parser: KernelParser, args: argparse.Namespace) -> int:
     arguments = parser.kernel_arguments(args.args)
     with parser.errors_of(source):
         found = bisect(
-            read_kernels(source, Context.unused()),
+            read_kernels(source, Context.from_pool()),
             args.kernel,
             arguments,
             grid=args.grid or 1,

@@ -16,18 +16,9 @@ from mlir import ir
 from xegpu_py import upstream
 from xegpu_py.dialects.xegpu.spelling import Spelling
 from xegpu_py.did_you_mean import closest
+from xegpu_py.ir.context import DIALECTS, UPSTREAM, Context, dialects, dump
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source
-from xegpu_py.ir.module import (
-    DIALECTS,
-    UPSTREAM,
-    Context,
-    Module,
-    PendingFunctions,
-    dialects,
-    dump,
-    parse_source,
-    print_op,
-)
+from xegpu_py.ir.module import Module, parse_source, print_op
 from xegpu_py.ir.pass_plugins import plugin_errors
 from xegpu_py.ir.passes import (
     ROOT,
@@ -47,6 +38,7 @@ from xegpu_py.ir.passes import (
     upstream_options,
     upstream_pass_names,
 )
+from xegpu_py.ir.pending_functions import PendingFunctions
 from xegpu_py.ir.upstream_pass_names import UPSTREAM_PASSES
 from xegpu_py.tools import driver
 from xegpu_py.upstream import import_upstream, read_kernels, recognized
@@ -379,7 +371,7 @@ class _Session:
     def _parse(self, source: Source) -> Module:
         start = time.perf_counter()
         imports = self.args.import_upstream or self.args.via or self.args.level
-        context = Context.unused()
+        context = Context.from_pool()
         context.allow_unregistered_dialects = self.args.allow_unregistered_dialect
         try:
             if imports:

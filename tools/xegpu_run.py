@@ -13,8 +13,8 @@ from typing import Any, get_args
 import numpy as np
 from msgspec import Struct
 
+from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Source
-from xegpu_py.ir.module import Context
 from xegpu_py.lower_kernel import compile as compile_kernel
 from xegpu_py.lower_kernel import stated_target
 from xegpu_py.plugins import MissingExtra, plugin
@@ -272,7 +272,7 @@ def _kernel(source: Source, args: argparse.Namespace, **options: Any) -> Any:
     """A kernel of MLIR or of assembly."""
     if _ASSEMBLY.match(source.text):
         return Kernel.from_assembly(source.text, name=args.kernel, file=source.name, **options)
-    return compile_kernel(read_source(source, args.imported, Context.unused()), args.kernel, **options)
+    return compile_kernel(read_source(source, args.imported, Context.from_pool()), args.kernel, **options)
 
 
 def _job(source: Source, args: argparse.Namespace, arguments: Sequence[Any]) -> _Job:

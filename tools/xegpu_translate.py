@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from mlir import ir
 
 from xegpu_py.dialects import visa
+from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source, position_of
-from xegpu_py.ir.module import Context, Module, walk
+from xegpu_py.ir.module import Module, walk
 from xegpu_py.ir.passes import run_pipeline
 from xegpu_py.target import DEFAULT, TARGETS, target
 from xegpu_py.tools import driver
@@ -73,7 +74,7 @@ class _Translator:
         issues = [issue for program in programs for issue in verify(program, gpu)]
         if issues:
             raise DiagnosticError([issue.diagnostic() for issue in issues])
-        return visa.module_of([programs[i] for i in chosen], self.args.target, context=Context.unused()).text()
+        return visa.module_of([programs[i] for i in chosen], self.args.target, context=Context.from_pool()).text()
 
     def mlir_to_visaasm(self, source: Source) -> str:
         module = self._module(source)
@@ -136,7 +137,7 @@ class _Translator:
 
     def _module(self, source: Source) -> Module:
         """The module in a source, verified for the target that was given."""
-        module = read_kernels(source, Context.unused(), verify=False)
+        module = read_kernels(source, Context.from_pool(), verify=False)
         if self.args.target:
             visa.set_target(module.operation, self.args.target)
         module.verify()

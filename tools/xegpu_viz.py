@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from html import escape
 
 from xegpu_py.dialects import iree_vector_ext, xegpu
+from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Source, position_of
-from xegpu_py.ir.module import Context, walk
+from xegpu_py.ir.module import walk
 from xegpu_py.layout import LayoutError, NestedLayout, from_maps, from_sg_map, from_wg_map
 from xegpu_py.layout.nested import layout_picture
 from xegpu_py.layout.pictures import dpas_picture
@@ -161,7 +162,7 @@ def _layouts_in(source: Source) -> dict[str, NestedLayout]:
     Raises:
         DiagnosticError: if the file cannot be parsed.
     """
-    module = read_kernels(source, Context.unused())
+    module = read_kernels(source, Context.from_pool())
     found: dict[str, NestedLayout] = {}
     for op in [op.opview for op in walk(module.operation)]:
         if isinstance(op, iree_vector_ext.ToLayoutOp):

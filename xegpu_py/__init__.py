@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from xegpu_py.extensions.tuning.autotune import Config, autotune, testing
     from xegpu_py.extensions.tuning.search import tune
     from xegpu_py.extensions.tuning.space import Space
+    from xegpu_py.ir.context import Context
     from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-    from xegpu_py.ir.module import Context, Module, parse
+    from xegpu_py.ir.module import Module, parse
     from xegpu_py.ir.passes import Pass, register_pass, run_pipeline
     from xegpu_py.language import Constexpr, cdiv, function, heuristics, jit, next_power_of_2
     from xegpu_py.lower_kernel import compile
@@ -74,7 +75,7 @@ _MODULES = {
     "bisect": "bisection",
     "CompiledKernel": "runtime.kernel",
     "compile": "lower_kernel",
-    "Context": "ir.module",
+    "Context": "ir.context",
     "Diagnostic": "ir.diagnostics",
     "DiagnosticError": "ir.diagnostics",
     "Module": "ir.module",

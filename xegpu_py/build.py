@@ -21,9 +21,10 @@ from mlir import ir
 from mlir.dialects import gpu
 
 from xegpu_py.ir.bindings import tracebacks_leave_out
+from xegpu_py.ir.context import Context
 from xegpu_py.ir.definition import parse_type
 from xegpu_py.ir.diagnostics import DiagnosticError, sources_of
-from xegpu_py.ir.module import Context, Module
+from xegpu_py.ir.module import Module
 
 # An op's location is the code that called the builder, not a line of the builder itself.
 for _path in (*mlir.dialects.__path__, str(Path(__file__).parent), contextlib.__file__):
@@ -40,7 +41,7 @@ def module(context: Context | None = None) -> Iterator[Module]:
     Raises:
         DiagnosticError: at the end of the block, if the module is not valid. Positions are those of Python code.
     """
-    with context or Context.unused(), ir.Location.unknown(), ir.loc_tracebacks():
+    with context or Context.from_pool(), ir.Location.unknown(), ir.loc_tracebacks():
         made = Module(ir.Module.create())
         with ir.InsertionPoint(made.body):
             yield made

@@ -32,8 +32,8 @@ from xegpu_py.dialects.tt.types import (
 from xegpu_py.ir.codecs import Unit, register_codec
 from xegpu_py.ir.definition import Attribute, CarriedOperation, Operand, Region, Result, default
 from xegpu_py.ir.diagnostics import Diagnostic, op_error, position_of
-from xegpu_py.ir.module import PendingFunctions
 from xegpu_py.ir.operation import Operation, ParsedOp
+from xegpu_py.ir.pending_functions import PendingFunctions
 
 for _cases in (InputPrecision, ScaleDotElemType):
     register_codec(_cases, Int32EnumCodec(_cases))

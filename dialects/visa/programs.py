@@ -15,9 +15,11 @@ from xegpu_py.deferred import deferred, pattern
 from xegpu_py.ir.assembly_format import encode
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.codecs import StringCodec
+from xegpu_py.ir.context import Context, current
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, op_error, position_of
-from xegpu_py.ir.module import Context, Module, PendingFunctions, current, kernels, walk
+from xegpu_py.ir.module import Module, kernels, walk
 from xegpu_py.ir.operation import Operation, ParsedOp
+from xegpu_py.ir.pending_functions import PendingFunctions
 from xegpu_py.target import Target, target
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import BUILTINS, MAX_ALIASES, Predicate, Region, Variable

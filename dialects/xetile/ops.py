@@ -36,8 +36,9 @@ from xegpu_py.ir.builtin import (
 )
 from xegpu_py.ir.definition import DYNAMIC, Attribute, IndexList, Operand, Result, default
 from xegpu_py.ir.diagnostics import Diagnostic, emit_error, op_error, position_of
-from xegpu_py.ir.module import PendingFunctions, walk
+from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import Operation, ParsedOp
+from xegpu_py.ir.pending_functions import PendingFunctions
 
 # Ops on tiles of matrices.
 

@@ -58,6 +58,7 @@ PUBLIC = (
     "xegpu_py.numerics",
     "xegpu_py.layout",
     "xegpu_py.target",
+    "xegpu_py.ir.context",
     "xegpu_py.ir.module",
     "xegpu_py.ir.passes",
     "xegpu_py.ir.definition",

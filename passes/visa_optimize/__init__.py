@@ -7,8 +7,8 @@ from dataclasses import replace
 from mlir import ir
 
 from xegpu_py.dialects import visa
-from xegpu_py.ir.module import PendingFunctions
 from xegpu_py.ir.passes import BodyPass, register_pass
+from xegpu_py.ir.pending_functions import PendingFunctions
 from xegpu_py.passes.analysis.ir_queries import registers_of
 from xegpu_py.passes.visa_optimize.code_motion import forward_results, has_loops, hoist, schedule_loads
 from xegpu_py.passes.visa_optimize.constant_propagation import Depends

@@ -12,8 +12,9 @@ from xegpu_py.dialects import visa
 from xegpu_py.ir.builtin import is_print
 from xegpu_py.ir.control_flow import UnionFind
 from xegpu_py.ir.diagnostics import error_at, position_of
-from xegpu_py.ir.module import PendingFunctions, walk
+from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import BodyPass, register_pass
+from xegpu_py.ir.pending_functions import PendingFunctions
 from xegpu_py.passes.analysis.integer_analysis import Integers, Limits, limits_of
 from xegpu_py.passes.analysis.ir_queries import symbol_of, target_for, work_items
 from xegpu_py.passes.analysis.target_rules import verify

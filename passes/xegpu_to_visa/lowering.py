@@ -628,13 +628,13 @@ class Lowering(Rewriter):
             total, value = self.add(total, sums[number] or total), op.operands[1 - number]
         return total, self.reg(value)
 
-    def _uniform(self, value: ir.Value, found: dict[ir.Value, Numbers | None]) -> Numbers | None:
+    def _uniform(self, value: ir.Value, known: dict[ir.Value, Numbers | None]) -> Numbers | None:
         """The index of all elements of a vector, if it is a broadcast or computed from broadcasts, computed once."""
-        if value not in found:
-            found[value] = self._new_uniform(value, found)
-        return found[value]
+        if value not in known:
+            known[value] = self._new_uniform(value, known)
+        return known[value]
 
-    def _new_uniform(self, value: ir.Value, found: dict[ir.Value, Numbers | None]) -> Numbers | None:
+    def _new_uniform(self, value: ir.Value, known: dict[ir.Value, Numbers | None]) -> Numbers | None:
         if isinstance(value.owner, ir.Block):
             return None
         numbers, op = self.values[value], value.owner.operation
@@ -643,7 +643,7 @@ class Lowering(Rewriter):
         if op.name == "vector.broadcast" and not shape_and_element(op.operands[0])[0]:
             return self.numbers(op.operands[0])
         if op.name in ("arith.addi", "arith.muli"):
-            a, b = (self._uniform(v, found) for v in op.operands)
+            a, b = (self._uniform(v, known) for v in op.operands)
             if a and b:
                 return self.add(a, b) if op.name == "arith.addi" else self.multiply(a, b)
         return None

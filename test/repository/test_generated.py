@@ -6,7 +6,7 @@ import runpy
 import pytest
 from markdown import ROOT
 
-from xegpu_py.ir.module import DIALECTS, dialects
+from xegpu_py.ir.context import DIALECTS, dialects
 from xegpu_py.ir.reference_pages import page
 
 

@@ -125,7 +125,6 @@ BY_NAME = {
 
 RINGS = [
     ["engines.jit.rules", "engines.jit.rules.control", "engines.jit.thread_function"],
-    ["ir.assembly_format", "ir.definition", "ir.module", "ir.operation", "ir.printer", "ir.reader"],
     ["layout.nested", "layout.pictures"],
 ]
 """Modules that import each other, if imports for annotations count; without these there is no ring."""

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import xegpu_py
-from xegpu_py.ir.module import DIALECTS, dialects
+from xegpu_py.ir.context import DIALECTS, dialects
 from xegpu_py.ir.reference_pages import main, page
 
 PAGES = {name: page(dialect) for name, dialect in zip(DIALECTS, dialects())}

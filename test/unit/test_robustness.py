@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 import xegpu_py
 from xegpu_py.dialects import visa
 from xegpu_py.extensions.editor import document
+from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import MAX_NESTING, DiagnosticError, Source, decode_utf8
-from xegpu_py.ir.module import Context, parse_source
+from xegpu_py.ir.module import parse_source
 from xegpu_py.ir.passes import run_pipeline
 from xegpu_py.target import TARGETS
 from xegpu_py.visa import assembly

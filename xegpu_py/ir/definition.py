@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
     from typing_extensions import dataclass_transform as dataclass_transform
 
-    from xegpu_py.ir.module import PendingFunctions
+    from xegpu_py.ir.pending_functions import PendingFunctions
 else:
 
     def dataclass_transform(**_):
@@ -53,7 +53,7 @@ else:
 #         full: Result[Box]
 #         assembly_format = "$box `,` $values attr-dict `:` type($box) `,` type($values) `->` type($full)"
 #
-# From such a class come its IRDL definition (`xegpu_py.ir.module`), its Python view and builder
+# From such a class come its IRDL definition (`xegpu_py.ir.context`), its Python view and builder
 # (`xegpu_py.ir.operation`), reading and printing (`xegpu_py.ir.assembly_format`), verification and the reference page.
 
 # The bindings look for the Python side of a dialect in a module below this name. Where they find none they take no

@@ -1,30 +1,27 @@
-"""Modules in memory: contexts, reading, editing and verification."""
+"""Modules in memory: reading, editing and verification."""
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
-import sys
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mlir import ir
 from mlir import ir as mlir
-from msgspec import Struct, structs
+from msgspec import structs
 
 from xegpu_py.argument_types import checked
 from xegpu_py.deferred import deferred
 from xegpu_py.did_you_mean import did_you_mean
 from xegpu_py.ir.assembly_format import unknown_attribute
-from xegpu_py.ir.bindings import blocks_in, import_views, is_kernel, load_dialects, upstream_operations
-from xegpu_py.ir.builtin import Decoded
-from xegpu_py.ir.definition import DYNAMIC, FUNCTIONS, Attr, Dialect, EnumCodec, Type
+from xegpu_py.ir.bindings import blocks_in, import_views, is_kernel, upstream_operations
+from xegpu_py.ir.context import VARIANTS, Context, current, dialects
+from xegpu_py.ir.definition import DYNAMIC, FUNCTIONS, Dialect
 from xegpu_py.ir.diagnostics import (
     Diagnostic,
     DiagnosticError,
@@ -35,7 +32,8 @@ from xegpu_py.ir.diagnostics import (
     op_error,
     position_of,
 )
-from xegpu_py.ir.operation import MIXED, SEGMENTS, STATIC, Broken, Operation, ValueField, group_sizes
+from xegpu_py.ir.operation import SEGMENTS, STATIC, Broken, Operation, group_sizes
+from xegpu_py.ir.pending_functions import PendingFunctions
 from xegpu_py.ir.reader import Reader, Rewritten, with_cast, without_flags
 
 if TYPE_CHECKING:
@@ -417,255 +415,6 @@ def _similar_op(message: str) -> str:
 __all__ = ["Module", "Position", "from_mlir", "parse", "parse_source", "print_op"]
 
 
-# MLIR contexts in which our dialects are defined.
-
-DIALECTS = ("xegpu", "xetile", "visa", "iree_vector_ext", "tt", "ttg")
-"""Our dialects: modules of `xegpu_py.dialects`, each with a `DIALECT`."""
-
-ON_DEMAND = ("xetile", "visa", "iree_vector_ext", "tt", "ttg")
-"""Dialects that a context loads when a text names them, or on request: their import (for layouts, that of numpy) takes
-as long as all else."""
-
-VARIANTS = ("xegpu.upstream_ops",)
-"""Dialects that texts name as others: see `Dialect.variant`."""
-
-UPSTREAM = (
-    "builtin", "func", "arith", "math", "index", "vector", "memref", "scf", "cf", "gpu", "affine", "ub", "irdl",
-)  # fmt: skip
-"""Upstream's dialects that ops may be built in at once; MLIR loads others when it meets them in a text. Its C++
-`xegpu` must not be among them: that leaves the name to ours."""
-
-
-def dialects(names: Sequence[str] = DIALECTS) -> tuple[type[Dialect], ...]:
-    """Our dialect classes of these names."""
-    return tuple(importlib.import_module(f"xegpu_py.dialects.{n}").DIALECT for n in names)
-
-
-_USES = 16
-"""How often a context is used: the types, attributes and locations of all texts live as long as it does."""
-
-_MOST_KEPT = 4
-
-_kept: list[Context] = []
-"""The contexts of `Context.unused` that may be used again, in the order in which they began."""
-
-_keeping = threading.Lock()
-
-
-def _references(objects: Sequence[Any], i: int) -> int:
-    return sys.getrefcount(objects[i])
-
-
-_ONLY_KEPT = _references([object()], 0)
-"""The references to an object that a list holds, and nothing else."""
-
-
-class Context(ir.Context):  # type: ignore[misc]
-    """An MLIR context with upstream's dialects and ours.
-
-    Attributes:
-        irdl_dialects: our loaded dialects. By default, those of `ON_DEMAND` are loaded when a text names them.
-    """
-
-    irdl_dialects: tuple[type[Dialect], ...]
-
-    @checked
-    def __init__(self, irdl_dialects: Sequence[type[Dialect]] | None = None) -> None:
-        super().__init__(load_on_create_dialects=[])
-        for name in UPSTREAM:
-            # Not `self.dialects[name]`, which imports the bindings' module of the dialect too.
-            self.get_dialect_descriptor(name)
-        # Python passes hold the interpreter lock, so a thread pool would only add its start-up time.
-        self.enable_multithreading(False)
-        self.irdl_dialects = ()
-        self._uses = 0
-        self._defined = set[type[Dialect]]()
-        self._is_open = irdl_dialects is None
-        self.define(
-            tuple(irdl_dialects) if irdl_dialects is not None else dialects([n for n in DIALECTS if n not in ON_DEMAND])
-        )
-
-    @classmethod
-    def unused(cls) -> Context:
-        """A context in which nothing lives: a new one, or one of earlier calls to which nothing refers any more.
-
-        A new one takes 2 to 8 ms, for the definition of its dialects.
-        """
-        Decoded.forget_all()
-        with _keeping:
-            free = next((i for i in range(len(_kept)) if _references(_kept, i) == _ONLY_KEPT), None)
-            context = cls() if free is None else _kept.pop(free)
-            context._begin()
-            if context._uses < _USES:
-                _kept.append(context)
-            del _kept[:-_MOST_KEPT]
-        return context
-
-    def _begin(self) -> None:
-        """Hide what earlier uses have defined and allowed."""
-        self._uses += 1
-        self.allow_unregistered_dialects = False
-        self.irdl_dialects = ()
-        self.load([name for name in DIALECTS if name not in ON_DEMAND])
-
-    def load(self, names: Sequence[str]) -> None:
-        """Load dialects of ours."""
-        self.define(dialects(names))
-
-    def load_dialects_of(self, text: str) -> None:
-        """Load the dialects that a text names, as MLIR does with its own."""
-        if self._is_open:
-            mentioned = [n for n in ON_DEMAND if f"{n}." in text]
-            if mentioned:
-                self.load(mentioned)
-
-    def dialects_of(self, text: str) -> tuple[type[Dialect], ...]:
-        """The dialects in which a text is read; those that it names are loaded."""
-        self.load_dialects_of(text)
-        if not self._is_open:
-            return self.irdl_dialects
-        spoken = []
-        for dialect in [d for d in self.irdl_dialects if d.name == d.namespace]:
-            other = dialect.variant(text)
-            if other:
-                self.load((other,))
-            spoken.append(dialects((other,))[0] if other else dialect)
-        return tuple(spoken)
-
-    def define(self, dialects: tuple[type[Dialect], ...]) -> None:
-        """Define dialects that are not defined yet."""
-        dialects = tuple(d for d in dialects if d not in self.irdl_dialects)
-        if dialects:
-            self.irdl_dialects += dialects
-            with self, ir.Location.unknown():
-                load([d for d in dialects if d not in self._defined])
-            self._defined.update(dialects)
-
-
-def dialects_of(text: str) -> tuple[type[Dialect], ...]:
-    """Our dialects, of which one namespace may mean another in another text."""
-    context = Context.unused()
-    context.load(DIALECTS)
-    return context.dialects_of(text)
-
-
-def current() -> Context:
-    """The current context if it is one of ours, else a new one."""
-    try:
-        context = ir.Context.current
-    except ValueError:
-        context = None
-    return context if isinstance(context, Context) else Context.unused()
-
-
-# The IRDL definition of a dialect: as much of its constraints as IRDL can hold.
-
-
-class _Body:
-    """The constraint operations of one definition."""
-
-    def __init__(self, words: bool = True) -> None:
-        self.words = words
-        self.lines: list[str] = []
-        self._bases: set[str] = set()
-
-    def constraint(self, text: str) -> str:
-        # Each use gets a value of its own: uses of one value would have to be equal.
-        name = f"%{len(self.lines)}"
-        self.lines.append(f"{name} = {text}")
-        if text.startswith("irdl.base "):
-            self._bases.add(name)
-        return name
-
-    def any_of(self, names: list[str]) -> str:
-        if len(names) == 1:
-            return names[0]
-        # MLIR 22 stops the process on an any_of that has an irdl.base among its members.
-        if not self._bases.isdisjoint(names):
-            return self.constraint("irdl.any")
-        return self.constraint(f"irdl.any_of({', '.join(names)})")
-
-
-def dump(dialect: type[Dialect], *, words: bool = True) -> str:
-    """The dialect's definition as IRDL text, which stock `mlir-opt --irdl-file` loads too.
-
-    Args:
-        words: whether it lists the words and numbers that an op's attribute may have.
-    """
-    out = [f"irdl.dialect @{dialect.name} {{"]
-    for enum in dialect.enums.values():
-        out += _definition("attribute", enum.name, _enum(enum))
-    for attr in dict.fromkeys(dialect.attributes.values()):
-        out += _definition("attribute", attr.name, _parameters(attr))
-    for cls in dict.fromkeys(dialect.types.values()):
-        out += _definition("type", cls.name, _parameters(cls))
-    for op in dict.fromkeys(dialect.operations.values()):
-        out += _definition("operation", op.OPERATION_NAME.partition(".")[2], _operation(op, words))
-    return "\n".join([*out, "}", ""])
-
-
-_DEFINITIONS: dict[type[Dialect], str | bytes] = {}
-"""The text that a context reads to define a dialect; after the second time bytecode, which is read in half the time."""
-
-
-def load(dialects: Sequence[type[Dialect]]) -> None:
-    """Define the dialects in the current context."""
-    for dialect in dialects:
-        dialect.declare()
-        known = _DEFINITIONS.get(dialect)
-        # `verify` checks words. To read those of visa would take as long as all else.
-        definition = dump(dialect, words=False) if known is None else known
-        module = ir.Module.parse(definition)
-        load_dialects(module)
-        if isinstance(known, str):
-            module.operation.write_bytecode(buffer := BytesIO())
-            definition = buffer.getvalue()
-        _DEFINITIONS[dialect] = definition
-
-
-def _definition(declaration: str, name: str, body: list[str]) -> list[str]:
-    return [f"  irdl.{declaration} @{name} {{", *(f"    {line}" for line in body), "  }"]
-
-
-def _enum(enum: EnumCodec) -> list[str]:
-    body = _Body()
-    enumerator = body.any_of([body.constraint(f'irdl.is "{c.value}"') for c in enum.cases])
-    return [*body.lines, f"irdl.parameters(value: {enumerator})"]
-
-
-def _parameters(cls: type[Type] | type[Attr]) -> list[str]:
-    body = _Body()
-    listed = [f"{name}: {codec.irdl(body)}" for name, codec in cls.parameters().items()]
-    return [*body.lines, f"irdl.parameters({', '.join(listed)})"] if listed else []
-
-
-def _operation(op: type[Operation], words: bool) -> list[str]:
-    body, spec = _Body(words), op.spec
-    operands = [text for f in spec.operands for text in _values(body, f)]
-    results = [text for f in spec.results for text in _values(body, f)]
-    # An attribute that IRDL knows must be there, so optional ones are left to our own verifier.
-    required = [f'"{a.name}" = {a.codec.irdl(body)}' for a in spec.attributes.values() if a.required]
-    regions = [f"{r.name}: {body.constraint('irdl.region')}" for r in spec.regions]
-    for keyword, listed in (("operands", operands), ("results", results)):
-        if listed:
-            body.lines.append(f"irdl.{keyword}({', '.join(listed)})")
-    if required:
-        body.lines.append(f"irdl.attributes {{{', '.join(required)}}}")
-    if regions:
-        body.lines.append(f"irdl.regions({', '.join(regions)})")
-    return body.lines
-
-
-def _values(body: _Body, field: ValueField) -> list[str]:
-    if field.mixed:
-        # All uses of one constraint would have one type.
-        ones = [ValueField(f"{field.name}_{i}", "optional", field.constraints) for i in range(MIXED)]
-        return [text for one in ones for text in _values(body, one)]
-    constraint = body.any_of([c.irdl(body) for c in field.constraints])
-    arity = "" if field.arity == "single" else field.arity + " "
-    return [f"{field.name}: {arity}{constraint}"]
-
-
 # Semantic verification: what MLIR and IRDL cannot check of our ops.
 
 
@@ -803,106 +552,3 @@ def _broken_rule(view: Operation, valid: set[Any]) -> Broken:
                         (),
                     )
     return view.broken_rule()
-
-
-# Functions whose bodies are kept below the IR, in a form of their dialect's own, until somebody needs their ops.
-
-
-class Body(Protocol):
-    """A form of a function's body below the IR. It is immutable."""
-
-    def clear(self, func: ir.Operation) -> None:
-        """Leave a function without ops, but valid."""
-
-    def build(self, func: ir.Operation) -> None:
-        """Make the ops in an empty function."""
-
-    def verify(self, func: ir.Operation) -> list[Diagnostic]:
-        """The rules that the body breaks."""
-
-
-class _Entry(Struct):
-    """A function, its body, whether its ops are still to be made, and whether the body is known to be valid."""
-
-    func: ir.Operation
-    body: Body
-    pending: bool = False
-    valid: bool = False
-
-
-class PendingFunctions:
-    """The bodies that are known of a module's functions.
-
-    Some were decoded from the ops of their function, or those ops were built from them. The others are pending: their
-    functions are empty. Once others have ops of the module, which they may change at any time, only pending bodies are
-    known.
-    """
-
-    def __init__(self) -> None:
-        """Start without known bodies."""
-        self._is_shared = False
-        # By name, since an op's hash changes with its attributes.
-        self._known: dict[str, list[_Entry]] = {}
-
-    def _entries(self) -> Iterator[_Entry]:
-        for entries in self._known.values():
-            yield from entries
-
-    def _find(self, func: ir.Operation) -> _Entry | None:
-        entries = self._known.get(_name(func), ()) if self._known else ()
-        return next((entry for entry in entries if entry.func == func), None)
-
-    def get(self, func: ir.Operation) -> Body | None:
-        """The body of a function, if it is known."""
-        entry = self._find(func)
-        return entry.body if entry else None
-
-    def note(self, func: ir.Operation, body: Body) -> None:
-        """The ops of a function are this body."""
-        if not self._is_shared:
-            self._add(func, body)
-
-    def _add(self, func: ir.Operation, body: Body) -> _Entry:
-        entry = _Entry(func, body)
-        self._known.setdefault(_name(func), []).append(entry)
-        return entry
-
-    def put(self, func: ir.Operation, body: Body) -> None:
-        """Give a function another body, and leave its ops for later."""
-        entry = self._find(func) or self._add(func, body)
-        if not entry.pending:
-            body.clear(func)
-        entry.body, entry.pending, entry.valid = body, True, False
-
-    def build(self) -> None:
-        """Make the ops of all functions."""
-        for entry in self._entries():
-            if entry.pending:
-                entry.body.build(entry.func)
-                entry.pending = False
-        if self._is_shared:
-            self._known.clear()
-
-    def forget(self) -> None:
-        """Make the ops of all functions, which a pass may then change."""
-        self.build()
-        self._known.clear()
-
-    def share(self) -> None:
-        """Make the ops of all functions, which others may then change at any time."""
-        self._is_shared = True
-        self.build()
-
-    def verify(self) -> list[Diagnostic]:
-        """The rules that pending bodies break. Each body is verified once."""
-        diagnostics: list[Diagnostic] = []
-        for entry in self._entries():
-            if entry.pending and not entry.valid:
-                problems = entry.body.verify(entry.func)
-                diagnostics += problems
-                entry.valid = not problems
-        return diagnostics
-
-
-def _name(func: ir.Operation) -> str:
-    return func.attributes["sym_name"].value

@@ -34,7 +34,8 @@ from xegpu_py.ir.diagnostics import (
     enter,
     position_of,
 )
-from xegpu_py.ir.module import Module, PendingFunctions, from_diagnostic, kernels, problems, walk
+from xegpu_py.ir.module import Module, from_diagnostic, kernels, problems, walk
+from xegpu_py.ir.pending_functions import PendingFunctions
 from xegpu_py.ir.upstream_pass_guards import prepare, show
 from xegpu_py.ir.upstream_pass_names import UPSTREAM_PASSES
 from xegpu_py.plugins import plugin_passes

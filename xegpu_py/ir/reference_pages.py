@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from xegpu_py.ir.codecs import AttributeCodec
+from xegpu_py.ir.context import DIALECTS, dialects
 from xegpu_py.ir.definition import DYNAMIC, Attr, Dialect, EnumCodec, Type
 from xegpu_py.ir.diagnostics import spelled
-from xegpu_py.ir.module import DIALECTS, dialects
 from xegpu_py.ir.operation import SEGMENTS, STATIC, Operation, Syntax, ValueField
 
 _LINE = 120

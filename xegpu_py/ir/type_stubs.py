@@ -16,8 +16,8 @@ from pathlib import Path
 from types import ModuleType
 
 from xegpu_py.ir.codecs import AttributeCodec, BoolCodec, IntArrayCodec, IntCodec, StringCodec, WordCodec
+from xegpu_py.ir.context import dialects
 from xegpu_py.ir.definition import AttrCodec, Dialect, EnumCodec
-from xegpu_py.ir.module import dialects
 from xegpu_py.ir.operation import Operation, ValueField
 
 _LINE = 120

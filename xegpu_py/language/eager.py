@@ -16,8 +16,8 @@ from mlir import ir as mlir
 from msgspec import structs
 
 from xegpu_py import build
+from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.ir.module import Context
 from xegpu_py.language.expressions import COMPARE, NUMBERS, conjunction, is_users, replacements, static_items, truth_of
 from xegpu_py.language.function_source import FunctionSource, assigned, assigned_by, assigned_items, code_of
 from xegpu_py.language.scopes import Loop, dynamic, promoted
@@ -80,7 +80,7 @@ def run(
             raise TypeError(NO_RESULT)
 
     try:
-        with Context.unused() as context, mlir.Location.unknown(), np.errstate(all="ignore"):
+        with Context.from_pool() as context, mlir.Location.unknown(), np.errstate(all="ignore"):
             values = bind([mlir.Type.parse(t) for t in types], arguments, memory, names=names)
             scratch = _Scratch(function.__name__, types)
             launch = LaunchState(

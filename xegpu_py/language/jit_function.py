@@ -22,8 +22,9 @@ from mlir import ir as mlir
 
 from xegpu_py import build
 from xegpu_py.argument_types import unknown_option
+from xegpu_py.ir.context import current
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
-from xegpu_py.ir.module import Module, current, kernels
+from xegpu_py.ir.module import Module, kernels
 from xegpu_py.language import eager
 from xegpu_py.language.compiler import Compiler
 from xegpu_py.language.function_source import Uses, code_of

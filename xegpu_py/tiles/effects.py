@@ -14,8 +14,9 @@ from mlir.dialects import cf, gpu
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu.types import FenceScope, MemoryKind
 from xegpu_py.ir.builtin import INLINE, PRINT, TEXT, call_external
+from xegpu_py.ir.context import current
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
-from xegpu_py.ir.module import current, parse_source
+from xegpu_py.ir.module import parse_source
 from xegpu_py.tiles import element_types
 from xegpu_py.tiles.arrays import ATOMICS, Array, ArrayFrom, ArrayTile, Pointers, Scattered, assignable
 from xegpu_py.tiles.element_types import DType, dtype_of

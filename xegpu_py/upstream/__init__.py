@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from xegpu_py.argument_types import checked
 from xegpu_py.deferred import deferred
 from xegpu_py.dialects.xegpu.spelling import UPSTREAM_NAME, Spelling, has_rfc_syntax, is_xevm_text, spelling_of
+from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
-from xegpu_py.ir.module import Context, Module, parse_source, source_of
+from xegpu_py.ir.module import Module, parse_source, source_of
 from xegpu_py.upstream.levels import Level
 
 if TYPE_CHECKING:

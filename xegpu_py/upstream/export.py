@@ -23,9 +23,10 @@ from xegpu_py.dialects.xegpu.upstream_types import (
 )
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.builtin import bit_width, number_attribute
+from xegpu_py.ir.context import Context
 from xegpu_py.ir.control_flow import UnionFind, forwarded_groups
 from xegpu_py.ir.diagnostics import Source, emit_error
-from xegpu_py.ir.module import Context, Module, parse_source, print_op, walk
+from xegpu_py.ir.module import Module, parse_source, print_op, walk
 from xegpu_py.passes.analysis.ir_queries import SUBGROUP_SIZE, constant_of, defining_op, shape_of
 from xegpu_py.passes.rewriting.builders import add, index, index_type, integer_type, strided_layout, transpose
 from xegpu_py.passes.rewriting.rewriter import Conversion, Rewriter, Rule, Rules
@@ -58,7 +59,7 @@ def export_upstream(module: Module, *, count_lanes: bool = False, debuginfo: boo
     """
     if classify(module).of("upstream"):
         return module.text(debuginfo=debuginfo)
-    made = parse_source(Source(module.text(debuginfo=True), "<exported>"), context=Context.unused())
+    made = parse_source(Source(module.text(debuginfo=True), "<exported>"), context=Context.from_pool())
     context = made.context
     context.define((UpstreamXeGPU,))
     with context, ir.Location.unknown():

@@ -19,9 +19,10 @@ from xegpu_py.dialects.xegpu.spelling import UPSTREAM_NAME
 from xegpu_py.dialects.xegpu.types import READ_HINTS, WRITE_HINTS, UpstreamXeGPU, is_slm
 from xegpu_py.dialects.xegpu.upstream_types import BlockTdescAttr, MemDesc, UpstreamNBarrier, UpstreamTensorDesc
 from xegpu_py.ir.builtin import bit_width, element_type, enum_attribute
+from xegpu_py.ir.context import Context
 from xegpu_py.ir.definition import DYNAMIC
 from xegpu_py.ir.diagnostics import Source, error_at, position_of, remark
-from xegpu_py.ir.module import Context, Module, parse_source, walk
+from xegpu_py.ir.module import Module, parse_source, walk
 from xegpu_py.passes.analysis.integer_analysis import divisor
 from xegpu_py.passes.analysis.ir_queries import constant_of, defining_op, integer_op, shape_of
 from xegpu_py.passes.analysis.ir_queries import element_of as element_type_of

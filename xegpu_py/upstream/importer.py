@@ -23,8 +23,9 @@ from xegpu_py.dialects.xegpu.upstream_ops import CreateMemDescOp
 from xegpu_py.dialects.xegpu.upstream_types import MemDesc, UpstreamTensorDesc
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.builtin import element_type
+from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, collecting, error_at, position_of
-from xegpu_py.ir.module import Context, Module, from_mlir, parse_source, print_op, walk
+from xegpu_py.ir.module import Module, from_mlir, parse_source, print_op, walk
 from xegpu_py.ir.passes import Pass, pass_named, run_pipeline
 from xegpu_py.passes.analysis.ir_queries import defining_op, is_used, shape_of, symbol_of
 from xegpu_py.passes.rewriting.builders import integer_type, make, reinterpret_cast, replace_op
@@ -58,7 +59,7 @@ def rebuild(
     source: Source, *, level: Level | None = None, verify: bool = True, context: Context | None = None
 ) -> Module:
     """Read a program, and rebuild its kernels; see `import_upstream`."""
-    context = context or Context.unused()
+    context = context or Context.from_pool()
     if has_rfc_syntax(source.text):
         return parse_source(source, context=context, verify=verify)
     with collector_paused():
@@ -306,12 +307,12 @@ def _upstream_module(source: Source, chip: str) -> tuple[Module, bool]:
     """The program in upstream's dialect, where ids count lanes, and whether launches of its kernels count subgroups."""
     is_theirs = spelling_of(source.text) == Spelling.UPSTREAM
     if is_theirs and "VectorComputeFunctionINTEL" not in source.text:
-        return read_upstream(source, Context.unused()), False
-    ours = rebuild(source) if is_theirs else parse_source(source, context=Context.unused())
+        return read_upstream(source, Context.from_pool()), False
+    ours = rebuild(source) if is_theirs else parse_source(source, context=Context.from_pool())
     if "xetile." in source.text:
         run_pipeline(ours, f"builtin.module(xetile-to-xegpu-pipeline{{target={chip}}},canonicalize,cse,xegpu-dce)")
     text = export_upstream(ours, count_lanes=True, debuginfo=True)
-    return read_upstream(Source(text, source.name), Context.unused()), True
+    return read_upstream(Source(text, source.name), Context.from_pool()), True
 
 
 def _replace(

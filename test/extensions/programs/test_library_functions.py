@@ -14,8 +14,8 @@ from mlir import ir
 from xegpu_py.extensions.programs import device, host_libraries
 from xegpu_py.extensions.programs.__main__ import _given, _results, _taken
 from xegpu_py.extensions.programs.host_libraries import LIBRARY, HostMemRef, LibraryState, memref_copy
+from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
-from xegpu_py.ir.module import Context
 from xegpu_py.runtime.executable import Parameter
 
 BF16 = ml_dtypes.bfloat16

@@ -56,9 +56,9 @@ def test_the_number_of_warps_is_that_of_subgroups_of_large_products():
     results, subgroups = [], []
     for count in (1, 4, 8):
         c = np.zeros((n, n), np.float32)
-        made = run(kernels.matmul, a, a, c, n, n, n, n, 1, n, 1, n, 1, BM=n, BN=n, BK=32, num_warps=count)
+        compiled = run(kernels.matmul, a, a, c, n, n, n, n, 1, n, 1, n, 1, BM=n, BN=n, BK=32, num_warps=count)
         results.append(c)
-        subgroups.append(made.function.last.subgroups)
+        subgroups.append(compiled.function.last.subgroups)
     assert subgroups == [2, 4, 4]
     np.testing.assert_array_equal(results[1], results[0])
     np.testing.assert_array_equal(results[2], results[0])

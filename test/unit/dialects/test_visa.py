@@ -15,8 +15,9 @@ from visa.programs import STRAIGHT, program_of, random_instruction, random_progr
 
 from xegpu_py import build, run_pipeline
 from xegpu_py.dialects import visa
+from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError, Position, Source
-from xegpu_py.ir.module import Context, parse_source
+from xegpu_py.ir.module import parse_source
 from xegpu_py.target import TARGETS
 from xegpu_py.visa import assembly
 from xegpu_py.visa.instructions import INSTRUCTIONS

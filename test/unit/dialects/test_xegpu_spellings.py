@@ -21,8 +21,8 @@ from xegpu_py.dialects.xegpu import upstream_types as upstream
 from xegpu_py.dialects.xegpu.op_interfaces import BlockAccess, BlockLoad, MatrixProduct, ScatteredAccess
 from xegpu_py.dialects.xegpu.types import UpstreamXeGPU, XeGPU
 from xegpu_py.ir.builtin import Vector
+from xegpu_py.ir.context import Context
 from xegpu_py.ir.definition import Attribute, Dialect, Operand, Result, default
-from xegpu_py.ir.module import Context
 from xegpu_py.ir.operation import Operation
 
 MODULES = (block_ops, fragments, matrix_ops, op_interfaces, scattered_ops, sync_ops, types, upstream_ops, upstream)

@@ -9,33 +9,34 @@ from mlir import ir
 import xegpu_py
 import xegpu_py.language as xl
 from xegpu_py.dialects.visa import DIALECT as VISA
-from xegpu_py.ir import module as modules
+from xegpu_py.ir import context as contexts
 from xegpu_py.ir.builtin import shape_of
+from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
-from xegpu_py.ir.module import Context
+from xegpu_py.ir.module import parse_source
 
 UNREGISTERED = '"nowhere.nothing"() : () -> ()'
 
 
 @pytest.fixture(autouse=True)
 def none_kept(monkeypatch):
-    monkeypatch.setattr(modules, "_kept", [])
+    monkeypatch.setattr(contexts, "_pool", [])
 
 
 def test_a_context_to_which_nothing_refers_is_used_again():
-    first = id(Context.unused())
-    assert id(Context.unused()) == first
+    first = id(Context.from_pool())
+    assert id(Context.from_pool()) == first
 
 
 @pytest.mark.parametrize("held", [lambda c: c, lambda c: ir.Type.parse("i32", c), lambda c: ir.Location.unknown(c)])
 def test_what_lives_keeps_its_context(held):
-    context = Context.unused()
+    context = Context.from_pool()
     lives = held(context)
     number = id(context)
     del context
-    assert id(Context.unused()) != number
+    assert id(Context.from_pool()) != number
     del lives
-    assert id(Context.unused()) == number
+    assert id(Context.from_pool()) == number
 
 
 def test_modules_that_live_have_contexts_of_their_own():
@@ -48,54 +49,54 @@ def test_modules_that_live_have_contexts_of_their_own():
 
 
 def test_nothing_of_earlier_uses_is_seen():
-    context = Context.unused()
+    context = Context.from_pool()
     fresh = context.irdl_dialects
     context.load(("visa", "tt"))
     context.allow_unregistered_dialects = True
     number = id(context)
     del context
-    context = Context.unused()
+    context = Context.from_pool()
     assert id(context) == number
     assert context.irdl_dialects == fresh == Context().irdl_dialects
     with pytest.raises(DiagnosticError, match="unregistered"):
-        modules.parse_source(Source(UNREGISTERED, "k.mlir"), context=context)
+        parse_source(Source(UNREGISTERED, "k.mlir"), context=context)
     # It is defined already, and known again when a text names it.
     context.load(("visa",))
     assert VISA in context.irdl_dialects
 
 
 def test_a_context_is_used_a_number_of_times():
-    first = Context.unused()
+    first = Context.from_pool()
     number = id(first)
     del first
-    for _ in range(modules._USES - 1):
-        context = Context.unused()
+    for _ in range(contexts._MOST_USES - 1):
+        context = Context.from_pool()
         assert id(context) == number
         del context
-    assert not modules._kept
-    kept = [Context.unused() for _ in range(2 * modules._MOST_KEPT)]
-    assert len(modules._kept) == modules._MOST_KEPT
+    assert not contexts._pool
+    kept = [Context.from_pool() for _ in range(2 * contexts._POOL_SIZE)]
+    assert len(contexts._pool) == contexts._POOL_SIZE
     assert len({id(context) for context in kept}) == len(kept)
 
 
 def test_memoised_types_keep_no_context():
-    context = Context.unused()
+    context = Context.from_pool()
     number = id(context)
     assert shape_of(ir.Type.parse("vector<2x3xf32>", context)) == (2, 3)
     del context
-    assert id(Context.unused()) == number
+    assert id(Context.from_pool()) == number
 
 
 def test_cycles_only_delay_the_next_use():
-    context = Context.unused()
+    context = Context.from_pool()
     number = id(context)
     cycle = [context]
     cycle.append(cycle)
     del context, cycle
-    assert id(Context.unused()) != number
+    assert id(Context.from_pool()) != number
     gc.collect()
     # The one above is free too, and was kept later.
-    assert id(Context.unused()) == number
+    assert id(Context.from_pool()) == number
 
 
 KERNEL = """
@@ -130,4 +131,4 @@ def test_kernels_that_were_called_give_back_their_context(call):
     finally:
         gc.enable()
     # The last kernel's context may be in use until the next one.
-    assert len(modules._kept) <= 2
+    assert len(contexts._pool) <= 2

@@ -14,9 +14,9 @@ import pytest
 from mlir import ir
 
 from xegpu_py import external_tools
-from xegpu_py.ir import module
 from xegpu_py.ir.builtin import Index, Integer, MemRef, Vector
 from xegpu_py.ir.codecs import TypeText
+from xegpu_py.ir.context import Context, dump
 from xegpu_py.ir.definition import (
     Attr,
     Attribute,
@@ -31,7 +31,7 @@ from xegpu_py.ir.definition import (
     enum_attr,
 )
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
-from xegpu_py.ir.module import Context, Module, parse_source
+from xegpu_py.ir.module import Module, parse_source
 from xegpu_py.ir.operation import Operation, ParsedOp
 from xegpu_py.ir.printer import Printer
 
@@ -468,7 +468,7 @@ def test_values_of_types_do_not_change() -> None:
 def test_irdl_loads_in_stock_mlir_opt(context: Context, tmp_path: Path) -> None:
     tool = external_tools.find("mlir-opt")
     definition = tmp_path / "toy.irdl.mlir"
-    definition.write_text(module.dump(Toy))
+    definition.write_text(dump(Toy))
     source = tmp_path / "in.mlir"
     source.write_text(
         "\n".join(read(context, f"{HEAD}{t}\nreturn\n}}").text(generic=True) + "\n// -----" for t in ROUND_TRIPS)

@@ -7,8 +7,9 @@ from effort import some
 from files import VALID
 from markdown import ROOT
 
+from xegpu_py.ir.context import Context, dialects_of
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
-from xegpu_py.ir.module import Context, dialects_of, parse_source
+from xegpu_py.ir.module import parse_source
 from xegpu_py.ir.printer import formatted
 
 

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xegpu_py import DiagnosticError, parse
+from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Source
-from xegpu_py.ir.module import Context, parse_source
+from xegpu_py.ir.module import parse_source
 from xegpu_py.ir.printer import Printer
 from xegpu_py.ir.reader import Reader
 

@@ -7,8 +7,8 @@ import pytest
 
 import xegpu_py
 from xegpu_py.dialects.xegpu.spelling import Spelling, spelling_of
+from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Source
-from xegpu_py.ir.module import Context
 from xegpu_py.upstream import classify, import_upstream, recognized
 from xegpu_py.upstream.import_common import read_upstream
 

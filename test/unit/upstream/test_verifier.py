@@ -7,8 +7,8 @@ import subprocess
 import pytest
 
 from xegpu_py import external_tools
+from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
-from xegpu_py.ir.module import Context
 from xegpu_py.upstream import import_upstream
 from xegpu_py.upstream.importer import read_upstream
 

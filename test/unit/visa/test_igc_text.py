@@ -12,8 +12,9 @@ import pytest
 from effort import some
 
 from xegpu_py.dialects.visa import module_of, program_of
+from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
-from xegpu_py.ir.module import Context, kernels
+from xegpu_py.ir.module import kernels
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.target import target
 from xegpu_py.tools import xegpu_opt, xegpu_translate

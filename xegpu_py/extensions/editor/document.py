@@ -25,9 +25,10 @@ from xegpu_py.dialects import visa
 from xegpu_py.extensions.editor.names import Definition, Names, mlir_names, visa_names, without_locations
 from xegpu_py.highlighting import MlirLexer, VisaLexer
 from xegpu_py.ir.bindings import upstream_operations
+from xegpu_py.ir.context import Context, dialects, dialects_of
 from xegpu_py.ir.definition import Attr, Dialect, EnumCodec, Type
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, position_of
-from xegpu_py.ir.module import Context, Module, dialects, dialects_of, parse_source, walk
+from xegpu_py.ir.module import Module, parse_source, walk
 from xegpu_py.ir.operation import Operation
 from xegpu_py.ir.passes import run_pipeline
 from xegpu_py.ir.printer import Printer, formatted
@@ -294,11 +295,11 @@ class MlirDocument(Document):
         for whole, piece in zip(self.source.split(), self._stated.split()):
             try:
                 in_child(partial(_survives, piece), piece)
-                module = parse_source(piece, context=Context.unused(), verify=False)
+                module = parse_source(piece, context=Context.from_pool(), verify=False)
                 module.verify()
                 if whole.text != piece.text:
                     # Its locations may have mistakes, too.
-                    parse_source(whole, context=Context.unused(), verify=False)
+                    parse_source(whole, context=Context.from_pool(), verify=False)
             except DiagnosticError as e:
                 diagnostics += e.diagnostics
         return module, diagnostics
@@ -382,7 +383,7 @@ class MlirDocument(Document):
         if not passes or self.diagnostics:
             return {}
         pipeline = f"builtin.module({','.join(passes)})"
-        module = parse_source(self._stated, context=Context.unused())
+        module = parse_source(self._stated, context=Context.from_pool())
         try:
             in_child(lambda: run_pipeline(module, pipeline), self.source)
             run_pipeline(module, pipeline)
@@ -415,10 +416,10 @@ class MlirDocument(Document):
             return {}
 
     def _register_reports(self) -> dict[str, str]:
-        module = read_kernels(self._stated, Context.unused())
+        module = read_kernels(self._stated, Context.from_pool())
         reports = {}
         for name in [visa.name_of(func) for func in visa.kernels(module.operation)]:
-            module = read_kernels(self._stated, Context.unused())
+            module = read_kernels(self._stated, Context.from_pool())
             with suppress(DiagnosticError):
                 func = self._lowered_kernel(module, name)
                 reports[name] = allocate(visa.program_of(func), visa.target_of(func), visa.registers_of(func)).report()
@@ -483,7 +484,7 @@ class MlirDocument(Document):
 
     def _lowered(self, offset: int) -> str:
         at = self.source.position(offset).line
-        module = read_kernels(self._stated, Context.unused())
+        module = read_kernels(self._stated, Context.from_pool())
         kernels = [(position_of(func.location).line, visa.name_of(func)) for func in visa.kernels(module.operation)]
         above = [name for line, name in kernels if line <= at]
         if not kernels:
@@ -515,11 +516,11 @@ def _sigil(name: str) -> int:
 def _survives(source: Source) -> None:
     """Read and verify a text; with diagnostics, if it has mistakes."""
     with suppress(DiagnosticError):
-        parse_source(source, context=Context.unused())
+        parse_source(source, context=Context.from_pool())
 
 
 def _meaning(text: str) -> list[str]:
-    return [str(parse_source(piece, context=Context.unused(), verify=False)) for piece in Source(text, "").split()]
+    return [str(parse_source(piece, context=Context.from_pool(), verify=False)) for piece in Source(text, "").split()]
 
 
 @lru_cache

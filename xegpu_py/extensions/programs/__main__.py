@@ -29,8 +29,9 @@ from xegpu_py.extensions.programs.host_libraries import (
 )
 from xegpu_py.extensions.programs.host_lowering import PREFIX, HostCode, LaunchFunc, lower
 from xegpu_py.extensions.programs.load import Job, SharedArray
+from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, error_at, position_of
-from xegpu_py.ir.module import Context, walk
+from xegpu_py.ir.module import walk
 from xegpu_py.runtime.host_arrays import check_numbers
 from xegpu_py.upstream import read_source
 
@@ -77,7 +78,7 @@ def _leave(job: Job, send: Callable[..., None], error: BaseException) -> None:
 
 
 def _perform(job: Job, send: Callable[..., None]) -> Any:
-    module = read_source(job.source, job.imported, Context.unused())
+    module = read_source(job.source, job.imported, Context.from_pool())
     for op in walk(module.operation):
         if op.name == "func.func" and ir.StringAttr(op.attributes["sym_name"]).value == job.entry:
             send("place", position_of(op.location))

@@ -22,8 +22,9 @@ from xegpu_py.argument_types import checked
 from xegpu_py.child_process import module_command
 from xegpu_py.dialects import visa
 from xegpu_py.extensions.programs.host_lowering import own_module
+from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source, error_at
-from xegpu_py.ir.module import Context, Module, source_of, walk
+from xegpu_py.ir.module import Module, source_of, walk
 from xegpu_py.lower_kernel import compile
 from xegpu_py.upstream import Imported, Level, read_source
 from xegpu_py.visa.program import Dim
@@ -154,7 +155,7 @@ def load_program(
     else:
         source = source_of(program)
     imported: Imported = via or level or import_upstream
-    module = read_source(source, imported, Context.unused())
+    module = read_source(source, imported, Context.from_pool())
     return Program(module, source, imported, seed, allow_native, options)
 
 
