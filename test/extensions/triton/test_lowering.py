@@ -24,6 +24,17 @@ def run(kernel, *arguments, grid=(1,), **constants):
     return kernel[grid](*(wrap(a) if isinstance(a, np.ndarray) else a for a in arguments), **constants)
 
 
+@pytest.mark.parametrize("first", [0, 5])
+def test_a_store_to_memory_that_is_loaded_waits_for_the_loads(first):
+    memory = integers(2048 + first)
+    x, y = memory[first : 2048 + first], memory[:2048]
+    reads = x[::-1].copy()
+    with options(check="races"):
+        compiled = run(kernels.reversed_copy, x, y, 2048)
+    np.testing.assert_array_equal(y, reads)
+    assert compiled.function.last.options.aliased
+
+
 @pytest.mark.each_value
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
 @pytest.mark.parametrize(("transposed_a", "transposed_b"), [(0, 0), (0, 1), (1, 0), (1, 1)])

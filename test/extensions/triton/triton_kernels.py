@@ -415,3 +415,9 @@ def truth_values(x_ptr, flag_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, AXI
     sums, begun = tl.associative_scan((x, flags), AXIS, segmented, reverse=REVERSE)
     either = tl.gather(tl.where(x > 0, flags, begun), tl.abs(x) % 8, AXIS)
     tl.store(out_ptr + at, sums + either.to(tl.int32) * 1000)
+
+
+@triton.jit
+def reversed_copy(X, Y, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(Y + i, tl.load(X + N - 1 - i))

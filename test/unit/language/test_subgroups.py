@@ -257,6 +257,29 @@ def test_an_array_given_twice_is_read_before_it_is_changed():
     assert kernel.version_for((x, y, y, np.zeros_like(x))) is kernel, "two that are only read do not count"
 
 
+class WithInterface:
+    """An object with the array protocol of numpy, and nothing else."""
+
+    def __init__(self, array):
+        self.__array_interface__ = array.__array_interface__
+
+
+SHARED_MEMORY = {
+    "a view": lambda a: (a.view(), a),
+    "an object with the array protocol": lambda a: (WithInterface(a), a),
+    "the other way round": lambda a: (a, WithInterface(a)),
+}
+
+
+@pytest.mark.parametrize("kind", SHARED_MEMORY)
+def test_memory_is_shared_by_other_objects(kind):
+    memory, other = np.arange(1024, dtype=np.int32), np.zeros(1024, np.int32)
+    x, out = SHARED_MEMORY[kind](memory)
+    reads = np.asarray(x)[::-1].copy()
+    launch(reversed_sum, 1, x, other, other, out, count=4)
+    np.testing.assert_array_equal(np.asarray(out), reads)
+
+
 @xegpu_py.jit
 def narrow_index(X, Y, factor: xl.int32, HOW: Constexpr):
     block, i = xl.program_id(0), xl.arange(0, 64)
