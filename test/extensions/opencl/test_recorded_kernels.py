@@ -164,8 +164,8 @@ def test_arrays_in_local_memory(sizes, offsets, slm):
     arguments = (X, X.copy(), *map(opencl.local, sizes), np.int32(1))
     launch = kernel[64, 64].ready(arguments)
     names = {offset: name for name, offset in kernel.inputs.items()}
-    places = [a.offset for a in kernel.info.payload_arguments if a.addrspace == "local"]
-    data = [int.from_bytes(launch.prepared.values[names[at]], "little") for at in places]
+    payload = [a.offset for a in kernel.info.payload_arguments if a.addrspace == "local"]
+    data = [int.from_bytes(launch.prepared.values[names[at]], "little") for at in payload]
     own = kernel.info.execution_env.slm_size
     assert own == 32 and data == list(offsets)
     attributes = launch.version.program.attributes
@@ -175,13 +175,15 @@ def test_arrays_in_local_memory(sizes, offsets, slm):
 @pytest.mark.parametrize(("count", "named"), [(0, 0), (1, 0), (2, 2), (31, 31), (32, 32), (33, 32)])
 def test_named_barriers(count, named):
     """The one barrier of a workgroup needs no name."""
-    made = RECORDED.programs["saxpy.cl"]
+    recorded = RECORDED.programs["saxpy.cl"]
     kernels = [
         structs.replace(k, execution_env=structs.replace(k.execution_env, barrier_count=count))
-        for k in made.info.kernels
+        for k in recorded.info.kernels
     ]
-    changed = structs.replace(made, info=structs.replace(made.info, kernels=type(made.info.kernels)(kernels)))
-    kernel = opencl.Program(changed, Options(target=made.target)).saxpy
+    changed = structs.replace(
+        recorded, info=structs.replace(recorded.info, kernels=type(recorded.info.kernels)(kernels))
+    )
+    kernel = opencl.Program(changed, Options(target=recorded.target)).saxpy
     launch = kernel[64, 64].ready((X, X.copy(), np.float32(2)))
     assert launch.version.program.attributes.get("NBarrierCnt", 0) == named
 

@@ -609,10 +609,10 @@ def test_distinct_bytes_of_one_message() -> None:
         counts = Counts.__new__(Counts)
         counts._sample, counts._lines, counts._touched, counts._atomics, counts.traffic = False, {}, {}, {}, {}
         counts._touch(Buffer("x", 128, 256), "load", *(np.array([128 + end]) for end in (at, at + size)))
-        found = np.zeros((4, 64), bool)
-        found |= counts._lines.get(("x", "load"), np.zeros(4, bool))[:, None]
-        found |= counts._touched.get(("x", "load"), found)
-        assert np.flatnonzero(found).tolist() == [*range(at, at + size)]
+        touched = np.zeros((4, 64), bool)
+        touched |= counts._lines.get(("x", "load"), np.zeros(4, bool))[:, None]
+        touched |= counts._touched.get(("x", "load"), touched)
+        assert np.flatnonzero(touched).tolist() == [*range(at, at + size)]
 
 
 @pytest.mark.parametrize("step", [1, 8, 64])
@@ -681,8 +681,8 @@ REDUCED = """\
 def test_instructions_that_counts_need() -> None:
     """Addresses, messages as loads of nothing, and arithmetic of the lanes that a predicate selects."""
     [program] = assembly.read(Source(REDUCED, "k.visaasm"))
-    found = launches.reduced(program, target("pvcxt")).instructions
-    assert [inst.name for inst in found] == [
+    instructions = launches.reduced(program, target("pvcxt")).instructions
+    assert [inst.name for inst in instructions] == [
         "add", "lsc_load", "cmp", "fence_sw", "add", "fence_sw", "lsc_load", "ret"
     ]  # fmt: skip
-    assert [inst["dst"].var for inst in found if inst.name == "lsc_load"] == [None, None]
+    assert [inst["dst"].var for inst in instructions if inst.name == "lsc_load"] == [None, None]
