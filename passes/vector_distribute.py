@@ -286,7 +286,6 @@ def _passed(d: Distributor, op: ir.Operation, inner: ir.Operation | None, result
         emit_error(op, "with a pass-through value cannot be distributed", "a masked vector.transfer_read can have one")
     layout, over = d.layout(op, op.results[0]), masked_over(inner)
     assert over is not None
-    d.layout(op, op.operands[0])
     flags = spread(d.part(op.operands[0]), over, layout)
     return build.select(flags, result, d.part(op.operands[1]))
 

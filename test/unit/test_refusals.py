@@ -1,5 +1,6 @@
 """Refusals whose words no other test reads: the call or the IR, and the sentence."""
 
+import pickle
 import re
 from importlib import metadata
 
@@ -7,9 +8,10 @@ import numpy as np
 import pytest
 
 import xegpu_py
-from xegpu_py import cache, numerics, plugins, reference
+from xegpu_py import cache, language, numerics, plugins, reference
 from xegpu_py.bisection import bisect
 from xegpu_py.ir.builtin import bit_width
+from xegpu_py.ir.codecs import Cursor, SyntaxFault
 from xegpu_py.ir.module import parse
 from xegpu_py.layout import LayoutError, NestedLayout
 from xegpu_py.numerics.systolic import Systolic
@@ -40,6 +42,10 @@ PTX = (
 )
 BETWEEN = "%x = tt.load %p : !tt.ptr<f32> %y = {} tt.store %p, %y : !tt.ptr<f32>"
 
+MAP = """%x = arith.constant dense<1> : tensor<{0}xi32>
+%y = "tt.map_elementwise"(%x) <{{pack = 4 : i32}}> ({{ ^bb0(%a: i32, %b: i32, %c: i32, %d: i32):
+tt.map_elementwise.return %b, %c, %d, %a : i32, i32, i32, i32 }}) : (tensor<{0}xi32>) -> tensor<{0}xi32>"""
+
 LAYOUT = ", ".join(f"{name}_tile = [1]" for name in ("subgroup", "batch", "outer", "thread", "element"))
 READ = [
     (
@@ -58,6 +64,14 @@ READ = [
         ),
         "there are 1 more types than values",
     ),
+    (
+        kernel(
+            "%o = arith.constant dense<0> : vector<16xindex> "
+            "xegpu.prefetch %a[%o] <{offset_align_byte = 4}> : memref<64xf32>, vector<16xindex>",
+            "%a: memref<64xf32>",
+        ),
+        "offset_align_byte needs an address, but the source is memref<64xf32>",
+    ),
 ]
 """Text that cannot be read."""
 
@@ -74,6 +88,10 @@ COMPILED = [
      "calls 'f', which calls itself", "a GPU has no stack"),
     (triton("%x = memref.alloca() : memref<4xf32>"), "'memref.alloca' op has no meaning on this target", ""),
     (triton("", "%x: tensor<16xf32>"), "takes a tensor, which no launch gives", ""),
+    (triton(DESCRIPTORS + f"%r = arith.select %w, %a, %b : {D}", "%p: !tt.ptr<f32>, %q: !tt.ptr<f32>, %w: i1"),
+     "takes numbers, but got !tt.tensordesc", ""),
+    (triton(BETWEEN.format(PTX.replace("lop5.b32 $0, $1", "mov.b32 $1, $1"))), r"does not write its result \$0", ""),
+    (triton(MAP.format(2)), "packs 4 elements, but the last dimension has 2", ""),
     *(
         (triton(DESCRIPTORS + text, "%p: !tt.ptr<f32>, %q: !tt.ptr<f32>, %w: i1"),
          "cannot be lowered: it carries a descriptor of another tensor", "")
@@ -101,6 +119,8 @@ EVALUATED = [
     (FILL, [LINE], r"the kernel takes 2 arguments \(0: memref<\?xi32>, 1: memref<8xi4>\), but got 1"),
     (FILL, [LINE, LINE], "must be an array of i4 or, packed, of uint8, but got an array of int32"),
     (kernel("%n = arith.constant 3 : index %x = memref.alloca(%n) : memref<?xf32>"), [], "memory of unknown size"),
+    (triton("%r = tt.atomic_poll acquire, gpu, %p, %n : !tt.ptr<i32>, i32 -> i1", "%p: !tt.ptr<i32>, %n: i32"),
+     [LINE, 1], "waits forever for a number that no workgroup before this one has written"),
     (triton(GATHER.format(-1), ""), [], "has an index outside of 0 to 3"),
     (triton(GATHER.format(4), ""), [], "has an index outside of 0 to 3"),
     (kernel(f"%i = gpu.thread_id x %t = xetile.init_tile %a[%i, 0] : memref<32x32xf32> -> {TILE}",
@@ -210,6 +230,35 @@ def test_kernels():
 
 
 ONES = np.ones((2, 8), np.float32)
+NESTED = "#iree_vector_ext.nested_layout"
+
+
+def without_source(code, mode="exec", file="<nothing>"):
+    """A function whose source cannot be found."""
+    names = {}
+    value = eval(compile(code, file, mode), names)
+    return names.get("f", value)
+
+
+def local_version():
+    version = xegpu_py.jit(lambda x: None)
+    version.compile(LINE)
+    return pickle.dumps(*version.versions.values())
+
+
+@xegpu_py.jit(subgroups=4, engine="eager")
+def divided(x):
+    language.subgroup_id()
+    x.tile((16, 16), at=(0, 0), map=language.WgMap((2, 2), (8, 8))).load()
+
+
+@xegpu_py.jit(engine="eager")
+def indexed(x):
+    [1, 2][x[0]]
+
+
+ALIAS = '.version 3.8\n.kernel "k"\n.decl V1 v_type=G type=ud num_elts=16\n.decl V2 v_type=G type=ud alias=<V1,>\n'
+ERRORS = (TypeError, ValueError, AttributeError, pickle.PicklingError, SyntaxFault, xegpu_py.DiagnosticError)
 CALLS = [
     (lambda: numerics.truncate(ONES, "bf8", "e2m1"), "'src' must be f, hf or bf, but got 'bf8'"),
     (lambda: numerics.truncate(ONES, "f", "hf"), "'dst' must be one of .*, but got 'hf'"),
@@ -219,14 +268,26 @@ CALLS = [
     (lambda: xegpu_py.PointerTable(5), "'arrays' must be a list of arrays, but got 5"),
     (lambda: xegpu_py.PointerTable(LINE[0]), "'arrays' must be a list of arrays, but got .*0"),
     (lambda: xegpu_py.PointerTable([LINE, 5]), "'arrays' must be a list of arrays, but an element is a int"),
+    (lambda: language.function(3), "'function' must be a Python function, but got 3"),
+    (lambda: xegpu_py.jit(without_source("def f(x): pass")).compile(LINE), "'f' cannot be read; define it in a file"),
+    (lambda: xegpu_py.jit(without_source("lambda x: x", "eval", __file__)).compile(LINE), "source of a lambda cannot"),
+    (local_version, "cannot pickle a version of the local function .*local_version.<locals>.<lambda>"),
+    (lambda: divided(np.zeros((16, 16), np.float32)), "divides a matrix among subgroups, but the kernel has asked for"),
+    (lambda: indexed(LINE.astype(np.float32)), "float32 is not an integer"),
+    *((lambda text=text: NestedLayout.parse(text), re.escape(f"expected {NESTED}<...>, but got '{text}'"))
+      for text in ("#other.nested_layout<subgroup_tile = [1]>", f"{NESTED}<subgroup_tile = [1]")),
+    *((lambda text=text: Cursor(text).balanced(), message) for text, message in (
+        ("{(a)", "'{' is not closed"), ("(a]", r"']' does not close '\('"), ("<[a>]", "'>' does not close '<'"))),
+    (lambda: xegpu_py.Kernel.from_assembly(ALIAS), "expected a byte offset, but got '>'"),
+    (lambda: xegpu_py.compile(kernel("", "%a: memref<?xi32, strided<[?]>>"))(LINE[::-1]), "has a negative stride; use"),
     (lambda: xegpu_py.nothing, "module 'xegpu_py' has no attribute 'nothing'"),
     (lambda: xegpu_py.__nothing__, "module 'xegpu_py' has no attribute '__nothing__'"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("call, message", CALLS)
 def test_calls(call, message):
-    with pytest.raises((TypeError, ValueError, AttributeError), match=message):
+    with pytest.raises(ERRORS, match=message):
         call()
 
 

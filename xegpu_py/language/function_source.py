@@ -237,6 +237,9 @@ _METACLASSES = (type, abc.ABCMeta, enum.EnumMeta)
 _GENERATED = ("<string>", dataclasses.__file__, enum.__file__)
 """The files of methods that Python generates."""
 
+_FIELDS = (MemberDescriptorType, type(inspect.FullArgSpec.args))
+"""The classes of attributes that find a slot, or a field of a named tuple."""
+
 _PLAIN = (bool, int, float, complex, str, bytes, DType)
 
 
@@ -444,7 +447,7 @@ class _Walk:
                         self.note(name)
                         self._place(functools.partial(vars(cls).get, name, _NOTHING))
                         self.function(function)
-                if not functions and not isinstance(member, MemberDescriptorType) and not _is_of_class(cls, name):
+                if not functions and not isinstance(member, _FIELDS) and not _is_of_class(cls, name):
                     self.note(name)
                     self.value(self._place(functools.partial(vars(cls).get, name, _NOTHING)))
 

@@ -1,5 +1,6 @@
 """The server's answers in each of the protocol's units of positions, asked in this process."""
 
+import asyncio
 import re
 
 import pytest
@@ -7,8 +8,8 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.workspace import Workspace
 
+from xegpu_py.extensions.editor import server
 from xegpu_py.extensions.editor.document import TOKEN_KINDS
-from xegpu_py.extensions.editor.server import make
 
 URI = "file:///a%20b.mlir"
 TEXT = """\
@@ -41,7 +42,7 @@ class Asked:
 
     def __init__(self, units, text=TEXT):
         self.text, self.units, self.sent, self.shown = text, units, [], []
-        self.server = make("1")
+        self.server = server.make("1")
         self.server.protocol._workspace = Workspace(None, position_encoding=units)
         self.server.workspace.put_text_document(lsp.TextDocumentItem(URI, "mlir", 7, text))
         self.server.text_document_publish_diagnostics = self.sent.append
@@ -196,3 +197,52 @@ def test_actions_and_lowered_kernels(asked):
     )  # fmt: skip
     asked.server.workspace.put_text_document(lsp.TextDocumentItem(URI, "mlir", 9, "module {\n}\n"))
     assert asked("textDocument/codeAction", span, lsp.CodeActionContext([]), kind=lsp.CodeActionParams) == []
+
+
+def test_a_file_is_checked_after_a_pause_in_typing(monkeypatch):
+    asked = Asked(lsp.PositionEncodingKind.Utf16)
+    monkeypatch.setattr(server, "_DELAY", 0.001)
+
+    async def typed():
+        for n, text in enumerate(("module {", "module { }", "nothing")):
+            asked.server.workspace.put_text_document(lsp.TextDocumentItem(URI, "mlir", n, text))
+            identifier = lsp.VersionedTextDocumentIdentifier(n, URI)
+            await asked.server.protocol.fm.features["textDocument/didChange"](
+                lsp.DidChangeTextDocumentParams(identifier, [])
+            )
+            if n:
+                await asyncio.sleep(0.05)
+
+    asyncio.run(typed())
+    assert [(d.version, len(d.diagnostics)) for d in asked.sent] == [(1, 0), (2, 1)]
+
+
+def test_the_assembly_of_a_kernel_is_shown(tmp_path, monkeypatch):
+    """In a file that the client opens if it can; an error is a message."""
+    asked, opened = Asked(lsp.PositionEncodingKind.Utf16), []
+
+    async def opens(params):
+        opened.append((params.uri, params.take_focus))
+
+    def lowered(document, offset):
+        if offset == 3:
+            raise ValueError("no kernel")
+        return f"assembly at {offset}"
+
+    asked.server.window_show_document_async = opens
+    monkeypatch.setattr(server.tempfile, "mkdtemp", lambda prefix: str(tmp_path))
+    monkeypatch.setattr(type(asked.server.document(URI)), "lowered", lowered)
+    command, file = asked.server.protocol.fm.commands["xegpu.showLowered"], tmp_path / "a b.visaasm"
+    for window in (
+        None,
+        lsp.WindowClientCapabilities(),
+        lsp.WindowClientCapabilities(show_document=lsp.ShowDocumentClientCapabilities(True)),
+    ):
+        assert not opened and not file.exists()
+        asked.server.protocol.client_capabilities = lsp.ClientCapabilities(window=window)
+        assert asyncio.run(command(URI, asked.at(50))) == "assembly at 50"
+    assert opened == [(file.as_uri(), True)] and file.read_text() == "assembly at 50"
+    assert asyncio.run(command(URI, None)) == "assembly at 0"
+    assert not asked.shown and asyncio.run(command(URI, asked.at(3))) is None and len(opened) == 2
+    (message,) = asked.shown
+    assert message.type == lsp.MessageType.Error and message.message == "no kernel"

@@ -414,11 +414,14 @@ def test_native_code_is_refused(name):
     assert "allow_native=True" in str(caught.value)
 
 
-def test_trusted_programs_call_any_function():
+def test_trusted_programs_call_any_function(capfd):
     text = """
       func.func private @getpid() -> i32
+      func.func private @putchar(i32) -> i32
       llvm.func @getppid() -> i32
       func.func @main() -> (i32, i32) {
+        %letter = arith.constant 65 : i32
+        %put = call @putchar(%letter) : (i32) -> i32
         %own = call @getpid() : () -> i32
         %parent = llvm.call @getppid() : () -> i32
         return %own, %parent : i32, i32
@@ -426,6 +429,8 @@ def test_trusted_programs_call_any_function():
     own, parent = xegpu_py.load_program(text, allow_native=True).main()
     assert own > 0
     assert parent == os.getpid()
+    # A buffer of C's library is written before the process ends.
+    assert capfd.readouterr().out == "A"
 
 
 def test_mathematics_of_c_is_linked():

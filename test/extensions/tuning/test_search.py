@@ -6,6 +6,7 @@ import re
 import signal
 import time
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,8 +15,10 @@ from markdown import ROOT
 import xegpu_py
 from xegpu_py import language
 from xegpu_py.extensions.tuning import search, verification
+from xegpu_py.extensions.tuning.cluster import TrialReport
 from xegpu_py.extensions.tuning.evaluation import (
     TrialLaunch,
+    TrialOutcome,
     Trials,
     arrays_of,
     copied,
@@ -156,6 +159,38 @@ def test_configurations_that_constraints_exclude_are_not_tried(kind, monkeypatch
     assert all((t.configuration["a"] + t.configuration["b"]) % 2 for t in excluded) and bool(excluded) == (
         kind != "grid"
     )
+
+
+class FourWorkers:
+    """A cluster whose trials end in order, one at each look."""
+
+    capacity = 4
+
+    def __init__(self):
+        self.waiting, self.counts = [], []
+
+    def load(self, problem):
+        return "key"
+
+    def submit(self, number, *_):
+        self.waiting.append(number)
+
+    def finished(self):
+        self.counts.append(len(self.waiting))
+        yield self.waiting.pop(0), TrialReport("done", TrialOutcome("done", (1.0,)))
+
+
+@pytest.mark.usefixtures("optuna")
+@pytest.mark.parametrize(("kind", "most"), [("grid", 8), ("random", 8), ("tpe", 5)])
+def test_how_many_trials_are_at_the_workers(kind, most):
+    """Twice as many as run at once, or few more where the next configuration depends on results."""
+    space, cluster, shown = Space({"a": range(40)}), FourWorkers(), []
+    journal = search.Journal(None, "waiting", space, 1, search._sampler(kind, 1, 1))
+    bar = SimpleNamespace(update=shown.append, set_postfix_str=shown.append)
+    begun = search._Search(SimpleNamespace(reference=[]), space, journal, 20, kind, 1, None, None)
+    begun.run(cluster, bar)
+    assert cluster.counts == [most] * (20 - most) + [*range(most, 0, -1)]
+    assert shown == [0] + [1, "best 1"] * 20 and journal.tried == 20
 
 
 @pytest.mark.usefixtures("optuna")

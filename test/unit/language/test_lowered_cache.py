@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ import pytest
 import xegpu_py
 import xegpu_py.language as xl
 from xegpu_py import lower_kernel
-from xegpu_py.language.function_source import fingerprint
+from xegpu_py.language.function_source import Uses, fingerprint
 
 SCRIPT = """
 import sys
@@ -202,6 +203,13 @@ class Sizes:
         return 2 * self.rows
 
 
+class Extents(NamedTuple):
+    rows: int = 3
+
+    def twice(self):
+        return 2 * self.rows
+
+
 def closed(number):
     def kernel(X):
         X[0] = X[0] + number
@@ -214,6 +222,7 @@ def test_fingerprints_tell_kernels_apart(monkeypatch: pytest.MonkeyPatch) -> Non
         (calls, {}), (other, {}), (takes, {"f": helper}), (takes, {"f": other}), (closed(1), {}), (closed(2), {}),
         (closed(1.0), {}), (closed(True), {}), (closed("1"), {}), (closed(Sizes()), {}), (closed(Sizes(4)), {}),
         (closed(Colour.RED), {}), (closed((1, 2)), {}), (closed([1, 2]), {}), (closed(xl.float32), {}),
+        (closed(Extents()), {}), (closed(Extents(4)), {}),
         (closed(np.float32(1)), {}), (closed(xl.exp), {}), (closed(xl.exp2), {}), (closed(None), {}),
     ]  # fmt: skip
     found = [fingerprint(function, arguments) for function, arguments in cases]
@@ -225,10 +234,11 @@ def test_fingerprints_tell_kernels_apart(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_methods_of_constants_are_part_of_a_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
-    for value, name in ((Sizes(), "twice"), (Colour.RED, "wave")):
-        before = fingerprint(closed(value), {})
+    for value, name in ((Sizes(), "twice"), (Colour.RED, "wave"), (Extents(), "twice")):
+        before = Uses(closed(value), {})
+        assert before.is_same() and before.fingerprint
         monkeypatch.setattr(type(value), name, lambda self: 7)
-        assert fingerprint(closed(value), {}) != before
+        assert not before.is_same() and fingerprint(closed(value), {}) != before.fingerprint
 
 
 @pytest.mark.parametrize(

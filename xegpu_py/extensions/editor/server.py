@@ -332,7 +332,7 @@ def make(version: str) -> Server:
             return None
         if server.client_capabilities.window and server.client_capabilities.window.show_document:
             folder = Path(tempfile.mkdtemp(prefix="xegpu-lsp-"))
-            path = folder / f"{Path(urlparse(uri).path).stem}.visaasm"
+            path = folder / f"{Path(unquote(urlparse(uri).path)).stem}.visaasm"
             path.write_text(lowered)
             await server.window_show_document_async(lsp.ShowDocumentParams(path.as_uri(), take_focus=True))
         return lowered

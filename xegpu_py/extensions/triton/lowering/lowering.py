@@ -28,8 +28,6 @@ TERMINATORS = (
     "tt.map_elementwise.return",
 )  # fmt: skip
 
-BRANCHES = ("cf.br", "cf.cond_br")
-
 
 class Lowering:
     """Builds one kernel.
@@ -112,8 +110,6 @@ class Lowering:
             one = op.operation
             if one.name in TERMINATORS:
                 return list(one.operands)
-            if one.name in BRANCHES:
-                emit_error(one, "is not expected here: control flow of blocks is lowered with its function")
             self.op(one)
         return []
 

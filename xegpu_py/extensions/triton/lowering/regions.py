@@ -9,7 +9,7 @@ from mlir import ir as mlir
 from mlir.dialects import scf
 from msgspec import Struct
 
-from xegpu_py.extensions.triton.lowering.lowering import BRANCHES, Item, Lowering, Rule, place_of
+from xegpu_py.extensions.triton.lowering.lowering import Item, Lowering, Rule, place_of
 from xegpu_py.extensions.triton.lowering.types import Kind, kind_of
 from xegpu_py.extensions.triton.lowering.values import Descriptor, Pointer, chosen
 from xegpu_py.ir.control_flow import yielded
@@ -284,7 +284,7 @@ def function_body(low: Lowering, block: mlir.Block) -> list[Item]:
     """Build a function from a block on; gives its results. The ops after an early return are a side of a branch."""
     for op in block.operations:
         one = op.operation
-        if one.name not in BRANCHES:
+        if one.name not in ("cf.br", "cf.cond_br"):
             continue
         # The last op of the block.
         low.block_up_to(block, one)
