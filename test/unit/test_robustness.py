@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import forked_tools
 import numpy as np
 import pytest
 from effort import examples, some
@@ -381,7 +382,7 @@ def test_bytes_that_are_no_text(data: bytes, position: str, message: str) -> Non
 
 @pytest.mark.parametrize("path", [".", "missing.mlir", "no/such/folder/x.mlir"])
 def test_files_that_cannot_be_read(path: str, tmp_path: Path) -> None:
-    tool = Path(sys.executable).with_name("xegpu-opt")
+    tool = forked_tools.folder() / "xegpu-opt"
     done = subprocess.run([tool, path], capture_output=True, text=True, cwd=tmp_path, timeout=60)
     assert done.returncode == 2
     assert done.stdout == ""

@@ -44,16 +44,21 @@ def fenced(text, language="mlir"):
     return f"```{language}\n{text}\n```"
 
 
+@pytest.fixture(scope="module")
+def typed():
+    document = mlir(TYPES)
+    assert document.diagnostics == []
+    return document
+
+
 @pytest.mark.parametrize(
     ("name", "kind"),
     [("%x", "i32"), ("%y", "f32"), ("%m", "memref<16xi32>"), ("%s", "i32"), ("%o", "i1"), ("%p", "i32, f32"),
      ("%q", "i1"), ("%t", "i32"), ("%u", "i1"), ("%z", "i32")],
 )  # fmt: skip
-def test_the_type_of_each_value(name, kind):
-    document = mlir(TYPES)
-    assert document.diagnostics == []
+def test_the_type_of_each_value(name, kind, typed):
     for offset in places(TYPES, name):
-        first, line = document.hover(offset).split("\n\n")
+        first, line = typed.hover(offset).split("\n\n")
         assert first == fenced(f"{name} : {kind}")
         assert line == fenced(next(line for line in TYPES.splitlines() if name in line).strip())
 
@@ -122,8 +127,11 @@ gpu.module @m {
 def test_the_kernel_at_a_position_is_lowered(place, kernel):
     lowered = mlir(TWO).lowered(TWO.index(place))
     assert re.findall(r'\.kernel "(\w+)"', lowered) == [kernel]
+
+
+def test_the_kernel_at_a_position_of_assembly_is_lowered():
+    """The assembly is a document of the same kernels."""
     both = "".join(mlir(TWO).lowered(TWO.index(f"@{name}")) for name in ("first", "second"))
-    # The assembly is a document of the same kernels.
     text = ".version" + both.replace(".version", "//")[2:]
     start = text.index('.kernel "second"')
     for offset, name in ((0, "first"), (start - 1, "first"), (start, "second"), (len(text), "second")):
@@ -280,8 +288,9 @@ def test_pieces_of_a_file_are_checked_each():
         (f"{TWO}// -----\n{wrong}", [5 + 13]),
         (f"{wrong}// -----\n{wrong}", [5, 5 + 13]),
     ):
-        assert [d.position.line for d in mlir(text).diagnostics] == lines
-        assert mlir(text).formatted() == text
+        document = mlir(text)
+        assert [d.position.line for d in document.diagnostics] == lines
+        assert document.formatted() == text
 
 
 def test_formatting_keeps_text_that_it_cannot_read():

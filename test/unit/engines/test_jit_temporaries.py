@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forked_tools
 import numpy as np
 import pytest
 
@@ -118,9 +119,10 @@ def test_loads_of_few_elements_are_no_larger() -> None:
     assert all(kind == "<16 x i32>" for kind, align in loads if align != "8")
 
 
-PARTS = """
+PARTS = (
+    f"HEAD, END = {HEAD!r}, {END!r}\n"
+    + """
 import numpy as np
-from test_jit_temporaries import END, HEAD
 from xegpu_py.runtime.kernel import Kernel
 
 DECLARED = ".decl U v_type=G type=ud num_elts=32 align=GRF\\n.decl X v_type=G type=ud num_elts=16 align=GRF\\n"
@@ -135,17 +137,20 @@ for parts in (HALVES, QUARTERS):
     Kernel.from_assembly(HEAD.replace(".input Out", declared) + body + END, target="any", engine="both")(out, 10)
     print(out.tolist())
 """
+)
 
 
-def run_apart(code: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run code of Python in a process that may crash."""
-    command = [sys.executable, "-c", code, *words]
-    return subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True)
+def forked(code: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run code of Python in a process that may crash, and has imported the package."""
+    (folder / "code.py").write_text(code)
+    return subprocess.run(
+        [forked_tools.folder() / "python", folder / "code.py", *words], capture_output=True, text=True
+    )
 
 
-def test_parts_may_be_computed_in_any_order() -> None:
+def test_parts_may_be_computed_in_any_order(tmp_path: Path) -> None:
     """LLVM 22 aborts the process where the last part of a variable is computed before others (see `Code.reserve`)."""
-    ran = run_apart(PARTS)
+    ran = forked(PARTS, tmp_path)
     assert ran.stderr == ""
     assert ran.stdout.splitlines() == [str([30] * 16), str([34] * 8 + [30] * 8)]
 
@@ -156,9 +161,7 @@ def test_failures_of_llvm_are_diagnostics() -> None:
         pytest.skip("later versions compile it")
     unkept = "from xegpu_py.engines.jit import ir_text, llvm\nir_text.major_version = lambda: 23\n"
     unkept += "llvm._with_whole_loads = lambda text: text\n"
-    ran = subprocess.run(
-        [sys.executable, "-c", unkept + PARTS], cwd=Path(__file__).parent, capture_output=True, text=True
-    )
+    ran = subprocess.run([sys.executable, "-c", unkept + PARTS], capture_output=True, text=True)
     assert "Assertion" in ran.stderr and ran.returncode == 1
     assert re.search(r"error: kernel 'temporaries' has no native code: LLVM 22\S+ failed: .*Assertion", ran.stderr)
     assert "note: the interpreter runs it: engine='interpreter'" in ran.stderr
@@ -194,9 +197,9 @@ for element, dtype, rows in (("i8", np.int8, 8), ("i16", np.int16, 4)):
 
 
 @pytest.mark.parametrize("level", ["quick", "optimized"])
-def test_loads_are_not_narrowed(level: str) -> None:
+def test_loads_are_not_narrowed(level: str, tmp_path: Path) -> None:
     """LLVM 22 aborts where it narrows the loads of values that are truncated and transposed, at level 0."""
-    ran = run_apart(TRANSPOSED, level)
+    ran = forked(TRANSPOSED, tmp_path, level)
     assert (ran.stderr, ran.stdout.split()) == ("", ["True"] * 4)
 
 
