@@ -19,7 +19,7 @@ class XeTileToXeGPUPipeline(Pipeline):
 
         xegpu-opt gemm.mlir --xegpu-lift-cf --xegpu-inline --xegpu-lower-loops
           --xetile-split-stacks --xegpu-dce --xetile-scattered-to-tiles='target=pvcxt' --xegpu-dce --xetile-infer-layout
-          --xetile-prefetch='target=pvcxt distance=2' --xetile-wg-to-sg='target=pvcxt' CLEAN
+          --xetile-prefetch='target=pvcxt distance=2' --xetile-wg-to-sg='target=pvcxt' --vector-lower-contract CLEAN
           --xetile-to-xegpu='target=pvcxt' CLEAN --xegpu-dce --xegpu-legalize='target=pvcxt load-ahead=true' CLEAN
           --xegpu-dce --xegpu-load-ahead='target=pvcxt grf=256' CLEAN --xegpu-dce
 
@@ -46,7 +46,7 @@ class XeTileToXeGPUPipeline(Pipeline):
             "xegpu-lift-cf,xegpu-inline,xegpu-lower-loops,xetile-split-stacks,xegpu-dce",
             f"{step('xetile-scattered-to-tiles', target=target)},xegpu-dce,xetile-infer-layout",
             *([prefetch] if self.prefetch_distance else []),
-            f"{step('xetile-wg-to-sg', target=target)},{CLEANUP},{lower},{CLEANUP},xegpu-dce",
+            f"{step('xetile-wg-to-sg', target=target)},vector-lower-contract,{CLEANUP},{lower},{CLEANUP},xegpu-dce",
             *(ahead if marked else [f"{pass_},{CLEANUP},xegpu-dce" for pass_ in ahead]),
         ]
         return ",".join(steps)

@@ -36,7 +36,7 @@ class VectorLowerContract(Pass):
 
     becomes
 
-        %a0 = vector.extract %at[0] : vector<8xf32> from vector<2x8xf32>
+        %a0 = vector.extract_strided_slice %a {offsets = [0, 0], sizes = [8, 1]} : vector<8x2xf32> to vector<8x1xf32>
         %b0 = vector.extract %b[0] : vector<16xf32> from vector<2x16xf32>
         %c0 = math.fma %a0_broadcast, %b0_broadcast, %z : vector<8x16xf32>
         %c = math.fma %a1_broadcast, %b1_broadcast, %c0 : vector<8x16xf32>
@@ -116,15 +116,23 @@ class _Side:
         if element_of(value) != element:
             extend = "arith.extf" if isinstance(element, ir.FloatType) else "arith.extsi"
             value = build.make(extend, build.with_element(value.type, element), value)
-        self._value = build.transpose(value, [dimensions.index(d) for d in (*self._reduced, *self._own)])
+        # A matrix whose columns are reduced need not be transposed.
+        self._by_columns = dimensions == [*self._own, *self._reduced] and len(self._own) == len(self._reduced) == 1
+        self._value = value
+        if not self._by_columns:
+            self._value = build.transpose(value, [dimensions.index(d) for d in (*self._reduced, *self._own)])
 
     def at(self, position: Sequence[int]) -> ir.Value:
         """The elements at a place along the reduced dimensions, in the shape of the result."""
         own_sizes = [self._sizes[d] for d in self._own]
-        part = build.extract(self._value, [position[i] for i in self._index])
+        index = [position[i] for i in self._index]
+        if self._by_columns:
+            part = build.extract_slice(self._value, [0, *index], [*own_sizes, 1])
+        else:
+            part = build.extract(self._value, index)
         shape = [self._sizes[d] for d in self._kept]
         if own_sizes == shape:
-            return part
+            return build.shape_cast(part, shape)
         if own_sizes:
             part = build.shape_cast(part, [self._sizes[d] if d in self._own else 1 for d in self._kept])
         return build.broadcast(part, build.vector_type(shape, self._element))

@@ -52,9 +52,11 @@ from xegpu_py.passes.analysis.tile_layout_inference import (
     bitcast_map,
     check_counts,
     clone_with_shape,
+    contracted_at_once,
     has_maps,
     is_elementwise,
     is_splat,
+    product_operands,
     splat_with_shape,
     use_tile_ops,
 )
@@ -76,7 +78,8 @@ class XeTileWgToSg(Pass):
     subgroup may need elements of others. These go through shared local memory with a barrier between writing and
     reading, and a second barrier in loops. Elements that the subgroup has itself stay in registers, and those that
     follow from their positions, as masks do, are computed again. A barrier that follows one of an exchange at once is
-    left out. Maps must be complete: see `xetile-infer-layout`. `target` determines the size of shared local memory.
+    left out. A contraction of matrices whose code would be long reads its factors from there in a loop over K. Maps
+    must be complete: see `xetile-infer-layout`. `target` determines the size of shared local memory.
 
         %t = xetile.init_tile %A[%m, 0] : memref<1024x1024xf32> -> !xetile.tile<256x128xf32, #xetile.tile_attr<wg_map =
           <sg_layout = [8, 4], sg_data = [32, 32]>>>
@@ -485,6 +488,41 @@ def tile_mma(d: Distribution, op: ir.Operation) -> list[ir.Value]:
         row, column = i // across, i % across
         products.append(TileMmaOp(a[row], b[column], c[i], scale_a[row], scale_b[column], d=kind).d)
     return products
+
+
+@rule("vector.contract")
+def contraction(d: Distribution, op: ir.Operation) -> list[ir.Value]:
+    """A product for each part of the result, by fused multiplications and additions.
+
+    Where their code would be long, a loop over K reads parts of the factors from shared local memory.
+    """
+    if not product_operands(op) or d.layouts.get(op.results[0]) is None:
+        return d.undivided(op)
+    tiles = d.tiles_of(op.results[0])
+    a, b, c = op.operands
+    sums, depth = d.parts(c, tiles, op), shape_of(b)[0]
+    size = contracted_at_once(op, tiles)
+
+    def added(a_parts: Sequence[ir.Value], b_parts: Sequence[ir.Value], sums: Sequence[ir.Value]) -> list[ir.Value]:
+        across = tiles.rounds[1]
+        pairs = [(a_parts[i // across], b_parts[i % across]) for i in range(len(sums))]
+        return [build.create_like(op, [s.type], [*pair, s]).results[0] for pair, s in zip(pairs, sums)]
+
+    rows, columns = tiles.data
+    a_own, b_own = (rows, size), (size, columns)
+    if size == depth:
+        own = [WgTiles.of(shape_of(v), tiles.grid, data) for v, data in ((a, a_own), (b, b_own))]
+        return added(d.parts(a, own[0], op), d.parts(b, own[1], op), sums)
+    factors = [(d.get(v), d.tiles_of(v)) for v in (a, b)]
+    starts = d.subgroup.starts(tiles)
+
+    def step(k: ir.Value, read: list[Callable[..., ir.Value]], sums: Sequence[ir.Value]) -> list[ir.Value]:
+        read_a, read_b = read
+        a_parts = [read_a((start[0], k), a_own) for start in starts[:: tiles.rounds[1]]]
+        b_parts = [read_b((k, start[1]), b_own) for start in starts[: tiles.rounds[1]]]
+        return added(a_parts, b_parts, sums)
+
+    return d.subgroup.loop_over_memory(factors, range(0, depth, size), step, sums, op)
 
 
 @rule("xetile.convert_layout")

@@ -27,7 +27,7 @@ from xegpu_py.passes.analysis.ir_queries import (
 )
 from xegpu_py.passes.analysis.memory_effects import effects_of
 from xegpu_py.passes.analysis.shuffle_distribution import SHUFFLE_OPS
-from xegpu_py.passes.analysis.tile_layout_inference import is_elementwise, is_splat, value_classes
+from xegpu_py.passes.analysis.tile_layout_inference import is_elementwise, is_splat, product_operands, value_classes
 
 _SUBGROUP_OPS = ("gpu.subgroup_id", "gpu.thread_id", "gpu.lane_id", "xegpu.", "func.call", "llvm.")
 """Prefixes of the names of ops whose effect depends on the subgroup, or that order only its writes."""
@@ -145,7 +145,7 @@ def suitable_subgroups(func: ir.Operation) -> int:
                 continue
             is_divisible = (
                 op.name.startswith("xetile.") or op.name in _DIVISIBLE_OPS or is_elementwise(op) or is_splat(op)
-            )
+            ) or product_operands(op)
             if op.name in SHUFFLE_OPS:
                 most = _LARGEST_SHUFFLED
             if len(shape_of(value)) > 2 or not (is_divisible or op.name.startswith("scf.")):
@@ -156,6 +156,8 @@ def suitable_subgroups(func: ir.Operation) -> int:
             size = math.prod(shape_of(value)) * bits_of(element) // 8
             if isinstance(op.opview, TileMmaOp):
                 products[classes.find(value)] = size
+            elif product_operands(op):
+                instructions += size / 64 * (shape_of(op.operands[0])[1] - 1)
             largest = max(largest, size)
             if is_used(value) and not is_splat(op):
                 instructions += size / 64 * (16 if op.name in LONG_OPS else 1)

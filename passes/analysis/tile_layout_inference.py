@@ -30,14 +30,17 @@ from xegpu_py.dialects.xetile.ops import (
 )
 from xegpu_py.dialects.xetile.types import TileAccess, TileLoad, TileStore
 from xegpu_py.ir import element_movement
-from xegpu_py.ir.builtin import CombiningKind, call_with_types, is_intrinsic, is_print
+from xegpu_py.ir.builtin import MATRIX_PRODUCT, CombiningKind, call_with_types, is_intrinsic, is_print
 from xegpu_py.ir.control_flow import STRUCTURED, UnionFind, carried, forwarded
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.element_movement import WHOLE, has_one_shape, permutation_of
 from xegpu_py.ir.module import walk
+from xegpu_py.layout import WgTiles
 from xegpu_py.layout.maps import dealing_problem
 from xegpu_py.passes.analysis.ir_queries import (
     attributes_of,
+    bits_of,
+    element_of,
     is_used,
     is_vector,
     shape_of,
@@ -62,6 +65,10 @@ ALIASED = "xetile.aliased"
 
 LEAST_PRODUCT_ROWS = 8
 """The least number of rows of a subgroup's part of a product: those of a dpas."""
+
+_LONGEST_STEPS, _LEAST_DEPTH = 64, 4
+"""The most fused multiplications and additions that a contraction becomes without a loop over K, and the least part of
+K that an iteration adds."""
 
 
 def has_maps(func: ir.Operation) -> bool:
@@ -107,7 +114,7 @@ class Layouts:
         count = chosen or next((subgroups(wg_map) for wg_map in self._maps.values()), None)
         if not count:
             return
-        products = [op.results[0] for op in self._ops if isinstance(op.opview, TileMmaOp)]
+        products = [op.results[0] for op in self._ops if product_operands(op)]
         vectors = [value for op in sorted(self._ops, key=is_splat) if (value := _undetermined_value(op)) is not None]
         if not chosen:
             yield from ((value, _row_map(shape_of(value), count)) for value in products)
@@ -173,10 +180,11 @@ class Layouts:
                 yield view.value, get(view.tile)
             case UpdateTileOffsetOp() | AtomicRmwOp():
                 yield view.result, get(view.tile)
-            case TileMmaOp() if view.c is not None:
-                yield view.d, get(view.c)
             case InitTileOp() if view.indices is not None:
                 yield view.tile, get(view.indices)
+            case _ if operands := product_operands(op):
+                if operands[2] is not None:
+                    yield op.results[0], get(operands[2])
             case _:
                 yield from self._related_maps(op, list(op.operands), list(op.results))
 
@@ -234,6 +242,14 @@ class Layouts:
                 for scale, of_rows in ((view.scale_a, True), (view.scale_b, False)):
                     if scale is not None:
                         yield scale, scale_map(get(view.d), scale, of_rows)
+            case _ if product_operands(op):
+                a, b, c = op.operands
+                wg_map = get(op.results[0])
+                if wg_map is not None:
+                    tiles = WgTiles.of(shape_of(c), wg_map.sg_layout, wg_map.sg_data)
+                    if contracted_at_once(op, tiles) == shape_of(a)[1]:
+                        yield from zip((a, b), factor_maps(wg_map, shape_of(a)[1]))
+                yield c, wg_map
             case ConvertLayoutOp() if view.wg_map_source:
                 yield view.value, view.wg_map_source
 
@@ -309,8 +325,8 @@ def _whole_rows_and_columns(
     rows, columns = set[ir.Value](), set[ir.Value]()
     for op in ops:
         view: Any = op.opview
-        if isinstance(view, TileMmaOp):
-            rows.add(classes.find(view.a))
+        if operands := product_operands(op):
+            rows.add(classes.find(operands[0]))
         elif isinstance(view, ReductionOp):
             (columns if view.dims == (0,) else rows).add(classes.find(view.value))
     # The tiles from which these values are loaded must not be divided either.
@@ -353,11 +369,41 @@ def _product(view: Any) -> WgMap | None:
 
 def factors(product: WgMap | None, view: Any) -> tuple[WgMap | None, WgMap | None]:
     """The maps of the factors of a product: the rows of A and the columns of B, each with all of K."""
-    if product is None:
-        return view.wg_map_a, view.wg_map_b
+    return (view.wg_map_a, view.wg_map_b) if product is None else factor_maps(product, shape_of(view.a)[1])
+
+
+def factor_maps(product: WgMap, depth: int) -> tuple[WgMap, WgMap]:
+    """The maps of the factors of a product over `depth` of K."""
     rows, columns = product.sg_data
-    depth = shape_of(view.a)[1]
     return WgMap(product.sg_layout, (rows, depth)), WgMap(product.sg_layout, (depth, columns))
+
+
+def product_operands(op: ir.Operation) -> tuple[ir.Value, ir.Value, ir.Value | None] | None:
+    """The factors and the accumulator of a product of matrices, an `xetile.tile_mma` or a contraction; None for others.
+
+    A contraction adds each product by one fused multiplication and addition, in the order of K.
+    """
+    if isinstance(op.opview, TileMmaOp):
+        return op.opview.a, op.opview.b, op.opview.c
+    if op.name == "vector.contract" and all(
+        op.attributes[name] == ir.Attribute.parse(text, op.context) for name, text in MATRIX_PRODUCT.items()
+    ):
+        a, b, c = op.operands
+        return a, b, c
+    return None
+
+
+def contracted_at_once(op: ir.Operation, tiles: WgTiles) -> int:
+    """The part of K that a contraction adds in an iteration of a loop over K; all of K without a loop.
+
+    Args:
+        tiles: the distribution of its result.
+    """
+    (a, b), depth = map(element_of, list(op.operands)[:2]), shape_of(op.operands[0])[1]
+    steps = math.prod(tiles.data) * tiles.own_count * bits_of(element_of(op.results[0])) // 512
+    while a == b and depth > _LEAST_DEPTH and depth % 2 == 0 and depth * steps > _LONGEST_STEPS:
+        depth //= 2
+    return depth
 
 
 def scale_map(product: WgMap | None, scale: ir.Value, of_rows: bool) -> WgMap | None:
@@ -471,8 +517,8 @@ def value_classes(ops: Iterable[ir.Operation]) -> UnionFind[ir.Value]:
             classes.join([op.results[0], *list(op.operands)[1:]])
         elif isinstance(op.opview, (UpdateTileOffsetOp, ConvertLayoutOp)):
             classes.join([op.operands[0], op.results[0]])
-        elif isinstance(op.opview, TileMmaOp) and op.opview.c is not None:
-            classes.join([op.opview.c, op.opview.d])
+        elif (operands := product_operands(op)) and operands[2] is not None:
+            classes.join([operands[2], op.results[0]])
     return classes
 
 

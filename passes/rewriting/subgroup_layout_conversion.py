@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from mlir import ir
-from mlir.dialects import arith, gpu
+from mlir.dialects import arith, gpu, scf
 
 from xegpu_py.dialects.xetile import InitTileOp, LoadTileOp, StoreTileOp, Tile, TileAttr
 from xegpu_py.dialects.xetile.types import SHARED
@@ -246,6 +247,41 @@ class Subgroup:
         if in_loop(user):
             gpu.barrier()
         return results
+
+    def loop_over_memory(
+        self,
+        sources: Sequence[tuple[Sequence[ir.Value], WgTiles]],
+        steps: range,
+        step: Callable[[ir.Value, list[Callable[..., ir.Value]], Sequence[ir.Value]], list[ir.Value]],
+        carried: Sequence[ir.Value],
+        user: ir.Operation,
+    ) -> list[ir.Value]:
+        """Write matrices of one type to shared local memory, and read parts of them in a loop.
+
+        Args:
+            sources: the parts of the matrices, and their distributions.
+            steps: the values of the loop's variable.
+            step: an iteration: from the loop's variable, for each matrix a function that reads a part of it by its
+                first position and its shape, and the values that the loop carries to those after the iteration.
+            carried: the values before the loop.
+        """
+        element_type = element_of(sources[0][0][0])
+        element = _memory_element(element_type)
+        buffer = self._buffer((1, sum(math.prod(tiles.shape) for _, tiles in sources)), element, user)
+        read: list[Callable[..., ir.Value]] = []
+        first = 0
+        for parts, tiles in sources:
+            view = build.reinterpret_cast(buffer, first, tiles.shape, [tiles.shape[1], 1])
+            self._write(view, partial(list, parts), element, tiles)
+            read.append(partial(self._read, view, element_in_memory=element, element_type=element_type))
+            first += math.prod(tiles.shape)
+        gpu.barrier()
+        loop = scf.ForOp(*map(build.index, (steps.start, steps.stop, steps.step)), list(carried))
+        with ir.InsertionPoint(loop.body):
+            scf.yield_(step(loop.induction_variable, read, list(loop.inner_iter_args)))
+        if in_loop(user):
+            gpu.barrier()
+        return list(loop.results)
 
     def _strided(
         self,

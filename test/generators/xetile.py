@@ -326,7 +326,9 @@ class Kernel(Body):
         return self.made(self.op(text, x.shape, x.element, vectors.joint(x, rest)), given)
 
     def mma(self) -> Value | None:
-        """tile_mma of small numbers, whose sums have no rounding, or of integers."""
+        """tile_mma of small numbers, whose sums have no rounding, or of integers; or a contraction."""
+        if self.r.random() < 0.3:
+            return self.contraction()
         pairs = [p for p in dpas_pairs(self.target) if min(map(bit_width, p)) >= 8]
         a, b = self.r.choice([p for p in pairs if p[0] == self.only] or pairs)
         real = is_float(a)
@@ -347,6 +349,23 @@ class Kernel(Body):
         if acc is None and self.r.random() < 0.5:
             acc = self.splat(self.r.randint(-4, 4), (m, n), result)
         return self.product(lhs, rhs, acc, result, bound)
+
+    def contraction(self) -> Value | None:
+        """A product of matrices by vector.contract, whose sums are rounded one after the other."""
+        element = self.r.choice(["f32", "f32", "f64", "i32"])
+        m, n, k = (self.r.choice([4, 8, 16, 16, 32]) for _ in range(3))
+        if m * n > MOST or m * k > 2 * MOST or n * k > 2 * MOST:
+            return None
+        lhs, rhs = (self.factor(element, shape, self.r.random() < 0.5) for shape in ((m, k), (k, n)))
+        acc = self.pick(lambda v: v.shape == (m, n) and v.element == element)
+        acc = acc or self.splat(self.r.randint(-4, 4), (m, n), element)
+        given = self.map_for((m, n))
+        entries = [f"map = #xetile.wg_map{self.map_text(given)}"] if given else []
+        maps = ", ".join(f"affine_map<(m, n, k) -> ({d})>" for d in ("m, k", "k, n", "m, n"))
+        kinds = 'iterator_types = ["parallel", "parallel", "reduction"]'
+        words = ", ".join([f"indexing_maps = [{maps}]", kinds, "kind = #vector.kind<add>", *entries])
+        text = f"vector.contract {{{words}}} {lhs.name}, {rhs.name}, {acc.name}"
+        return self.made(self.op(f"{text} : {lhs.type}, {rhs.type} into {acc.type}", (m, n), element), given)
 
     def product(self, lhs: Value, rhs: Value, acc: Value | None, result: str, bound: int | None) -> Value:
         """tile_mma."""

@@ -3,10 +3,8 @@
 gpu.module @k {
   // One step for each index of k. Products of floats are added by fma.
   // CHECK-LABEL: gpu.func @matmul
-  // CHECK: %[[AT:.+]] = vector.transpose %{{.+}}, [1, 0] : vector<8x2xf32> to vector<2x8xf32>
-  // CHECK: %[[A0:.+]] = vector.extract %[[AT]][0] : vector<8xf32> from vector<2x8xf32>
-  // CHECK: %[[A0C:.+]] = vector.shape_cast %[[A0]] : vector<8xf32> to vector<8x1xf32>
-  // CHECK: %[[A0B:.+]] = vector.broadcast %[[A0C]] : vector<8x1xf32> to vector<8x16xf32>
+  // CHECK: %[[A0:.+]] = vector.extract_strided_slice %{{.+}} {offsets = [0, 0], sizes = [8, 1], strides = [1, 1]} : vector<8x2xf32> to vector<8x1xf32>
+  // CHECK: %[[A0B:.+]] = vector.broadcast %[[A0]] : vector<8x1xf32> to vector<8x16xf32>
   // CHECK: %[[B0:.+]] = vector.extract %{{.+}}[0] : vector<16xf32> from vector<2x16xf32>
   // CHECK: %[[B0B:.+]] = vector.broadcast %{{.+}} : {{.+}} to vector<8x16xf32>
   // CHECK: %[[C0:.+]] = math.fma %[[A0B]], %[[B0B]], %{{.+}} : vector<8x16xf32>

@@ -290,6 +290,15 @@ def integers(attribute: ir.Attribute) -> list[int]:
     return list(attribute)
 
 
+_PARALLEL, _REDUCED = "#vector.iterator_type<parallel>", "#vector.iterator_type<reduction>"
+
+MATRIX_PRODUCT = {
+    "indexing_maps": f"[{', '.join(f'affine_map<(m, n, k) -> ({dims})>' for dims in ('m, k', 'k, n', 'm, n'))}]",
+    "iterator_types": f"[{_PARALLEL}, {_PARALLEL}, {_REDUCED}]",
+    "kind": "#vector.kind<add>",
+}
+"""The attributes of a `vector.contract` that adds the product of two matrices to a third one."""
+
 # Combining functions of reductions and atomic updates.
 
 

@@ -13,7 +13,7 @@ from mlir import ir as mlir
 from xegpu_py.dialects import xetile
 from xegpu_py.dialects.xegpu.matrix_ops import accumulators
 from xegpu_py.dialects.xetile import WgMap
-from xegpu_py.ir.builtin import CombiningKind
+from xegpu_py.ir.builtin import MATRIX_PRODUCT, CombiningKind
 from xegpu_py.numerics.formats import FLOATS
 from xegpu_py.tiles import element_types
 from xegpu_py.tiles.element_types import DType
@@ -344,10 +344,10 @@ def by_fma(a: Value, b: Value, c: Value | None, dtype: DType) -> Value:
     """A product in the type of its accumulator: one fma adds each term, in the order of K."""
     shape = (a.shape[0], b.shape[1])
     accumulator = constant(dtype, 0.0, shape) if c is None else c.to(dtype)
-    a, b = a.to(dtype), b.to(dtype)
-    for k in range(a.shape[1]):
-        accumulator = a.along(1, [k]).broadcast(shape)._op("math.fma", b.along(0, [k]).broadcast(shape), accumulator)
-    return accumulator
+    attributes = {name: mlir.Attribute.parse(text) for name, text in MATRIX_PRODUCT.items()}
+    operands = [a.to(dtype).ir, b.to(dtype).ir, accumulator.ir]
+    op = mlir.Operation.create("vector.contract", [accumulator.ir.type], operands, attributes)
+    return Value(op.results[0], dtype, shape)
 
 
 def result_of(factor: DType) -> DType:

@@ -281,3 +281,38 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// A contraction reads parts of its factors from shared local memory in a loop over K, if it would be long otherwise.
+
+!rows = !xetile.tile<32x64xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 1], sg_data = [8, 64]>>>
+!all = !xetile.tile<64x16xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 1], sg_data = [64, 16]>>>
+!sums = !xetile.tile<32x16xf32, #xetile.tile_attr<wg_map = <sg_layout = [4, 1], sg_data = [8, 16]>>>
+
+// CHECK-LABEL: gpu.func @contraction
+gpu.module @m {
+  gpu.func @contraction(%A: memref<32x64xf32>, %B: memref<64x16xf32>, %C: memref<32x16xf32>) kernel {
+    %ta = xetile.init_tile %A[0, 0] : memref<32x64xf32> -> !rows
+    %tb = xetile.init_tile %B[0, 0] : memref<64x16xf32> -> !all
+    %tc = xetile.init_tile %C[0, 0] : memref<32x16xf32> -> !sums
+    %a = xetile.load_tile %ta : !rows -> vector<32x64xf32>
+    %b = xetile.load_tile %tb : !all -> vector<64x16xf32>
+    %c = xetile.load_tile %tc : !sums -> vector<32x16xf32>
+    // CHECK: %[[BUFFER:.*]] = memref.alloc() : memref<1x3072xf32, 3>
+    // CHECK: xetile.store_tile %{{.*}} : vector<8x64xf32>
+    // CHECK: scf.if
+    // CHECK: xetile.store_tile %{{.*}} : vector<64x16xf32>
+    // CHECK: gpu.barrier
+    // CHECK: scf.for %[[K:.*]] = %{{.*}} to %c64{{.*}} step %c8{{.*}} iter_args(%[[SUM:.*]] = %{{.*}}) -> (vector<8x16xf32>) {
+    // CHECK: xetile.init_tile %{{.*}}[%{{.*}}, %[[K]]]
+    // CHECK: xetile.init_tile %{{.*}}[%[[K]], 0]
+    // CHECK: vector.contract {{.*}} %[[SUM]] : vector<8x8xf32>, vector<8x16xf32> into vector<8x16xf32>
+    %d = vector.contract {
+      indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>
+    } %a, %b, %c : vector<32x64xf32>, vector<64x16xf32> into vector<32x16xf32>
+    xetile.store_tile %d, %tc : vector<32x16xf32>, !sums
+    gpu.return
+  }
+}

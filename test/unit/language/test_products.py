@@ -88,11 +88,33 @@ def test_precisions_of_float32():
     bound = {"ieee": 2e-6, "tf32": 2e-2, "tf32x3": 4e-6, "bf16x3": 4e-4, "bf16x6": 4e-6}
     for name, got in zip(names, found):
         assert 0 < abs(got - exact).max() < bound[name], name
-    total = np.zeros((16, 16), F32)
-    for k in range(16):
-        total = numerics.fma(np.broadcast_to(a[:, k, None], (16, 16)), np.broadcast_to(b[k], (16, 16)), total, "f")
-    assert found[0].tobytes() == total.tobytes(), "ieee is one fma after the other"
+    assert found[0].tobytes() == by_fma(a, b, np.zeros((16, 16), F32)).tobytes(), "ieee is one fma after the other"
     assert found[1].tobytes() == found[-1].tobytes(), "tf32 is the default"
+
+
+def by_fma(a, b, total):
+    for k in range(a.shape[1]):
+        left, right = np.broadcast_to(a[:, k, None], total.shape), np.broadcast_to(b[k], total.shape)
+        total = numerics.fma(left, right, total, "f")
+    return total
+
+
+@pytest.mark.parametrize("subgroups", [0, 4])
+@pytest.mark.parametrize("depth", [8, 20, 64])
+def test_sums_by_fma_have_one_order_on_all_subgroups(depth, subgroups):
+    """With all of K at once, with loops over parts of it, and with factors that are products of other subgroups."""
+    a, b, c = (RNG.standard_normal(s).astype(F32) for s in ((16, depth), (depth, 16), (16, 16)))
+    first = by_fma(a, b, c)
+    expected = (first, by_fma(first, by_fma(first, first, c), np.zeros_like(c)))
+
+    def function(a, b, c):
+        first = xl.dot(a, b, c, "ieee")
+        return first, xl.dot(first, xl.dot(first, first, c, "ieee"), input_precision="ieee")
+
+    found = computed(function, [a, b, c], expected, subgroups == 4, check=["races"])
+    if subgroups != 4:
+        found += computed(function, [a, b, c], expected, subgroups=subgroups, check=["races"])
+    assert [f.tobytes() for f in found] == [e.tobytes() for e in expected] * (len(found) // 2)
 
 
 def test_float64_by_fma():

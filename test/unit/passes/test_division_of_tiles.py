@@ -35,6 +35,15 @@ PRODUCT = """%a{k} = arith.constant dense<1.0> : vector<{m}x16xbf16>
 %d{k} = xetile.tile_mma %a{k}, %b{k} : vector<{m}x16xbf16>, vector<16x{n}xbf16> -> vector<{m}x{n}xf32>
 """
 
+CONTRACTION = """%a = arith.constant dense<1.0> : vector<32x{k}xf32>
+%b = arith.constant dense<1.0> : vector<{k}x16xf32>
+%c = arith.constant dense<1.0> : vector<32x16xf32>
+%d = vector.contract {{indexing_maps = [{maps}], iterator_types = ["parallel", "parallel", "reduction"],
+  kind = #vector.kind<add>}} %a, %b, %c : vector<32x{k}xf32>, vector<{k}x16xf32> into vector<32x16xf32>
+%e = arith.negf %d : vector<32x16xf32>
+"""
+MAPS = ", ".join(f"affine_map<(m, n, k) -> ({dims})>" for dims in ("m, k", "k, n", "m, n"))
+
 
 def repeated(op: str, times: int, shape: str = "16x32xf32") -> str:
     """Ops that compute of `%v`."""
@@ -70,6 +79,8 @@ WHILE = """%c1 = arith.constant 1 : index
         # As long as vectors are not smaller than 512 bytes.
         ("16x32xf32", repeated(EXPONENTIAL, 8), 4), ("8x16xf32", repeated(EXPONENTIAL, 8, "8x16xf32"), 1),
         ("64x64xf32", repeated(EXPONENTIAL, 1, "64x64xf32"), 32),
+        # A contraction has an instruction for each index of K.
+        ("16x32xf32", CONTRACTION.format(k=8, maps=MAPS), 1), ("16x32xf32", CONTRACTION.format(k=9, maps=MAPS), 2),
         # Code beside products is not counted.
         ("16x32xf32", repeated(EXPONENTIAL, 8) + PRODUCT.format(m=8, n=16, k=0), 1),
         # What cannot be divided.
