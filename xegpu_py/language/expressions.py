@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, NoReturn
 
+import numpy as np
 from mlir import ir as mlir
 
 from xegpu_py.did_you_mean import did_you_mean
@@ -90,13 +91,8 @@ def conjunction(comparisons: Iterable[Any]) -> Any:
     """A chain of comparisons; none is evaluated after one that is known to be false."""
     truth: Any = True
     for comparison in comparisons:
-        if truth is True:
-            truth = comparison
-        elif isinstance(truth, Value) or isinstance(comparison, Value):
-            truth = value_of(truth) & comparison
-        else:
-            truth = truth and comparison
-        if truth is False:
+        truth = truth & comparison if isinstance(truth, Value) else truth and comparison
+        if isinstance(truth, (bool, np.bool_)) and not truth:
             break
     return truth
 

@@ -191,7 +191,7 @@ def read_immediate(cursor: Cursor) -> Immediate | None:
     assert value is not None
     size, is_float = (32, True) if name[1] in PACKED else (TYPES[name[1]].bits, TYPES[name[1]].is_float)
     # IGC writes negative numbers of 8 and 16 bits with 32.
-    extended = size < 32 and name[1] in ("b", "w") and (1 << 32) - (1 << size - 1) <= value < 1 << 32
+    extended = name[1] in ("b", "w") and (1 << 32) - (1 << size - 1) <= value < 1 << 32
     if (not -(1 << (size - 1)) <= value < 1 << size and not extended) or (value < 0 and is_float):
         raise cursor.fault(f"{value} does not fit type {name[1]}", start)
     return Immediate(value & ((1 << size) - 1), name[1])

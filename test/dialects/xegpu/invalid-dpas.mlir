@@ -74,6 +74,14 @@ func.func @f(%a: vector<8x4x2xtf32>, %b: vector<8x16xtf32>) {
 
 // -----
 
+func.func @f(%a: vector<8x4x1xtf32>, %b: vector<8x16xtf32>) {
+  // expected-error @below {{'xegpu.dpas' op the VNNI dimension of lhs is for elements below 32 bits, not for tf32, but vector<8x4x1xtf32> has 1}}
+  xegpu.dpas %a, %b {mode = vc} : vector<8x4x1xtf32>, vector<8x16xtf32> -> vector<8x16xf32>
+  return
+}
+
+// -----
+
 func.func @f(%a: vector<8x16xf16>, %b: vector<16x16xf16>) {
   // expected-error @below {{'xegpu.dpas' op rhs must be in VNNI layout, vector<8x16x2xf16>, but got vector<16x16xf16>}}
   // expected-note @below {{load rhs with vnni_axis = 0}}

@@ -412,3 +412,19 @@ def test_the_lines_of_buffers(address: int, size: int, lines: int, pitch: int) -
     assert (found.count, found.whole, found.pitch, cells.times.sum()) == (lines, lines, pitch, lines)
     done.pitches = {"x": 128}
     assert next(report_module._maps(done))[2].pitch == 2
+
+
+@pytest.mark.parametrize(
+    ("count", "pitch", "window", "last"),
+    [(1, 1, "1 rows of 1", 1), (64 * 64, 64, "64 rows of 64", 1), (65 * 64, 64, "64 rows of 64", 1),
+     (129 * 65 - 64, 65, "64 rows of 64", 5), (300, 300, "1 rows of 64", 4), (300, 1, "64 rows of 1", 4)],
+)  # fmt: skip
+def test_windows_of_lines(count: int, pitch: int, window: str, last: int) -> None:
+    """The slider has a position for each window of 64 rows of 64 lines; one that would have a single one has two."""
+    lines = report_module._Lines(pitch, count, count, np.arange(count, dtype=np.int32), "")
+    image, slider = report_module._line_map("x", lines).children
+    assert (slider.title, slider.start, slider.end, slider.value) == (f"window of {window} lines", 0, last, 0)
+    [source] = {id(r.data_source): r.data_source for r in image.renderers}.values()
+    [shown] = source.data["image"]
+    rows, columns = (int(n) for n in window.split(" rows of "))
+    assert shown.tolist() == [[row * pitch + column for column in range(columns)] for row in range(rows)]

@@ -494,6 +494,14 @@ def test_calls_that_compile_are_not_timed():
     assert backend.do_bench(lambda: time.sleep(next(seconds, 0)), rep=20, return_mode="max") < 150
 
 
+@pytest.mark.parametrize("mode", ["first", "model", "time"])
+def test_a_benchmark_that_no_tuner_asks_for_is_timed(mode, monkeypatch):
+    monkeypatch.setattr(backend, "do_bench", lambda run, **options: (run(), options))
+    with xe.options(autotune=mode):
+        found = backend.benchmark(lambda: "done", quantiles=[0.5], rep=3)
+    assert found == ("done", {"quantiles": [0.5], "rep": 3})
+
+
 def test_tuners_skip_what_does_not_fit_shared_memory():
     n = 64
     x = np.random.default_rng(2).integers(-9, 9, (n, n)).astype(np.float32)

@@ -182,6 +182,24 @@ FORMS = {
         (1, 1, 2, 1),
         lambda i: i < np.array([1, 0]).reshape(1, 1, 2, 1),
     ),
+    "a mask of a range that a loop carries": mask_of_indices(
+        [(0, (2, 1, 1, 1))],
+        f"""%unit = arith.constant dense<1> : {OUTER}\n%two = arith.constant dense<2> : {OUTER}
+        %off = arith.constant dense<false> : tensor<2x2x1x1xi1>
+        %k0 = arith.constant 0 : i32\n%k1 = arith.constant 1 : i32\n%k3 = arith.constant 3 : i32
+        %s:2 = scf.for %step = %k0 to %k3 step %k1 iter_args(%t = %i0, %last = %off)
+            -> ({OUTER}, tensor<2x2x1x1xi1>) : i32 {{
+          %m1 = arith.cmpi sgt, %t, %two : {OUTER}
+          %m2 = tt.broadcast %m1 : tensor<2x1x1x1xi1> -> tensor<2x2x1x1xi1>
+          %t2 = arith.xori %t, %unit : {OUTER}
+          %t3 = arith.muli %t2, %two : {OUTER}
+          scf.yield %t3, %m2 : {OUTER}, tensor<2x2x1x1xi1>
+        }}
+        %mask = arith.ori %s#1, %off : tensor<2x2x1x1xi1>""",
+        (2, 2, 1, 1),
+        # 0 and 1 become 2 and 0, and these 6 and 2.
+        lambda i: ((((i ^ 1) * 2) ^ 1) * 2) > 2,
+    ),
     "a mask of the innermost dimension and another one": mask_of_indices(
         [(0, (1, 1, 1, 2)), (0, (1, 2, 1, 1))],
         "%o = tt.broadcast %i0 : tensor<1x1x1x2xi32> -> tensor<1x2x1x2xi32>\n"

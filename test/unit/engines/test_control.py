@@ -67,7 +67,7 @@ def test_loops_of_threads(with_goto: bool, longest: int, monkeypatch: pytest.Mon
     st.sampled_from(sorted(SIZES)),
     st.integers(0, 1000),
     st.sampled_from([0, 1, 256]),
-    st.sampled_from([40, 400]),
+    st.sampled_from([8, 400]),
 )
 def test_structured_programs(program: list[object], size: str, seed: int, patience: int, longest: int) -> None:
     """The result does not depend on the order of divergent threads, nor on the number of native functions."""

@@ -7,6 +7,7 @@ import functools
 import linecache
 import operator
 import random
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ import xegpu_py
 import xegpu_py.language as xl
 from xegpu_py.language.expressions import MOST_SHOWN
 from xegpu_py.language.function_source import escapes
+from xegpu_py.language.scopes import Containers
 
 VARIABLES = ("a", "b", "c", "held[0]", "held[-1]", "named['x']")
 TILES = ("t", "u", "tiles[0]")
@@ -832,3 +834,15 @@ def test_assignments_in_the_older_spelling():
 def test_statements_that_leave_a_loop(body, expected):
     assert escapes(ast.parse(body).body) == expected
     assert escapes(ast.parse(body).body, ast.Continue) == (body == "continue")
+
+
+def test_names_of_containers_are_those_of_their_block():
+    """Another container may be where one was that a block made."""
+    containers, made = Containers(), ([1], [2])
+    for holders, names in (("", ["the list", "the list 2"]), ("ab", ["a", "b"])):
+        scopes = [SimpleNamespace(variables=dict(zip(holders, made)))]
+        with containers.inside():
+            for container in made:
+                containers.note(container)
+            for _ in range(2):
+                assert [containers.name(container, scopes) for container in made] == names

@@ -309,3 +309,24 @@ def test_every_pair_of_types_has_a_conversion():
             [x],
             expected[first : first + 60],
         )
+
+
+def extremes(dtype: element_types.DType) -> list[Fraction]:
+    """The least and the greatest numbers of a type; of a floating-point type also those nearest to 0 and 1."""
+    if not dtype.is_float:
+        return [*map(Fraction, dtype.limits)]
+    about = ml_dtypes.finfo(dtype.dtype)
+    return [Fraction(float(n)) for n in (about.min, about.max, about.smallest_subnormal, 1 + float(about.eps))]
+
+
+def test_types_that_hold_all_numbers_of_another():
+    types = [t for t in element_types.DTYPES if t.dtype is not None] + [element_types.index]
+    for wide, narrow in itertools.product(types, types):
+        if wide.is_float and narrow.is_float:
+            with np.errstate(over="ignore"):
+                found = [float(wide.dtype.type(float(n))) for n in extremes(narrow)]
+            held = wide is not narrow and found == [*map(float, extremes(narrow))]
+        else:
+            held = wide.is_integer and not narrow.is_float
+            held = held and all(wide.limits[0] <= n <= wide.limits[1] for n in extremes(narrow))
+        assert element_types.holds_all(wide, narrow) == held, (wide, narrow)

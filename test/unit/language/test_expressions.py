@@ -7,6 +7,8 @@ are fast.
 
 from __future__ import annotations
 
+import functools
+import itertools
 import random
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +19,7 @@ import pytest
 from effort import examples
 
 import xegpu_py.language as xl
+from xegpu_py.language.expressions import conjunction
 
 from .computing import check
 
@@ -415,3 +418,12 @@ def test_programs(seed):
 
 def test_there_are_three_hundred():
     assert KERNELS * PROGRAMS >= 300
+
+
+def test_chains_of_comparisons_known_at_compile_time():
+    """They give what Python's `and` gives, also for numpy's truth values, and end at the first that is false."""
+    for chain in itertools.product((True, False, np.True_, np.False_), repeat=3):
+        pending = iter(chain)
+        assert conjunction(pending) is functools.reduce(lambda a, b: a and b, chain)
+        assert len([*pending]) == (0 if all(chain) else 2 - [*map(bool, chain)].index(False))
+    assert conjunction(iter((1, 0, True))) == 0 and conjunction(iter(())) is True

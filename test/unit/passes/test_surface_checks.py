@@ -289,3 +289,36 @@ def test_assumptions_are_read_as_they_are_written():
         Sum(a, tuple((f, tuple(number(*pair) for pair in by)) for f, by in terms)) for a, terms in sums
     )
     assert block_surfaces.multiples_of(func) == tuple(Multiple(a, number(*pair), of) for a, *pair, of in multiples)
+
+
+DESC = "!xegpu.tensor_desc<{shape}xi8>"
+
+
+@pytest.mark.parametrize(
+    ("shape", "columns", "attribute", "problems"),
+    [
+        ("8x16", (0, 4), "", (False, False)),
+        ("8x16", (0, 3), "", (False, True)),
+        ("8x16", (3, 0), "", (False, True)),
+        ("8x16", (3, 3), "", (False, True)),
+        ("16", (3, 3), "", (False, False)),
+        ("8x16", (3, 3), f"{block_surfaces.EXACT_SURFACES}", (False, False)),
+    ],
+)
+def test_columns_of_created_and_of_moved_blocks(
+    shape: str, columns: tuple[int, int], attribute: str, problems: tuple[bool, bool]
+) -> None:
+    """Those of blocks that the function does not create are no problem, as no pass replaces their accesses."""
+    desc, (first, step) = DESC.format(shape=shape), columns
+    memory, at, by = ("memref<1024xi8>", "", "") if shape == "16" else ("memref<64x64xi8>", "0, ", "0, ")
+    module = xegpu_py.parse(f"""func.func @f(%d: {desc}, %a: {memory}) attributes {{{attribute}}} {{
+      %m = xegpu.update_nd_offset %d, [{by}{step}] {{mode = vc}} : {desc} -> {desc}
+      %c = xegpu.create_nd_tdesc %a[{at}{first}] {{mode = vc}} : {memory} -> {desc}
+      %n = xegpu.update_nd_offset %c, [{by}{step}] {{mode = vc}} : {desc} -> {desc}
+      return }}""")
+    [func] = (op for op in walk(module.operation) if op.name == "func.func")
+    surfaces = block_surfaces.find_surfaces(func, [*walk(func)], TARGETS["pvc"])
+    moved, created = (
+        surfaces.classes.find(op.results[0]) in surfaces.problems for op in walk(func) if op.name.endswith("nd_offset")
+    )
+    assert (moved, created) == problems

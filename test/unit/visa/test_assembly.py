@@ -159,3 +159,23 @@ def test_a_text_without_a_kernel_is_refused() -> None:
 def test_several_kernels() -> None:
     programs = read(HEADER + "    ret (M1, 1)\n" + HEADER.replace('"k"', '"l"') + "    ret (M1, 1)\n")
     assert [p.name for p in programs] == ["k", "l"]
+
+
+@pytest.mark.parametrize(("name", "bits"), [(sign + "bwdq"[n], 8 << n) for n in range(4) for sign in ("", "u")])
+def test_constants_at_both_ends_of_their_types(name: str, bits: int) -> None:
+    """Numbers with or without a sign; IGC writes negative ones of 8 and 16 bits with 32."""
+
+    def constant(value: int) -> int:
+        [program] = read(f"{HEADER}mov (M1, 1) X(0,0)<1> {value:#x}:{name}\n")
+        return program.instructions[0]["src0"].bits
+
+    fits = [-(1 << bits - 1), -1, 0, (1 << bits) - 1]
+    misfits = [-(1 << bits - 1) - 1, 1 << bits]
+    if name in ("b", "w"):
+        fits += [(1 << 32) - (1 << bits - 1), (1 << 32) - 1]
+        misfits += [(1 << 32) - (1 << bits - 1) - 1, 1 << 32]
+    for value in fits:
+        assert constant(value) == value % (1 << bits)
+    for value in misfits:
+        with pytest.raises(DiagnosticError, match=f"{value} does not fit type {name}"):
+            constant(value)

@@ -126,3 +126,9 @@ def test_lanes_that_diverge(body: str, lanes: tuple[int, int], diverges: bool):
     function = '.function "Square"\nSquare:\nret (M1, 1)\n' if "call" in body else ""
     program = read(TEXT.replace("ret", f"{body}\nEnd:\nret") + function)
     assert (divergent_lanes(program), flow_of(program).divergent) == (range(*lanes), diverges)
+
+
+@pytest.mark.parametrize(("version", "bits"), [("3.8", 0xFFFFFFFF), ("4.0", 0xEFFFFFFF), ("4.2", 0xEFFFFFFF)])
+def test_bits_of_local_addresses(version: str, bits: int):
+    """IGC sets bit 28 of local addresses, which is no part of them."""
+    assert read(TEXT.replace("4.2", version)).local_bits == bits

@@ -172,10 +172,10 @@ class _Lowering:
         return [op.operation for op in self.module.body.operations if op.operation.name == name]
 
     def _check_entry(self) -> ir.FunctionType:
-        functions = {symbol_of(f): f for f in self._top("func.func")}
+        functions = {symbol_of(f): f for f in self._top("func.func") if _has_body(f)}
         function = functions.get(self.entry)
-        if function is None or not _has_body(function):
-            names = ", ".join(n for n, f in functions.items() if _has_body(f)) or "none"
+        if function is None:
+            names = ", ".join(functions) or "none"
             where = position_of(self.module.operation.location)
             message = f"there is no host function '{self.entry}' with a body; there are: {names}"
             raise error_at(where, message)
