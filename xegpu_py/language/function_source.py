@@ -73,11 +73,11 @@ def _code_of(function: FunctionType, _: CodeType) -> FunctionSource:
     lines, first = linecache.getlines(file, function.__globals__), function.__code__.co_firstlineno
     if len(lines) < first:
         raise ValueError(f"the source of '{name}' cannot be read; define it in a file")
-    whole, block = "".join(lines), inspect.getblock(lines[first - 1 :])
-    indent = len(block[0]) - len(block[0].lstrip())
-    whole_source = Source(whole, file)
+    whole_source = Source("".join(lines), file)
     if function.__name__ == "<lambda>":
-        return FunctionSource(_lambda(function, whole), whole_source, 1, 0)
+        return FunctionSource(_lambda(function, whole_source.text), whole_source, 1, 0)
+    block = inspect.getblock(lines[first - 1 :])
+    indent = len(block[0]) - len(block[0].lstrip())
     (node,) = ast.parse(textwrap.dedent("".join(block))).body
     if not isinstance(node, ast.FunctionDef):
         where = Position(file, first + node.lineno - 1, indent + 1)
@@ -87,13 +87,21 @@ def _code_of(function: FunctionType, _: CodeType) -> FunctionSource:
     return FunctionSource(node, whole_source, first, indent)
 
 
+@functools.lru_cache(maxsize=8)
+def _lambdas(file_text: str) -> list[ast.Lambda]:
+    return [node for node in ast.walk(ast.parse(file_text)) if isinstance(node, ast.Lambda)]
+
+
 def _lambda(function: FunctionType, file_text: str) -> ast.Lambda:
     """The syntax tree of a lambda: among the lambdas on its line, the one with the same code."""
     code = function.__code__
-    lambdas = [
-        n for n in ast.walk(ast.parse(file_text)) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno
+    lambdas = _lambdas(file_text)
+    same = [
+        n
+        for n in lambdas
+        if n.lineno == code.co_firstlineno
+        and [a.arg for a in n.args.args] == list(code.co_varnames[: code.co_argcount])
     ]
-    same = [n for n in lambdas if [a.arg for a in n.args.args] == list(code.co_varnames[: code.co_argcount])]
     for node in same if len(same) > 1 else []:
         constants = compile(ast.Expression(node), code.co_filename, "eval").co_consts
         if any(getattr(c, "co_code", None) == code.co_code and c.co_consts == code.co_consts for c in constants):
