@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -94,6 +95,12 @@ class Layouts:
                 groups = [[*op.results, *list(op.operands)[1:]]]
             for values in groups:
                 self._same.join(values)
+        # The ops whose maps may follow from a class's map, and those that a sweep in each direction has to visit.
+        self._related: dict[ir.Value, set[int]] = {}
+        for number, op in enumerate(self._ops):
+            for value in itertools.chain(op.operands, op.results, *carried(op)):
+                self._related.setdefault(self._same.find(value), set()).add(number)
+        self._pending = {forward: {*range(len(self._ops))} for forward in (True, False)}
         for op in self._ops:
             self._seed(op)
         # Known maps are propagated forward to uses first, and backward to operands only after that.
@@ -146,6 +153,8 @@ class Layouts:
         if wg_map is None or root in self._maps or wg_map.problem_for(_shape(value)):
             return False
         self._maps[root] = wg_map
+        for pending in self._pending.values():
+            pending |= self._related.get(root, set())
         return True
 
     def _seed(self, op: ir.Operation) -> None:
@@ -158,8 +167,12 @@ class Layouts:
             self.put(op.opview.d, _product(op.opview))
 
     def _sweep(self, forward: bool) -> bool:
-        changed = False
-        for op in self._ops if forward else reversed(self._ops):
+        changed, pending = False, self._pending[forward]
+        for number in range(len(self._ops)) if forward else reversed(range(len(self._ops))):
+            if number not in pending:
+                continue
+            pending.remove(number)
+            op = self._ops[number]
             pairs = self._forward(op) if forward else self._backward(op)
             for value, wg_map in pairs:
                 changed |= self.put(value, wg_map)

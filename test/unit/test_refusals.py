@@ -88,6 +88,7 @@ COMPILED = [
      "calls 'f', which calls itself", "a GPU has no stack"),
     (triton("%x = memref.alloca() : memref<4xf32>"), "'memref.alloca' op has no meaning on this target", ""),
     (triton("", "%x: tensor<16xf32>"), "takes a tensor, which no launch gives", ""),
+    (triton("", "%x: !tt.ptr<f8E4M3FNUZ>"), "argument 0 has the type !tt.ptr<f8E4M3FNUZ", ""),
     (triton(DESCRIPTORS + f"%r = arith.select %w, %a, %b : {D}", "%p: !tt.ptr<f32>, %q: !tt.ptr<f32>, %w: i1"),
      "takes numbers, but got !tt.tensordesc", ""),
     (triton(BETWEEN.format(PTX.replace("lop5.b32 $0, $1", "mov.b32 $1, $1"))), r"does not write its result \$0", ""),

@@ -201,3 +201,24 @@ def test_maps_of_the_factors_and_scales_of_a_product():
         ({"wg_map_b": WgMap((3, 2), (64, 16))}, None),
     ):
         assert tile_layout_inference._product(SimpleNamespace(**{**vars(own), **changes})) == expected
+
+
+def test_inference_visits_ops_that_new_maps_concern(monkeypatch):
+    """Each of many vectors gets a map of its own, which concerns the few ops around it."""
+    body = "".join(
+        f"%t{i} = xetile.init_tile %X[0, {32 * i}] : memref<?x?xf32> -> !xetile.tile<32x32xf32> "
+        f"%w{i} = arith.negf %v : vector<32x32xf32> xetile.store_tile %w{i}, %t{i} : vector<32x32xf32>, "
+        f"!xetile.tile<32x32xf32> %c{i} = vector.step : vector<{i + 64}xindex> "
+        for i in range(32)
+    )
+    module, kernel = func(body, "32x32xf32")
+    visited = []
+    forward = tile_layout_inference.Layouts._forward
+    monkeypatch.setattr(
+        tile_layout_inference.Layouts, "_forward", lambda self, op: visited.append(op) or forward(self, op)
+    )
+    with module.context, ir.Location.unknown():
+        kernel.attributes["xetile.subgroups"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 4)
+        layouts = tile_layout_inference.Layouts(kernel)
+    assert all(layouts.get(op.results[0]) for op in walk(kernel) if op.name == "vector.step")
+    assert len(visited) < 6 * len(walk(kernel))

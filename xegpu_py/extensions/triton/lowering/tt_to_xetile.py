@@ -158,7 +158,10 @@ def _kernel(
     for argument in entry.arguments:
         if integer_bits(argument.type) >= 32:
             numbers[argument] = len(types)
-        types += _argument_types(kind_of(argument), func)
+        try:
+            types += _argument_types(kind_of(argument), func)
+        except ValueError as e:
+            emit_error(func, f"cannot be lowered: its argument {len(locations)} has the type {argument.type}, but {e}")
         # The location has the user's name of it, by which text names the kernel's arguments, too.
         locations += [argument.location] * (len(types) - len(locations))
     positions = Positions(func, numbers, exact)
