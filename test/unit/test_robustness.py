@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import forked_tools
@@ -35,6 +37,7 @@ FILES = [p for folder in ("examples", "test/dialects", "test/visa") for p in sor
 TOKEN = re.compile(r'\s+|%[\w$.#-]+|[!#@]?[\w.$]+|->|"[^"\n]*"|.', re.DOTALL)
 
 
+@cache
 def corpus() -> list[str]:
     pieces = [piece for f in FILES for piece in f.read_text().split("// -----\n")]
     pieces = [re.sub(r"^\s*// (RUN|CHECK).*\n", "", p, flags=re.MULTILINE) for p in pieces if "expected-error" not in p]
@@ -50,7 +53,6 @@ def parse(text: str):
     return parse_source(Source(text, "m.mlir"), context=CONTEXT)
 
 
-CORPUS = corpus()
 GARBAGE = [
     *'{}<>()[]",:=?x%#!\\',
     *["99999999999999999999", "-1", "0", "01", "0x", "//", "é", "\u2028", "->", "::", "none", "unit", "4x", "loc("],
@@ -60,13 +62,18 @@ GARBAGE = [
     *["!xetile.", "#xetile.", "xetile.", "#xetile.tile_attr<>", "!xetile.tile<8x16xf16>", "sg_layout = [0]"],
     *["!xegpu.tensor_desc<8x16xf16>", "#xegpu.scattered", "^bb0", "@f", "unrealized", "vector<0xf32>", "tensor<?xf32>"],
 ]
-TOKENS = [TOKEN.findall(piece) for piece in CORPUS]
-WORDS = sorted({t for tokens in TOKENS for t in tokens if t.strip()} | set(GARBAGE))
+
+
+@cache
+def tokens_and_words(pieces: Callable[[], list[str]]) -> tuple[list[list[str]], list[str]]:
+    found = [TOKEN.findall(piece) for piece in pieces()]
+    return found, sorted({t for tokens in found for t in tokens if t.strip()} | set(GARBAGE))
 
 
 @st.composite
-def mutants(draw: st.DrawFn, corpus: list[list[str]], words: list[str]) -> str:
-    tokens = [*draw(st.sampled_from(corpus))]
+def mutants(draw: st.DrawFn, pieces: Callable[[], list[str]]) -> str:
+    whole, words = tokens_and_words(pieces)
+    tokens = [*draw(st.sampled_from(whole))]
     for _ in range(draw(st.integers(1, 5))):
         if not tokens:
             break
@@ -107,13 +114,13 @@ def check(text: str) -> bool:
 
 
 def test_corpus_is_valid() -> None:
-    assert len(CORPUS) > 5
-    for text in CORPUS:
+    assert len(corpus()) > 5
+    for text in corpus():
         assert check(text), text
 
 
 @settings(max_examples=examples(2500), suppress_health_check=list(HealthCheck))
-@given(mutants(TOKENS, WORDS))
+@given(mutants(corpus))
 def test_mutants(text: str) -> None:
     check(text)
 
@@ -135,32 +142,33 @@ def check_assembly(text: str) -> bool:
     return not issues
 
 
-ASSEMBLY = [
-    assembly.write([visa.program_of(func)])
-    for piece in CORPUS
-    if "visa." in piece and '"visa.' not in piece
-    for module in [parse(piece)]
-    for func in visa.kernels(module.operation)
-]
-ASSEMBLY_TOKENS = [TOKEN.findall(piece) for piece in ASSEMBLY]
-ASSEMBLY_WORDS = sorted({t for tokens in ASSEMBLY_TOKENS for t in tokens if t.strip()} | set(GARBAGE))
+@cache
+def assembly_corpus() -> list[str]:
+    return [
+        assembly.write([visa.program_of(func)])
+        for piece in corpus()
+        if "visa." in piece and '"visa.' not in piece
+        for module in [parse(piece)]
+        for func in visa.kernels(module.operation)
+    ]
 
 
 def test_assembly_corpus_is_valid() -> None:
-    assert len(ASSEMBLY) > 10
-    for text in ASSEMBLY:
+    assert len(assembly_corpus()) > 10
+    for text in assembly_corpus():
         assert check_assembly(text), text
 
 
 @settings(max_examples=examples(2500), suppress_health_check=list(HealthCheck))
-@given(mutants(ASSEMBLY_TOKENS, ASSEMBLY_WORDS))
+@given(mutants(assembly_corpus))
 def test_assembly_mutants(text: str) -> None:
     check_assembly(text)
 
 
 def test_assembly_truncated_at_every_byte() -> None:
-    for n in range(len(ASSEMBLY[0])):
-        check_assembly(ASSEMBLY[0][:n])
+    text = assembly_corpus()[0]
+    for n in range(len(text)):
+        check_assembly(text[:n])
 
 
 def test_truncated_at_every_byte() -> None:
