@@ -165,6 +165,7 @@ def test_diagnostics(asked):
     assert (error.severity, error.source) == (lsp.DiagnosticSeverity.Error, "xegpu-lsp")
 
 
+@pytest.mark.sweep("utf-8", "utf-32")
 def test_formatting_replaces_the_whole_text(asked):
     asked.text = TEXT.replace("    gpu.func @k", "gpu.func @k").replace("call @f() : () -> ()", "")
     asked.server.workspace.put_text_document(lsp.TextDocumentItem(URI, "mlir", 8, asked.text))

@@ -211,13 +211,13 @@ def test_registers():
         i = xl.arange(0, SIZE)
         xl.store(Y + i, xl.load(X + i) + xl.load(Y + i))
 
-    x = np.ones(4096, np.float32)
+    x = np.ones(2048, np.float32)
     with pytest.warns(UserWarning, match="'wide' does not fit: .* more subgroups than 1, by num_warps") as found:
-        wide[1](x, x.copy(), SIZE=4096, num_warps=1)
+        wide[1](x, x.copy(), SIZE=2048, num_warps=1)
     assert found[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        wide[1](x, x.copy(), SIZE=4096)
+        wide[1](x, x.copy(), SIZE=2048)
     with pytest.raises(ValueError, match="'subgroups', or num_warps, must be 0 to 64"):
         wide[1](x, x, SIZE=64, num_warps=1000)
 
