@@ -72,6 +72,7 @@ GUARDS = (
     Guard("masked-gather", "FoldContiguousGather of VectorOps.cpp"),
     Guard("overlapping-inserts", "foldExtractStridedOpFromInsertChain of VectorOps.cpp"),
     Guard("slice-without-all-offsets", "foldExtractStridedOpFromInsertChain of VectorOps.cpp"),
+    Guard("sum-after-contraction", "CanonicalizeContractAdd of VectorOps.cpp"),
 )
 """The mistakes of MLIR itself. That functions and NaNs fold by other rules than those of docs/numerics.md is none."""
 
@@ -102,7 +103,7 @@ _EXTENSIONS = {"arith.extsi": "arith.index_cast", "arith.extui": "arith.index_ca
 
 _VIEW, _DIM, _LOOP = "memref.subview", "memref.dim", "scf.for"
 
-_MASK, _REDUCTION = "vector.mask", "vector.multi_reduction"
+_MASK, _REDUCTION, _CONTRACTION, _SUM = "vector.mask", "vector.multi_reduction", "vector.contract", "arith.addf"
 
 _CONSTANT, _TRUNCATION = "arith.constant", "arith.truncf"
 
@@ -302,7 +303,7 @@ def _drops_dimensions(op: ir.Operation) -> bool:
 
 _GUARDED = frozenset((
     _MASK, _REDUCTION, _TRUNCATION, _VIEW, _DIM, _LOOP, _CONSTANT, "arith.cmpf", "math.ipowi",
-    *_CASTS, *_EXTENSIONS, *_FROM_INTEGERS, *_SHIFTS, *_CHANGES_NAN, *_KEEPS_NAN, _EXTRACT, _INSERT,
+    *_CASTS, *_EXTENSIONS, *_FROM_INTEGERS, *_SHIFTS, *_CHANGES_NAN, *_KEEPS_NAN, _EXTRACT, _INSERT, _CONTRACTION,
 ))  # fmt: skip
 """The ops that `prepare` looks at, besides functions of `math`."""
 
@@ -359,7 +360,11 @@ def prepare(root: ir.Operation, name: str, ops: Sequence[ir.Operation] | None = 
         _hide_value(op, 0)
     for op in gathers:
         _hide_value(op, len(op.operands) - 3, op.parent.operation)
-    return bool(has_masked or hidden or roundings or bounds or shifts or gathers)
+    sums = of([_CONTRACTION]) if canonicalizes else []
+    sums = [op for op in sums if any(use.owner.name == _SUM for use in op.results[0].uses)]
+    for op in sums:
+        _hide_value(op, 2)
+    return bool(has_masked or hidden or roundings or bounds or shifts or gathers or sums)
 
 
 def _mark_masked(masks: Sequence[ir.Operation]) -> bool:
