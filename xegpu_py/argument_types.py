@@ -75,7 +75,7 @@ def _fits(value: Any, hint: Any) -> bool:
         if isinstance(value, bool) or _is_of_numpy(value, "bool", "bool_"):
             return hint is bool
         return isinstance(value, _SCALARS[hint][0])
-    if origin in _LISTS and isinstance(origin, type):
+    if origin in _LISTS:
         items: Any = value
         if _is_of_numpy(value, "ndarray"):
             return (

@@ -34,6 +34,39 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
+  llvm.func @intel_sub_group_f16_f16_matrix_mad_k16(vector<8xi16>, vector<8xi32>, vector<8xf32>)
+  llvm.func spir_kernelcc @k(%a: vector<8xi16>, %b: vector<8xi32>, %c: vector<8xf32>) {
+    // expected-error @+1 {{'llvm.call' op cannot be imported: @intel_sub_group_f16_f16_matrix_mad_k16 is not a known function}}
+    llvm.call @intel_sub_group_f16_f16_matrix_mad_k16(%a, %b, %c) : (vector<8xi16>, vector<8xi32>, vector<8xf32>) -> ()
+    llvm.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  llvm.func @sub_group_shuffle(i32, i32)
+  llvm.func spir_kernelcc @k(%x: i32) {
+    // expected-error @+1 {{'llvm.call' op cannot be imported: @sub_group_shuffle is not a known function}}
+    llvm.call @sub_group_shuffle(%x, %x) : (i32, i32) -> ()
+    llvm.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  llvm.func @exp(f32)
+  llvm.func spir_kernelcc @k(%x: f32) {
+    // expected-error @+1 {{'llvm.call' op cannot be imported: @exp is not a known function}}
+    llvm.call @exp(%x) : (f32) -> ()
+    llvm.return
+  }
+}
+
+// -----
+
+gpu.module @m {
   llvm.func spir_kernelcc @k(%n: i32) {
     // expected-error @+1 {{'llvm.alloca' op cannot be imported: private memory can be accessed at constant offsets only; 'llvm.getelementptr' uses it otherwise}}
     %p = llvm.alloca %n x f32 : (i32) -> !llvm.ptr

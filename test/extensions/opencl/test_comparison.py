@@ -15,6 +15,7 @@ from xegpu_py.extensions.opencl.program import LocalMemory
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Source
 from xegpu_py.numerics.differences import Unlike
 from xegpu_py.runtime.device_memory import BASE, DeviceMemory
+from xegpu_py.tools import xegpu_run
 from xegpu_py.visa.program import Instruction
 
 SOURCE = """
@@ -329,3 +330,23 @@ def test_comments_of_another_form(comment: str, message: str) -> None:
     with pytest.raises(opencl.CompileError, match=message) as refused:
         opencl.stated_calls(f"\n// RUN {comment}\n", "a.cl")
     assert str(refused.value).startswith("a.cl:2: error: comment RUN: ")
+
+
+def test_the_tool_tells_where_compilations_differ(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And its exit status says whether any of them differ."""
+    source = Source("first line\nx[0] = N;\n", "k.cl")
+    differs = Diagnostic("error", "array 0 differs at (0,)", Position("k.cl", 2, 1))
+    results = [
+        SimpleNamespace(
+            kernel=name, summary=summary, equal=not found, source=source, diagnostics=lambda found=found: found
+        )
+        for name, summary, found in (("same", "equal", []), ("other", "different", [differs]))
+    ]
+    for shown, status in ((results, 1), (results[:1], 0)):
+        monkeypatch.setattr(opencl, "compare", lambda *_, shown=shown, **__: shown)
+        assert xegpu_run.run(["k.cl", "--build-options=-DN=1", "--build-options=-DN=2"]) == status
+    out, err = capsys.readouterr()
+    assert out == "same: equal\nother: different\nsame: equal\n"
+    assert err == "k.cl:2:1: error: array 0 differs at (0,)\nx[0] = N;\n^\n"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 from msgspec import structs
@@ -17,6 +20,7 @@ from xegpu_py.extensions.profile.time_model import (
     FITTED,
     PIPES,
     Prediction,
+    _Scheduled,
     pipe_cycles,
     predict,
     scheduled,
@@ -515,3 +519,34 @@ def test_lines_that_a_wave_finds_in_the_cache(wave: int, axes: tuple[int, ...]) 
         loaded = max(distinct[1] + (waves - 1) * (distinct[fits + 1] - distinct[fits]), distinct[-1])
         expected = distinct[-1] if distinct[-1] <= capacity else loaded
         assert new_lines(each, grid, buffers, wave, capacity, False) == pytest.approx(expected), capacity
+
+
+@pytest.mark.parametrize(
+    ("address", "size", "own"),
+    [(64, 64, 1), (64, 65, 2), (64, 128, 2), (127, 1, 1), (127, 2, 2), (64, 0, 1), (63, 1, 0), (63, 2, 1), (192, 9, 0)],
+)
+def test_lines_of_a_buffer_that_begins_or_ends_within_one(address: int, size: int, own: int) -> None:
+    assert new_lines({0: np.array([1, 2])}, (1, 1, 1), [Buffer("x", address, size)], 1, 9, False) == own
+
+
+@pytest.mark.parametrize(
+    ("product", "first", "second", "waits"),
+    [
+        (True, ((1, 2), (1,)), ((1, 2), (1,)), False),  # a sum in one accumulator
+        (True, ((3, 2), (1,)), ((1, 2), (1,)), True),
+        (True, ((1, 2), (1, 3)), ((3, 2), (3,)), True),
+        (False, ((1, 2), (1,)), ((1, 2), (1,)), True),
+        (True, ((3, 2), (1,)), ((4, 2), (4,)), False),
+    ],
+)
+def test_instructions_wait_for_results(
+    product: bool, first: tuple[Any, Any], second: tuple[Any, Any], waits: bool
+) -> None:
+    """Only a product that adds to the accumulator of the one before it begins before that ends."""
+    plan = [
+        _Scheduled(at, *map(frozenset, roots), 8.0, 20.0, False, product, False)
+        for at, roots in enumerate((first, second))
+    ]
+    program: Any = SimpleNamespace(instructions=[Instruction("dpas")] * 2)
+    cycles = thread_cycles(program, (plan, {}), [0, 0], [0, 0])
+    assert cycles.tolist() == [8, 20 if waits else 8]

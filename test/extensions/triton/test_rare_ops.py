@@ -467,6 +467,24 @@ BRANCHES = {
             [[b.reshape(4, 4)[:1]], [b.reshape(4, 4)[1:, :1], a.reshape(4, 4)[:3, :3]]]
         ).ravel(),
     ),
+    "blocks of one and of three dimensions": (
+        f"""%c2 = arith.constant 2 : i32
+        %c4 = arith.constant 4 : i32
+        %s2 = arith.constant 2 : i64
+        %s8 = arith.constant 8 : i64
+        %s1 = arith.constant 1 : i64
+        %c16 = arith.constant 16 : i32
+        %c1 = arith.constant 1 : i32
+        %d = tt.make_tensor_descriptor %x, [%c2, %c4, %c2], [%s8, %s2, %s1] : !tt.ptr<i32>, !tt.tensordesc<2x4x2xi32>
+        %v3 = tt.descriptor_load %d[%c1, %c1, %c1] : !tt.tensordesc<2x4x2xi32> -> tensor<2x4x2xi32>
+        %e = tt.make_tensor_descriptor %y, [%c16], [%s1] : !tt.ptr<i32>, !tt.tensordesc<{N}xi32>
+        %v1 = tt.descriptor_load %e[%c4] : !tt.tensordesc<{N}xi32> -> {T}
+        %v = tt.reshape %v3 : tensor<2x4x2xi32> -> {T}
+        %r = arith.xori %v, %v1 : {T}""",
+        lambda a, b, f, g: (
+            np.pad(a.reshape(2, 4, 2)[1:, 1:, 1:], ((0, 1), (0, 1), (0, 1))).ravel() ^ np.pad(b[4:], (0, 4))
+        ),
+    ),
     "constants without sign": (
         f"""%c = arith.constant dense<-5> : {T}
         %q = arith.divui %a, %c : {T}

@@ -1,5 +1,6 @@
 """Searches: spaces, journals, states of trials, limits. Workers and their children are real processes."""
 
+import io
 import json
 import os
 import re
@@ -159,6 +160,19 @@ def test_configurations_that_constraints_exclude_are_not_tried(kind, monkeypatch
     assert all((t.configuration["a"] + t.configuration["b"]) % 2 for t in excluded) and bool(excluded) == (
         kind != "grid"
     )
+
+
+@pytest.mark.parametrize("stream", ["terminal", "file", None])
+@pytest.mark.parametrize("shown", [False, True])
+def test_the_bar_is_shown_on_terminals(stream, shown, monkeypatch):
+    pytest.importorskip("tqdm", reason="the extra 'tune' is not installed")
+    written = io.StringIO()
+    written.isatty = lambda: stream == "terminal"
+    monkeypatch.setattr(search.sys, "stderr", written if stream else None)
+    with search._bar(shown, 3) as bar:
+        assert bar.disable == (not (shown and stream == "terminal"))
+        bar.update(2)
+    assert ("2/3" in written.getvalue()) == (shown and stream == "terminal")
 
 
 class FourWorkers:

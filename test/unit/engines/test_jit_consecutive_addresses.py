@@ -143,6 +143,11 @@ CASES = {
         1,
         {"To"},
     ),
+    "two lanes": (
+        BEGIN + (SUM + LOAD + TO + STORE).replace("(M1, 16)", "(M1, 2)"),
+        2,
+        {"A", "To"},
+    ),
     "a message that adds a constant": (BEGIN + LOAD.replace("[A]", "[A+0x8]") + STORE, 1, {"To"}),
     "a loop changes the number": (
         BEGIN

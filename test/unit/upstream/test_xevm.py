@@ -116,11 +116,13 @@ def test_blocks_are_loaded(tile, called):
     if called:
         header = f"llvm.func spir_funccc {function}(!llvm.ptr<1>, i32, i32, i32, vector<2xi32>, !llvm.ptr)"
     out = np.zeros((LANES, 2, rows * columns * blocks * bits // 8 // LANES), np.uint8)
-    run("".join(body), source, out, header=header)
-    for number, (px, py) in enumerate([(x, y), (x + width - columns, y + 4)]):
-        found = [padded[py : py + rows, px + i * columns : px + (i + 1) * columns] for i in range(blocks)]
-        expected = lanes_of(bits, rows, columns, blocks, how, np.array(found))
-        np.testing.assert_array_equal(out[:, number], expected)
+    for engine in ENGINES[: 2 - called]:
+        out[:] = 0
+        run("".join(body), source, out, engine, header)
+        for number, (px, py) in enumerate([(x, y), (x + width - columns, y + 4)]):
+            found = [padded[py : py + rows, px + i * columns : px + (i + 1) * columns] for i in range(blocks)]
+            expected = lanes_of(bits, rows, columns, blocks, how, np.array(found))
+            np.testing.assert_array_equal(out[:, number], expected)
 
 
 @pytest.mark.parametrize("tile", [(16, 8, 16), (32, 8, 16), (8, 8, 32), (32, 1, 16), (16, 2, 16)])
