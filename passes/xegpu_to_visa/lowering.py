@@ -581,7 +581,7 @@ class Lowering(Rewriter):
         numbers, op = self.numbers(index), defining_op(index)
         if isinstance(numbers, Const):
             return self.affine_term(numbers)
-        if op is None or op.name not in ("arith.addi", "arith.muli") or not isinstance(index.type, ir.IndexType):
+        if op is None or op.name not in ("arith.addi", "arith.muli"):
             return numbers, 1, 0
         second, adds = self.numbers(op.operands[1]), op.name == "arith.addi"
         if isinstance(second, Const) and self._only_addresses(index):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeGuard, get_args, get_origin
@@ -119,7 +120,7 @@ class DType:
         if self.kind == "bool":
             return isinstance(number, (bool, np.bool_)) or number in (0, 1)
         if self.is_float:
-            if isinstance(number, int) and abs(number) > 1 << 1023:
+            if isinstance(number, int) and abs(number) > sys.float_info.max:
                 return False
             return not math.isfinite(number) or math.isfinite(self.rounded(float(number)))
         low, high = self.limits

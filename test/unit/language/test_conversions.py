@@ -330,3 +330,24 @@ def test_types_that_hold_all_numbers_of_another():
             held = wide.is_integer and not narrow.is_float
             held = held and all(wide.limits[0] <= n <= wide.limits[1] for n in extremes(narrow))
         assert element_types.holds_all(wide, narrow) == held, (wide, narrow)
+
+
+@pytest.mark.parametrize("dtype", element_types.DTYPES, ids=str)
+def test_numbers_at_both_ends_of_their_types(dtype):
+    if dtype.is_float:
+        most = int(dtype.most)
+        for sign in (1, -1):
+            assert dtype.holds(sign * most) and dtype.holds(sign * np.inf) and not dtype.holds(sign * 2 * most)
+            assert dtype.holds(sign * float(most)) and not dtype.holds(sign * (1 << 1024))
+        assert dtype.holds(np.nan) and dtype.signless(0.5) == 0.5
+    elif dtype.kind == "bool":
+        assert [n for n in (-1, 0, 1, 2, 0.5, False, True, np.True_) if dtype.holds(n)] == [0, 1, False, True, True]
+    else:
+        low, high = dtype.limits
+        half = 1 << dtype.bits - 1
+        for number in {low, 0, half - 1, min(half, high), high}:
+            assert dtype.holds(number) and dtype.signless(number) == (number + half) % (2 * half) - half
+        for number in (low - 1, high + 1):
+            with pytest.raises(OverflowError, match=f"^{number} does not fit {dtype}$"):
+                dtype.signless(number)
+        assert not dtype.holds(0.5) and not dtype.holds(1.0)
