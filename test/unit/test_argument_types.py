@@ -51,7 +51,7 @@ REFUSED = [
     (3, Literal["a", "b"], TypeError, "'x' must be one of a, b, but got 3"),
     ("ab", Sequence[str], TypeError, "'x' must be a list of which each element is a string, but got 'ab'"),
     ([1, "a"], Sequence[int], TypeError, "'x' must be a list of which each element is an integer, but got [1, 'a']"),
-    ((1,), tuple[int, str], TypeError, "'x' must be a list"),
+    *((value, tuple[int, str], TypeError, "'x' must be a list") for value in ((1,), (1, 2), ("a", "b"), (1, "a", 2))),
     (5, Mapping[str, Any], TypeError, "'x' must be a Mapping, but got 5"),
     (5, Callable[..., Any], TypeError, "'x' must be a function, but got 5"),
     (65, Annotated[int, Range(0, 64)], ValueError, "'x' must be 0 to 64, but got 65"),

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import forked_tools
@@ -19,6 +20,7 @@ import xegpu_py
 import xegpu_py.language as xl
 from xegpu_py import lower_kernel
 from xegpu_py.language.function_source import Uses, fingerprint
+from xegpu_py.language.jit_function import _warn_of_pressure
 
 SCRIPT = """
 import sys
@@ -162,9 +164,11 @@ def test_a_kept_kernel_warns_of_registers_too(tmp_path: Path) -> None:
     for _ in range(2):
         kernel = xegpu_py.jit(crowded, registers=128, cache=tmp_path, subgroups=1)
         with pytest.warns(UserWarning, match="kernel 'crowded' does not fit") as found:
-            kernel.compile(x, y)
+            version = kernel.compile(x, y)
         shown.append((found[0].filename, found[0].lineno, str(found[0].message)))
-    assert shown[0] == shown[1]
+    assert shown[0] == shown[1] and "smaller tiles, or more subgroups than 1, by num_warps" in shown[0][2]
+    with pytest.warns(UserWarning, match="more subgroups than 1, by"):
+        _warn_of_pressure(SimpleNamespace(executor=version.executor, subgroups=None, name="x"))
 
 
 # The dependencies of a kernel.
