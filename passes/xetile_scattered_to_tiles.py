@@ -31,11 +31,12 @@ from xegpu_py.passes.analysis.affine_analysis import (
 )
 from xegpu_py.passes.analysis.block_surfaces import (
     ASSUMED_32_BIT,
-    ASSUMED_MULTIPLES,
+    LIKELY_MULTIPLES,
     WINDOWS,
     argument_of,
     unaligned_arguments,
 )
+from xegpu_py.passes.analysis.integer_analysis import ASSUMED_MULTIPLES
 from xegpu_py.passes.analysis.ir_queries import (
     bits_of,
     constant_of,
@@ -71,9 +72,10 @@ class XeTileScatteredToTiles(Pass):
     overflow, and one that may overflow a narrower type has no form. Positions
     modulo a number that is an argument are consecutive if the number is a multiple of how many there are. This is
     assumed of arrays that are not in `xegpu.unaligned`, and noted in the kernel's attribute `xetile.divided`; calls
-    check it. So are multiples of arguments by which the first element of a matrix is aligned, that arguments by which
-    positions are multiplied are positive, and that sums and products of arguments, such as a stride times a constant,
-    fit 32 bits, which the attribute `xetile.narrow` notes.
+    check it. So are multiples of arguments by which the first element of a matrix is aligned, those of
+    `xetile.likely_multiples` that are the pitch or length of a single row, that arguments by which positions are
+    multiplied are positive, and that sums and products of arguments, such as a stride times a constant, fit 32 bits,
+    which the attribute `xetile.narrow` notes.
 
         %i = arith.addi %first, %step : vector<256xindex>
         %m = arith.cmpi slt, %i, %bound : vector<256xindex>
@@ -154,6 +156,9 @@ class _Blocks:
         self._divided: set[Divided] = set()
         self._narrow: set[tuple[int, ...]] = set()
         self._windows = WINDOWS in func.attributes
+        likely = func.attributes.get(LIKELY_MULTIPLES)
+        numbers = [] if likely is None else [*ir.DenseI64ArrayAttr(likely)]
+        self._likely = dict(zip(numbers[::2], numbers[1::2]))
 
     def run(self) -> None:
         blocks = []
@@ -198,6 +203,11 @@ class _Blocks:
             if array is None or array in self._unaligned or giver is None:
                 return False
             self._divided.add((array, *giver, count))
+        if block.shape[0] == 1 and array is not None and array not in self._unaligned:
+            # Pitch and length of one row, which xegpu-fold-rows makes several.
+            for multiple in map(self._likely_multiple, (block.pitch, *block.columns)):
+                if multiple and multiple[1] % _granule(source) == 0:
+                    self._divided.add((array, multiple[0], -1, multiple[1]))
         for scalar in block.fits:
             sum_ = self._forms.unwrapped({(scalar,): 1})
             givers = [self._giver(self._forms.representative(s)) for m in sum_ for s in m]
@@ -207,6 +217,15 @@ class _Blocks:
             terms = [[n, len(m), *(d for _ in m for d in next(remaining) or ())] for m, n in sum_.items()]
             self._narrow.add((array, *(n for term in terms for n in term)))
         return True
+
+    def _likely_multiple(self, number: Polynomial) -> tuple[int, int] | None:
+        """The argument that a number is, and of what calls pass multiples, if that is known."""
+        if len(number) != 1:
+            return None
+        ((monomial, factor),) = number.items()
+        giver = self._giver(self._forms.representative(*monomial)) if factor == len(monomial) == 1 else None
+        is_known = giver is not None and giver[1] < 0 and giver[0] in self._likely
+        return (giver[0], self._likely[giver[0]]) if giver and is_known else None
 
     def _giver(self, number: ir.Value) -> tuple[int, int] | None:
         """The argument that a number is, and -1, or the array of which it is an extent, and the dimension."""
@@ -395,8 +414,7 @@ class _Blocks:
             op = parent
         with ir.InsertionPoint(op):
             rows, columns = (self._least(extents, op) for extents in (block.rows, block.columns))
-            granule = 512 // bits_of(ir.MemRefType(source.type).element_type)
-            pitch = fold_index(forms.build(block.pitch, op)) if block.pitch else _rounded_up(columns, granule)
+            pitch = fold_index(forms.build(block.pitch, op)) if block.pitch else _rounded_up(columns, _granule(source))
             sizes, strides = [rows, columns], [pitch, 1]
             if block.turned and block.shape[0] > 1:
                 sizes, strides = sizes[::-1], strides[::-1]
@@ -422,6 +440,11 @@ def _maps_of(indices: ir.Value) -> set[WgMap]:
             visited |= more
             pending += more
     return maps
+
+
+def _granule(memref: ir.Value) -> int:
+    """The elements of 64 bytes."""
+    return 512 // bits_of(ir.MemRefType(memref.type).element_type)
 
 
 def _rounded_up(number: Index, granule: int) -> Index:

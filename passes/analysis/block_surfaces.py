@@ -21,7 +21,7 @@ from xegpu_py.ir.diagnostics import emit_error, position_of
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import STATIC, field_of, implements
 from xegpu_py.passes.analysis.affine_analysis import IndexForms, Monomial
-from xegpu_py.passes.analysis.integer_analysis import divisor
+from xegpu_py.passes.analysis.integer_analysis import ASSUMED_MULTIPLES, divisor
 from xegpu_py.passes.analysis.ir_queries import (
     REGISTER_VIEWS,
     SIGNED_CASTS,
@@ -53,8 +53,8 @@ _VIEWS = (
 """Ops whose result is a view of their first operand's memory."""
 
 
-ASSUMED_MULTIPLES = "xetile.divided"
-"""The attribute with the numbers that a kernel assumes to be multiples of others; see xetile-scattered-to-tiles."""
+LIKELY_MULTIPLES = "xetile.likely_multiples"
+"""The attribute with pairs: an argument's number, and a power of two of which Triton has seen that it is a multiple."""
 
 
 def multiples_of(func: ir.Operation) -> tuple[Multiple, ...]:

@@ -43,6 +43,9 @@ _BYTES_MOST = 1 << 57
 
 INDEX_BITS = 64
 
+ASSUMED_MULTIPLES = "xetile.divided"
+"""The attribute with the numbers that a kernel assumes to be multiples of others; see xetile-scattered-to-tiles."""
+
 _SIGNED_LESS = 2
 """`slt` among the predicates of arith.cmpi."""
 
@@ -111,6 +114,15 @@ def limits_of(func: ir.Operation, target: Target, limits: Limits) -> Limits:
     )
     lanes = max(work_items(func), 1)
     return structs.replace(limits, threads=target.threads, lanes=lanes, known_grid=grid, known_block=block)
+
+
+def assumed_divisor(func: ir.Operation, number: int) -> int:
+    """The power of two that a kernel assumes to divide an argument."""
+    if ASSUMED_MULTIPLES not in func.attributes:
+        return 1
+    numbers = [*ir.DenseI64ArrayAttr(func.attributes[ASSUMED_MULTIPLES])]
+    assumed = [count for _, giver, dim, count in zip(*[iter(numbers)] * 4) if giver == number and dim < 0]
+    return power_of_two(math.lcm(*assumed))
 
 
 def type_range(bits: int) -> Bounds:
@@ -516,8 +528,12 @@ class Integers:
             return self.of(forwarded[0]) if is_invariant else self._solved(value)
         if argument_number(value, "scf.for") == 0:
             return self._counter(value.owner.owner.operation)
-        is_index = shape_and_element(value)[1] == "index" and argument_number(value, *FUNCTIONS) is not None
-        return (Multiples(self._limits.argument),) if is_index else self._any(value)
+        number = argument_number(value, *FUNCTIONS)
+        is_index = shape_and_element(value)[1] == "index" and number is not None
+        sets = (Multiples(self._limits.argument),) if is_index else self._any(value)
+        if number is None or not sets:
+            return sets
+        return tuple(Multiples(s.bounds, assumed_divisor(value.owner.owner.operation, number)) for s in sets)
 
     def _counter(self, loop: ir.Operation) -> Sets:
         lower, upper, step = map(self._one, list(loop.operands)[:3])

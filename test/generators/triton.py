@@ -225,8 +225,10 @@ class Writer(Computed):
 
     def ragged(self) -> Any:
         """A part of an array for each program, which a mask keeps below the array's size."""
-        element, size = self.r.choice(["f16", "f32", "i32"]), self.r.choice([16, 32, 64])
+        element, size = self.r.choice(["f16", "f32", "i32"]), self.r.choice([16, 32, 64, 256])
         count = self.r.randrange(1, size * self.programs + 1)
+        if self.r.random() < 0.5:
+            count = -(-count // 16) * 16
         word = f"small:{element}:{count}:seed={self.r.randrange(1000)}"
         array = self.argument(f"!tt.ptr<{element}>", word)
         start = self.binary("muli", self.pid, self.constant("i32", size))
@@ -245,7 +247,7 @@ class Writer(Computed):
         The array has no elements but those that some program accesses and those between them. Another is stored in the
         same way.
         """
-        shape = self.r.choice([(4, 16), (8, 16), (16, 8)])
+        shape = self.r.choice([(4, 16), (8, 16), (16, 8), (1, 64), (1, 128)])
         element, lines, masks = self.r.choice(["i8", "i32", "f16", "f32"]), [], []
         for axis, count in enumerate(shape):
             first = self.r.choice([self.binary("muli", self.pid, self.constant("i32", count)), self.bound(count)])
@@ -713,10 +715,16 @@ def program(r: Random) -> Program:
     for value in writer.values[-r.randrange(2, 5) :]:
         writer.stored(value)
     body = "\n".join(["", *writer.lines, "tt.return"]).replace("\n", "\n  ")
-    parameters = ", ".join(f"{name}: {kind}" for name, kind, _ in writer.arguments)
+    parameters = ", ".join(f"{name}: {kind}{_divisibility(word)}" for name, kind, word in writer.arguments)
     module = "\n".join([f"tt.func public @k({parameters}) {{{body}\n}}", *writer.helpers, ""])
     arrays = tuple(writer.expected.get(i, parse_argument(word)) for i, word in enumerate(writer.words()))
     return Program(module, writer.words(), (writer.programs,), expected=arrays)
+
+
+def _divisibility(word: str) -> str:
+    """What Triton notes of an integer that a launch passes."""
+    kind, _, number = word.partition(":")
+    return " {tt.divisibility = 16 : i32}" if kind == "i32" and number and int(number) % 16 == 0 else ""
 
 
 def tour(r: Random, element: str | None, length: int) -> Program:

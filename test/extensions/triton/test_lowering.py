@@ -104,6 +104,30 @@ def test_softmax_of_rows(n):
     np.testing.assert_allclose(y, e / e.sum(1, keepdims=True), rtol=1e-5)
 
 
+@pytest.mark.parametrize(("n", "loads"), [(1008, 2), (16, 2), (1 << 22, 2), (1000, 32), (0, 0)])
+def test_lines_of_whole_registers_are_few_messages(n, loads):
+    """A matrix of rows of 64 bytes has any length, and one row of 4 million elements is too long for a message.
+
+    No matrix has no rows: the elements are scattered then.
+    """
+    x, y, z = (integers(n + 32, seed=i) for i in range(3))
+    expected = np.concatenate([x[:n] + y[:n], z[n:]])
+    made = run(kernels.add, x, y, z, n, grid=(triton.cdiv(n, 256) or 1,), BLOCK=256)
+    np.testing.assert_array_equal(z, expected)
+    asm = made.function.last.asm
+    assert asm.count("lsc_load_block2d") == loads and ("lsc_load.ugm" in asm) == (n == 0)
+
+
+@pytest.mark.parametrize(("pitch", "messages"), [(128, 1), (136, 8)])
+def test_rows_of_whole_registers_are_one_message(pitch, messages):
+    x, y = integers(6, pitch, low=-4, high=5, dtype=np.float32), np.zeros((6, pitch), np.float32)
+    made = run(kernels.softmax, x, y, pitch, 112, grid=(6,), BLOCK=128, num_warps=1)
+    e = np.exp(x[:, :112].astype(np.float64) - x[:, :112].max(1, keepdims=True))
+    np.testing.assert_allclose(y[:, :112], e / e.sum(1, keepdims=True), rtol=1e-5)
+    assert not y[:, 112:].any()
+    assert made.function.last.asm.count("lsc_load_block2d") == messages
+
+
 def test_loops_carry_pointers_to_several_arrays():
     x, y, z = (np.arange(i, i + 16, dtype=np.float32) for i in (0, 100, 0))
     run(kernels.swapped, x, y, z, 3, BLOCK=16)

@@ -21,7 +21,8 @@ from xegpu_py.extensions.triton.settings import NUM_WARPS
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import Module
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.passes.analysis.block_surfaces import WINDOWS
+from xegpu_py.passes.analysis.block_surfaces import LIKELY_MULTIPLES, WINDOWS
+from xegpu_py.passes.analysis.integer_analysis import power_of_two
 from xegpu_py.passes.analysis.ir_queries import SHARES
 from xegpu_py.passes.analysis.tile_division import PREFERRED_SUBGROUPS, can_be_divided
 from xegpu_py.target import DEFAULT
@@ -155,9 +156,11 @@ def _kernel(
     types: list[str] = []
     locations: list[mlir.Location] = []
     numbers: dict[mlir.Value, int] = {}
+    likely_multiples: list[int] = []
     for argument in entry.arguments:
         if integer_bits(argument.type) >= 32:
             numbers[argument] = len(types)
+            likely_multiples += _multiple(func, argument.arg_number, len(types))
         try:
             types += _argument_types(kind_of(argument), func)
         except ValueError as e:
@@ -187,12 +190,24 @@ def _kernel(
             shares = BUILDING.leave()
     kernel = kernel or body.operations[0].operation.regions[0].blocks[0].operations[0].operation
     kernel.attributes[WINDOWS] = mlir.UnitAttr.get(kernel.context)
+    if likely_multiples:
+        kernel.attributes[LIKELY_MULTIPLES] = mlir.DenseI64ArrayAttr.get(likely_multiples, kernel.context)
     module = body.owner.operation
     if NUM_WARPS in module.attributes:
         kernel.attributes[PREFERRED_SUBGROUPS] = module.attributes[NUM_WARPS]
     if shares and can_be_divided(kernel):
         kernel.attributes[SHARES] = mlir.UnitAttr.get(kernel.context)
     return positions.assumptions
+
+
+def _multiple(func: mlir.Operation, number: int, becomes: int) -> list[int]:
+    """The pair in `LIKELY_MULTIPLES` of an integer of TTIR that Triton knows to be a multiple of a power of two."""
+    of_all = func.attributes.get("arg_attrs")
+    attributes = {} if of_all is None else mlir.DictAttr(mlir.ArrayAttr(of_all)[number])
+    if "tt.divisibility" not in attributes:
+        return []
+    divisor = power_of_two(mlir.IntegerAttr(attributes["tt.divisibility"]).value)
+    return [becomes, divisor] if divisor > 1 else []
 
 
 def _argument_types(kind: Kind, func: mlir.Operation) -> list[str]:

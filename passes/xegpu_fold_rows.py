@@ -1,0 +1,168 @@
+"""`xegpu-fold-rows`: blocks of one long row become blocks of rows that each fill a register."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from mlir import ir
+from mlir.dialects import arith
+from msgspec import Struct
+
+from xegpu_py.dialects import xegpu
+from xegpu_py.dialects.xegpu import Mode, TensorDesc
+from xegpu_py.dialects.xegpu.op_interfaces import BlockLoad
+from xegpu_py.ir.definition import FUNCTIONS
+from xegpu_py.ir.operation import implements
+from xegpu_py.ir.passes import Pass, register_pass
+from xegpu_py.passes.analysis.affine_analysis import IndexForms, constant_part, plus
+from xegpu_py.passes.analysis.block_surfaces import is_unaligned, unaligned_arguments
+from xegpu_py.passes.analysis.integer_analysis import Integers, assumed_divisor
+from xegpu_py.passes.analysis.ir_queries import (
+    SIGNED_CASTS,
+    argument_number,
+    constant_of,
+    defining_op,
+    shape_of,
+    subgroup_functions,
+    view_numbers,
+)
+from xegpu_py.passes.analysis.target_messages import hints_of, load_like
+from xegpu_py.passes.rewriting import builders as build
+from xegpu_py.passes.rewriting.builders import Index, fold_index
+from xegpu_py.target import Target
+
+
+@register_pass("xegpu-fold-rows")
+class XeGPUFoldRows(Pass):
+    """Load and store long rows with fewer messages.
+
+    A 2D block message has at most 64 bytes of a row, but up to 32 rows. A row of a matrix whose length is known to be a
+    multiple of 64 bytes is the same memory as a matrix of rows of 64 bytes, and so are the registers of both blocks, if
+    the row and the block begin at multiples of 64 bytes. The row must be known to be one of the matrix. Descriptors
+    that are moved or that control flow passes on stay, and so do those of arrays in `xegpu.unaligned`.
+
+        %m = memref.reinterpret_cast %A to offset: [0], sizes: [%rows, %n], strides: [%pitch, 1]
+        %d = xegpu.create_nd_tdesc %m[%row, %x] {mode = vc} : ... -> !xegpu.tensor_desc<1x128xf32>
+        %v = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<1x128xf32> -> vector<1x128xf32>
+
+    becomes, if 16 divides `%n`, `%pitch` and `%x`,
+
+        %m = memref.reinterpret_cast %A to offset: [%row * %pitch], sizes: [%n / 16, 16], strides: [16, 1]
+        %d = xegpu.create_nd_tdesc %m[%x / 16, 0] {mode = vc} : ... -> !xegpu.tensor_desc<8x16xf32>
+        %w = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<8x16xf32> -> vector<8x16xf32>
+        %v = vector.shape_cast %w : vector<8x16xf32> to vector<1x128xf32>
+    """
+
+    target: str = ""
+    kernel: str = ""
+
+    def run(self, op: ir.Operation) -> None:
+        for func, ops, gpu in subgroup_functions(op, self.target, self.kernel):
+            integers, unaligned = Integers(), unaligned_arguments(func)
+            for maker in [op for op in ops if op.name == "xegpu.create_nd_tdesc"]:
+                if not is_unaligned(maker.opview, unaligned):
+                    _fold(maker, gpu, integers)
+
+
+def _fold(maker: ir.Operation, target: Target, integers: Integers) -> None:
+    """Replace a descriptor and its uses, if that is possible."""
+    view: Any = maker.opview
+    desc, limits = TensorDesc.of(view.tdesc), target.block2d
+    if view.mode != Mode.VC or limits is None or len(desc.shape) != 2 or desc.shape[0] != 1 or desc.in_slm:
+        return
+    if desc.attr.array_length != 1 or desc.attr.message or desc.bits < 8:
+        return
+    columns = 8 * target.grf_bytes // desc.bits
+    uses = [use.owner.operation for use in view.tdesc.uses]
+    if desc.shape[1] % columns or desc.shape[1] <= columns or not all(map(_is_plain, uses)):
+        return
+    if limits.surface_problem(target.grf_bytes, None, target.grf_bytes, None) is not None:
+        return
+    row = _row_of(view, integers)
+    if row is None or any(n % columns for n in row.divisors(integers)) or integers.divisor(view.offsets[1]) % columns:
+        return
+    with maker.location, ir.InsertionPoint(maker):
+        start = build.add(row.first, build.multiply(row.number, row.pitch))
+        rows = fold_index(arith.divui(build.index(row.length), build.index(columns)))
+        matrix = build.reinterpret_cast(row.memref, start, [rows, columns], [columns, 1])
+        folded = replace(desc, shape=(desc.shape[1] // columns, columns))
+        # The block may begin before the row: the number is negative then.
+        places = build.index(columns.bit_length() - 1)
+        first_row = fold_index(arith.shrsi(build.index(view.offsets[1]), places))
+        tdesc = xegpu.create_nd_tdesc(matrix, [first_row, 0], tdesc=folded, mode=view.mode)
+    for use in uses:
+        with use.location, ir.InsertionPoint(use):
+            _access(use.opview, tdesc, folded.shape)
+        use.erase()
+    maker.erase()
+
+
+def _is_plain(use: ir.Operation) -> bool:
+    """Whether an op loads, stores or prefetches a block as it lies in memory."""
+    if implements(use, BlockLoad):
+        view: Any = use.opview
+        return view.transpose is None and view.vnni_axis is None and len(shape_of(view.value)) == 2
+    return use.name in ("xegpu.store_nd", "xegpu.prefetch_nd")
+
+
+class _Row(Struct):
+    """A row of a matrix in memory.
+
+    Attributes:
+        memref: the memory.
+        first: the matrix's first element.
+        number: the row's number.
+        pitch: the elements from one row to the next.
+        length: the row's elements.
+    """
+
+    memref: ir.Value
+    first: Index
+    number: Index
+    pitch: Index
+    length: Index
+
+    def divisors(self, integers: Integers) -> tuple[int, int, int]:
+        """The powers of two that are known to divide where the matrix and the row begin, and the row's length."""
+        number, pitch = integers.divisor(self.number), integers.divisor(self.pitch)
+        return integers.divisor(self.first), number * pitch, integers.divisor(self.length)
+
+
+def _row_of(view: Any, integers: Integers) -> _Row | None:
+    """The row of consecutive elements in which a descriptor's block lies; None if that may not be in the matrix."""
+    op, row = defining_op(view.source), view.offsets[0]
+    if op is None or op.name != "memref.reinterpret_cast" or len(view.shape):
+        return None
+    (first,), sizes, strides = view_numbers(op)
+    if len(sizes) != 2 or constant_of(strides[1]) != 1:
+        return None
+    forms = IndexForms()
+    beyond = constant_part(plus(forms.scalar(sizes[0]), forms.scalar(row), -1))
+    is_inside = beyond is not None and beyond > 0 and integers.of(row)[0].bounds[0] >= 0
+    return _Row(op.operands[0], first, row, strides[0], sizes[1]) if is_inside and _is_positive(sizes[1]) else None
+
+
+def _is_positive(length: Index) -> bool:
+    """Whether a length is a positive constant or an argument that is assumed to be a positive multiple."""
+    constant = constant_of(length)
+    if constant is not None:
+        return constant > 0
+    assert isinstance(length, ir.Value)
+    op = defining_op(length)
+    if op is None:
+        number = argument_number(length, *FUNCTIONS)
+        return number is not None and assumed_divisor(length.owner.owner.operation, number) > 1
+    passes_on = op.name in SIGNED_CASTS or (op.name == "arith.maxsi" and constant_of(op.operands[1]) == 0)
+    return passes_on and _is_positive(op.operands[0])
+
+
+def _access(view: Any, tdesc: ir.Value, shape: tuple[int, ...]) -> None:
+    """Access a folded block instead of a row."""
+    if isinstance(view, xegpu.StoreNdOp):
+        xegpu.store_nd(build.shape_cast(view.value, shape), tdesc, mode=view.mode, **hints_of(view))
+    elif implements(view.operation, BlockLoad):
+        loaded = load_like(view, tdesc, value=build.with_shape(view.value.type, shape))
+        view.value.replace_all_uses_with(build.shape_cast(loaded, shape_of(view.value)))
+    else:
+        xegpu.prefetch_nd(tdesc, mode=view.mode, memory_scope=view.memory_scope, **hints_of(view))
