@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -16,20 +17,21 @@ from xegpu_py.ir.definition import FUNCTIONS
 from xegpu_py.ir.operation import implements
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.analysis.affine_analysis import IndexForms, constant_part, plus
-from xegpu_py.passes.analysis.block_surfaces import is_unaligned, unaligned_arguments
+from xegpu_py.passes.analysis.block_surfaces import FOLDED, argument_of, is_unaligned, unaligned_arguments
 from xegpu_py.passes.analysis.integer_analysis import Integers, assumed_divisor
 from xegpu_py.passes.analysis.ir_queries import (
     SIGNED_CASTS,
     argument_number,
     constant_of,
     defining_op,
+    is_used,
     shape_of,
     subgroup_functions,
     view_numbers,
 )
 from xegpu_py.passes.analysis.target_messages import hints_of, load_like
 from xegpu_py.passes.rewriting import builders as build
-from xegpu_py.passes.rewriting.builders import Index, fold_index
+from xegpu_py.passes.rewriting.builders import Index
 from xegpu_py.target import Target
 
 
@@ -40,7 +42,8 @@ class XeGPUFoldRows(Pass):
     A 2D block message has at most 64 bytes of a row, but up to 32 rows. A row of a matrix whose length is known to be a
     multiple of 64 bytes is the same memory as a matrix of rows of 64 bytes, and so are the registers of both blocks, if
     the row and the block begin at multiples of 64 bytes. The row must be known to be one of the matrix. Descriptors
-    that are moved or that control flow passes on stay, and so do those of arrays in `xegpu.unaligned`.
+    that are moved or that control flow passes on stay, and so do those of arrays in `xegpu.unaligned`. The attribute
+    `xegpu.folded` lists the other arrays, which are assumed to be aligned.
 
         %m = memref.reinterpret_cast %A to offset: [0], sizes: [%rows, %n], strides: [%pitch, 1]
         %d = xegpu.create_nd_tdesc %m[%row, %x] {mode = vc} : ... -> !xegpu.tensor_desc<1x128xf32>
@@ -60,42 +63,49 @@ class XeGPUFoldRows(Pass):
     def run(self, op: ir.Operation) -> None:
         for func, ops, gpu in subgroup_functions(op, self.target, self.kernel):
             integers, unaligned = Integers(), unaligned_arguments(func)
+            folded = set[int]()
             for maker in [op for op in ops if op.name == "xegpu.create_nd_tdesc"]:
-                if not is_unaligned(maker.opview, unaligned):
-                    _fold(maker, gpu, integers)
+                array = argument_of(maker.opview.source)
+                if not is_unaligned(maker.opview, unaligned) and _fold(maker, gpu, integers) and array is not None:
+                    folded.add(array)
+            if folded:
+                func.attributes[FOLDED] = ir.DenseI64ArrayAttr.get(sorted(folded))
 
 
-def _fold(maker: ir.Operation, target: Target, integers: Integers) -> None:
-    """Replace a descriptor and its uses, if that is possible."""
+def _fold(maker: ir.Operation, target: Target, integers: Integers) -> bool:
+    """Replace a descriptor and its uses, if that is possible; whether it was."""
     view: Any = maker.opview
     desc, limits = TensorDesc.of(view.tdesc), target.block2d
     if view.mode != Mode.VC or limits is None or len(desc.shape) != 2 or desc.shape[0] != 1 or desc.in_slm:
-        return
+        return False
     if desc.attr.array_length != 1 or desc.attr.message or desc.bits < 8:
-        return
+        return False
     columns = 8 * target.grf_bytes // desc.bits
     uses = [use.owner.operation for use in view.tdesc.uses]
     if desc.shape[1] % columns or desc.shape[1] <= columns or not all(map(_is_plain, uses)):
-        return
+        return False
     if limits.surface_problem(target.grf_bytes, None, target.grf_bytes, None) is not None:
-        return
+        return False
     row = _row_of(view, integers)
     if row is None or any(n % columns for n in row.divisors(integers)) or integers.divisor(view.offsets[1]) % columns:
-        return
+        return False
     with maker.location, ir.InsertionPoint(maker):
         start = build.add(row.first, build.multiply(row.number, row.pitch))
-        rows = fold_index(arith.divui(build.index(row.length), build.index(columns)))
+        rows = _divided(row.length, columns, arith.shrui)
         matrix = build.reinterpret_cast(row.memref, start, [rows, columns], [columns, 1])
         folded = replace(desc, shape=(desc.shape[1] // columns, columns))
         # The block may begin before the row: the number is negative then.
-        places = build.index(columns.bit_length() - 1)
-        first_row = fold_index(arith.shrsi(build.index(view.offsets[1]), places))
+        first_row = _divided(view.offsets[1], columns, arith.shrsi)
         tdesc = xegpu.create_nd_tdesc(matrix, [first_row, 0], tdesc=folded, mode=view.mode)
     for use in uses:
         with use.location, ir.InsertionPoint(use):
             _access(use.opview, tdesc, folded.shape)
         use.erase()
+    source = defining_op(view.source)
     maker.erase()
+    if source is not None and not is_used(source.results[0]):
+        source.erase()
+    return True
 
 
 def _is_plain(use: ir.Operation) -> bool:
@@ -155,6 +165,12 @@ def _is_positive(length: Index) -> bool:
         return number is not None and assumed_divisor(length.owner.owner.operation, number) > 1
     passes_on = op.name in SIGNED_CASTS or (op.name == "arith.maxsi" and constant_of(op.operands[1]) == 0)
     return passes_on and _is_positive(op.operands[0])
+
+
+def _divided(multiple: Index, columns: int, shift: Callable[[ir.Value, ir.Value], ir.Value]) -> Index:
+    """The quotient of a multiple of a power of two and that, by an op that shifts."""
+    known, places = constant_of(multiple), columns.bit_length() - 1
+    return shift(build.index(multiple), build.index(places)) if known is None else known >> places
 
 
 def _access(view: Any, tdesc: ir.Value, shape: tuple[int, ...]) -> None:

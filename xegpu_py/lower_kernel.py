@@ -23,6 +23,7 @@ from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.module import Module, argument_names, functions, is_program, source_of, walk
 from xegpu_py.ir.passes import ROOT, Runner, parse_pipeline, step
 from xegpu_py.passes.analysis.block_surfaces import (
+    FOLDED,
     has_messages,
     multiples_of,
     products_of,
@@ -345,6 +346,9 @@ class KernelLowering:
         depends = depends or any(multiple.argument in arrays for multiple in assumed.multiples)
         depends = depends or any(total.argument in arrays for total in assumed.sums)
         if depends or self._lowered is None or options != structs.replace(own, unaligned=arrays):
+            return False
+        folded = unaligned_arguments(visa.kernel_named(self._lowered.outline, self._name), FOLDED)
+        if not {*folded}.isdisjoint(arrays):
             return False
         mark_unaligned(self._lowered, self._name, arrays)
         self._options = options

@@ -57,6 +57,11 @@ LIKELY_MULTIPLES = "xetile.likely_multiples"
 """The attribute with pairs: an argument's number, and a power of two of which Triton has seen that it is a multiple."""
 
 
+FOLDED = "xegpu.folded"
+"""The attribute with the numbers of arrays that are assumed to be aligned, since their rows are divided; see
+xegpu-fold-rows."""
+
+
 def multiples_of(func: ir.Operation) -> tuple[Multiple, ...]:
     """The assumptions in a kernel's attribute `ASSUMED_MULTIPLES`."""
     numbers = (

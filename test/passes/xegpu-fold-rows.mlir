@@ -10,9 +10,8 @@
 gpu.module @folded {
 // The launch guarantees that %n is a positive multiple of 16.
 // CHECK-LABEL: @line
-// CHECK: %[[C16:.*]] = arith.constant 16 : index
 // CHECK: %[[N:.*]] = arith.maxsi
-// CHECK: %[[ROWS:.*]] = arith.divui %[[N]], %[[C16]]
+// CHECK: %[[ROWS:.*]] = arith.shrui %[[N]], %c4
 // CHECK: %[[M:.*]] = memref.reinterpret_cast %{{.*}} to offset: [0], sizes: [%[[ROWS]], 16], strides: [16, 1]
 // CHECK: %[[X:.*]] = arith.shrsi %{{.*}}, %c4
 // CHECK: %[[D:.*]] = xegpu.create_nd_tdesc %[[M]][%[[X]], 0] {{.*}} -> !xegpu.tensor_desc<8x16xf32, #xegpu.tdesc_attr<clipped = true>>
@@ -38,7 +37,7 @@ gpu.func @line(%a: memref<?xf32>, %n: i32) kernel attributes {xetile.divided = a
 // CHECK-LABEL: @row
 // CHECK: %[[START:.*]] = arith.muli %block_id_x, %{{.*}} : index
 // CHECK: memref.reinterpret_cast %{{.*}} to offset: [%[[START]]], sizes: [16, 16], strides: [16, 1]
-// CHECK: xegpu.create_nd_tdesc %{{.*}}[%c-1, 0] {{.*}} -> !xegpu.tensor_desc<4x16xf32>
+// CHECK: xegpu.create_nd_tdesc %{{.*}}[-1, 0] {{.*}} -> !xegpu.tensor_desc<4x16xf32>
 gpu.func @row(%a: memref<?xf32>, %pitch: i32) kernel attributes {xetile.divided = array<i64: 0, 1, -1, 16>} {
   %c1 = arith.constant 1 : index
   %id = gpu.block_id x

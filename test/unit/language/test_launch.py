@@ -642,7 +642,7 @@ def test_heuristics(outer):
         i = xl.program_id(0) * BLOCK + xl.arange(0, BLOCK)
         xl.store(X + i, xl.full((BLOCK,), 1 if EVEN else 2, np.int32), mask=None if EVEN else i < n)
 
-    tune = xegpu_py.autotune([Config({"BLOCK": 32}), Config({"BLOCK": 16})], ["n"], objective="size")
+    tune = xegpu_py.autotune([Config({"BLOCK": 16}), Config({"BLOCK": 32})], ["n"], objective="size")
     rules = {"EVEN": lambda a: a["n"] % 16 == 0}
     if outer == "autotune":
         kernel = tune(xegpu_py.heuristics({"EVEN": lambda a: a["n"] % a["BLOCK"] == 0})(xegpu_py.jit(fill)))

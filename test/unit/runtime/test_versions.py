@@ -27,7 +27,9 @@ gpu.module @k {
     %a = xetile.init_tile %A, %i : memref<?xf32>, vector<64xindex>
       -> !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>>
     %x = xetile.load %a : !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>> -> vector<64xf32>
-    %in = arith.cmpi slt, %p, %m : vector<64xindex>
+    %more = arith.addi %n, %c1 : index
+    %b = vector.broadcast BOUND : index to vector<64xindex>
+    %in = arith.cmpi slt, %p, %b : vector<64xindex>
     %t = xetile.init_tile %B, %p : memref<?xf32>, vector<64xindex>
       -> !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>>
     scf.for %k = %c0 to %c1 step %c1 {
@@ -43,8 +45,9 @@ gpu.module @k {
 """
 
 
-def lowering(options=OPTIONS, attributes="", loop=""):
-    return KernelLowering(parse(TEXT.replace("ATTRIBUTES", attributes).replace("LOOP", loop)), "k", options)
+def lowering(options=OPTIONS, attributes="", loop="", bound="%more"):
+    text = TEXT.replace("ATTRIBUTES", attributes).replace("LOOP", loop).replace("BOUND", bound)
+    return KernelLowering(parse(text), "k", options)
 
 
 def test_the_version_of_an_unaligned_array_goes_on_from_the_assumptions():
@@ -65,6 +68,13 @@ def test_the_version_of_an_array_of_which_something_is_assumed_begins_anew():
     assert not begun.serves(options)
     # It goes on as it began.
     assert begun.executable() == lowering().executable()
+
+
+def test_the_version_of_an_array_whose_rows_are_divided_begins_anew():
+    options = structs.replace(OPTIONS, unaligned=(1,))
+    begun = lowering(bound="%n")
+    assert begun.assumptions() and not begun.serves(options)
+    assert begun.executable().program != lowering(options, bound="%n").executable().program
 
 
 @pytest.mark.parametrize(
