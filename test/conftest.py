@@ -1,5 +1,6 @@
 """Settings of all tests: they do not write to the user's caches, and hypothesis sets no time limit for examples."""
 
+import atexit
 import ctypes
 import gc
 import os
@@ -114,8 +115,10 @@ def pytest_sessionfinish(session):
     RECORDER.write()
     if not hasattr(session.config, "workerinput"):
         compiled_objects.prune()
-    # pytest collects garbage five times at its end, among all objects that tests have left.
+    # pytest collects garbage five times at its end, among all objects that tests have left. Python does it once more,
+    # and Triton's bindings complain of what it does not find.
     gc.freeze()
+    atexit.register(gc.unfreeze)
 
 
 def pytest_collection_finish():
