@@ -163,8 +163,9 @@ def _is_positive(length: Index) -> bool:
     if op is None:
         number = argument_number(length, *FUNCTIONS)
         return number is not None and assumed_divisor(length.owner.owner.operation, number) > 1
-    passes_on = op.name in SIGNED_CASTS or (op.name == "arith.maxsi" and constant_of(op.operands[1]) == 0)
-    return passes_on and _is_positive(op.operands[0])
+    extends = op.name == "arith.extsi" or (op.name in SIGNED_CASTS and isinstance(length.type, ir.IndexType))
+    is_same = extends or (op.name == "arith.maxsi" and constant_of(op.operands[1]) == 0)
+    return is_same and _is_positive(op.operands[0])
 
 
 def _divided(multiple: Index, columns: int, shift: Callable[[ir.Value, ir.Value], ir.Value]) -> Index:

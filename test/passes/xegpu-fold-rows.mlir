@@ -4,7 +4,7 @@
 // Blocks of rows whose length, pitch and begin are known to be multiples of 64 bytes become blocks of rows of 64 bytes.
 // A GPU without 2D block messages keeps them.
 
-// REGISTERS-COUNT-14: xegpu.create_nd_tdesc {{.*}}tensor_desc<1x
+// REGISTERS-COUNT-15: xegpu.create_nd_tdesc {{.*}}tensor_desc<1x
 // REGISTERS-NOT: tensor_desc<8x16xf32
 
 gpu.module @folded {
@@ -135,6 +135,19 @@ gpu.func @outside(%a: memref<?xf32>, %rows: index, %row: index) kernel {
 gpu.func @empty(%a: memref<?xf32>, %n: index) kernel {
   %c4 = arith.constant 4 : index
   %length = arith.shli %n, %c4 : index
+  %m = memref.reinterpret_cast %a to offset: [0], sizes: [1, %length], strides: [%length, 1] : memref<?xf32> to memref<1x?xf32, strided<[?, 1]>>
+  %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<1x?xf32, strided<[?, 1]>> -> !xegpu.tensor_desc<1x64xf32>
+  %v = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<1x64xf32> -> vector<1x64xf32>
+  xegpu.store_nd %v, %d {mode = vc} : vector<1x64xf32>, !xegpu.tensor_desc<1x64xf32>
+  gpu.return
+}
+
+// A number of 64 bits may be 2^32.
+// CHECK-LABEL: @truncated
+// CHECK: tensor_desc<1x64xf32>
+gpu.func @truncated(%a: memref<?xf32>, %n: i64) kernel attributes {xetile.divided = array<i64: 0, 1, -1, 16>} {
+  %short = arith.trunci %n : i64 to i32
+  %length = arith.index_cast %short : i32 to index
   %m = memref.reinterpret_cast %a to offset: [0], sizes: [1, %length], strides: [%length, 1] : memref<?xf32> to memref<1x?xf32, strided<[?, 1]>>
   %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<1x?xf32, strided<[?, 1]>> -> !xegpu.tensor_desc<1x64xf32>
   %v = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<1x64xf32> -> vector<1x64xf32>
