@@ -58,6 +58,17 @@ def test_each_thread_runs_once(engine: str, threads: int, brief: int, monkeypatc
     assert done.traffic == {("ugm", "store"): 4 * 303}
 
 
+def test_a_launch_of_few_rounds_that_is_not_brief_is_helped_the_next_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The calling thread does not look at the clock before it has run some rounds of all threads."""
+    monkeypatch.setattr(engine_module, "BRIEF", 1e-9)
+    out, helping = np.zeros(60, np.uint32), []
+    monkeypatch.setattr(engine_module, "take", lambda count: helping.append(count) or host.take(count))
+    made = kernel(NUMBERS, threads=2)
+    for helped in ([], [1], [1, 1]):
+        made(out, grid=20, block=3)
+        assert helping == helped
+
+
 def test_helping_threads_wait_for_the_next_launch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_module, "BRIEF", 0)
     made, out = kernel(NUMBERS, threads=3), np.zeros(303, np.uint32)

@@ -403,7 +403,7 @@ class _ThreadTeam(Struct, dict=True):
             brief: whether this thread begins alone.
 
         Returns:
-            Whether the launch ended before other threads could start.
+            Whether the launch ended before other threads could help.
         """
         own_worker = self.workers[0]
         start_time = time.perf_counter()
@@ -415,7 +415,7 @@ class _ThreadTeam(Struct, dict=True):
                 if not self.tasks and self.size > 1 and time.perf_counter() - start_time > BRIEF:
                     self._start()
                 self._show(progress)
-            run_alone = not self.tasks or time.perf_counter() - start_time < BRIEF
+            was_brief = time.perf_counter() - start_time < BRIEF
             for task in self.tasks:
                 # No work is left: a task that has not begun is not needed.
                 while not (task.cancel() or task.done()):
@@ -434,7 +434,7 @@ class _ThreadTeam(Struct, dict=True):
         if self.launch.log:
             own_worker.take()
         self.end()
-        return run_alone
+        return was_brief
 
     def _start(self) -> None:
         """Let other threads help."""
