@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import time
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
@@ -124,4 +125,10 @@ def test_code_with_many_accesses_of_memory_is_compiled_in_linear_time() -> None:
         llvm.compiled(text, llvm.machine(), "function(sroa)", level=2)
         return time.thread_time() - start
 
-    assert min(seconds(800) for _ in range(3)) < 20 * min(seconds(100) for _ in range(5))
+    # Other processes of the machine only add time.
+    many = few = math.inf
+    for attempt in range(12):
+        many, few = min(many, seconds(800)), min(few, seconds(100))
+        if attempt > 2 and many < 15 * few:
+            break
+    assert many < 15 * few
