@@ -47,6 +47,7 @@ from xegpu_py.passes.analysis.ir_queries import (
     shape_of,
 )
 from xegpu_py.passes.analysis.shuffle_distribution import LEAST_COLUMNS, SHUFFLE_OPS, even_map, part_size, shuffle_map
+from xegpu_py.passes.analysis.sweeps import Sweeps
 from xegpu_py.passes.rewriting.builders import (
     MOST_SUBGROUPS,
     broadcast,
@@ -95,12 +96,12 @@ class Layouts:
                 groups = [[*op.results, *list(op.operands)[1:]]]
             for values in groups:
                 self._same.join(values)
-        # The ops whose maps may follow from a class's map, and those that a sweep in each direction has to visit.
+        # The ops whose maps may follow from a class's map: sweeps visit them when the class gets it.
         self._related: dict[ir.Value, set[int]] = {}
         for number, op in enumerate(self._ops):
             for value in itertools.chain(op.operands, op.results, *carried(op)):
                 self._related.setdefault(self._same.find(value), set()).add(number)
-        self._pending = {forward: {*range(len(self._ops))} for forward in (True, False)}
+        self._forward_sweeps, self._backward_sweeps = Sweeps(len(self._ops)), Sweeps(len(self._ops), backward=True)
         for op in self._ops:
             self._seed(op)
         # Known maps are propagated forward to uses first, and backward to operands only after that.
@@ -153,8 +154,9 @@ class Layouts:
         if wg_map is None or root in self._maps or wg_map.problem_for(_shape(value)):
             return False
         self._maps[root] = wg_map
-        for pending in self._pending.values():
-            pending |= self._related.get(root, set())
+        for number in self._related.get(root, ()):
+            self._forward_sweeps.add(number)
+            self._backward_sweeps.add(number)
         return True
 
     def _seed(self, op: ir.Operation) -> None:
@@ -167,11 +169,8 @@ class Layouts:
             self.put(op.opview.d, _product(op.opview))
 
     def _sweep(self, forward: bool) -> bool:
-        changed, pending = False, self._pending[forward]
-        for number in range(len(self._ops)) if forward else reversed(range(len(self._ops))):
-            if number not in pending:
-                continue
-            pending.remove(number)
+        changed = False
+        for number in (self._forward_sweeps if forward else self._backward_sweeps).sweep():
             op = self._ops[number]
             pairs = self._forward(op) if forward else self._backward(op)
             for value, wg_map in pairs:

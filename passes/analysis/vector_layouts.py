@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple
 from functools import lru_cache
@@ -17,6 +16,7 @@ from xegpu_py.ir.element_movement import WHOLE, view_of
 from xegpu_py.ir.module import walk
 from xegpu_py.layout import LayoutError, NestedLayout, reshape
 from xegpu_py.passes.analysis.ir_queries import integers, is_vector, shape_of
+from xegpu_py.passes.analysis.sweeps import Sweeps
 from xegpu_py.passes.rewriting.memory_access import Transfer
 from xegpu_py.passes.rewriting.rewriter import Rules
 
@@ -65,39 +65,6 @@ def ties(op: ir.Operation) -> Iterator[Tie]:
         groups = iter([([(terminator(op.regions[0].blocks[0]), 0)], list(op.results))])
     for uses, results in groups:
         yield [(v, None) for v in reversed(results)] + [(user.operands[i], (user, i)) for user, i in uses]
-
-
-class Sweeps:
-    """A worklist of numbers, processed in sweeps in ascending or descending order.
-
-    A number that is added ahead of the sweep's position is processed in this sweep, any other one in the next. The
-    result is that of sweeps over all numbers, but only the numbers on the list are visited.
-    """
-
-    def __init__(self, count: int, *, backward: bool = False) -> None:
-        self._sign = -1 if backward else 1
-        self._next = {self._sign * i for i in range(count)}
-        self._heap: list[int] = []
-        self._ahead: set[int] = set()
-        self._at: int | None = None
-
-    def add(self, number: int) -> None:
-        """Add a number."""
-        key = self._sign * number
-        if self._at is None or key <= self._at:
-            self._next.add(key)
-        elif key not in self._ahead:
-            self._ahead.add(key)
-            heapq.heappush(self._heap, key)
-
-    def sweep(self) -> Iterator[int]:
-        """The numbers of one sweep."""
-        self._heap, self._ahead, self._next = sorted(self._next), self._next, set()
-        while self._heap:
-            self._at = heapq.heappop(self._heap)
-            self._ahead.discard(self._at)
-            yield self._sign * self._at
-        self._at = None
 
 
 class _LayoutPropagation:

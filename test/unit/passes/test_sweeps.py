@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xegpu_py.passes.analysis.vector_layouts import Sweeps
+from xegpu_py.passes.analysis.sweeps import Sweeps
 
 
 def rules(r, count):
