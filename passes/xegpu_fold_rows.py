@@ -17,8 +17,8 @@ from xegpu_py.ir.definition import FUNCTIONS
 from xegpu_py.ir.operation import implements
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.analysis.affine_analysis import IndexForms, constant_part, plus
-from xegpu_py.passes.analysis.block_surfaces import FOLDED, argument_of, is_unaligned, unaligned_arguments
-from xegpu_py.passes.analysis.integer_analysis import Integers, assumed_divisor
+from xegpu_py.passes.analysis.block_surfaces import argument_of, is_unaligned
+from xegpu_py.passes.analysis.integer_analysis import Integers
 from xegpu_py.passes.analysis.ir_queries import (
     SIGNED_CASTS,
     argument_number,
@@ -29,6 +29,7 @@ from xegpu_py.passes.analysis.ir_queries import (
     subgroup_functions,
     view_numbers,
 )
+from xegpu_py.passes.analysis.launch_assumptions import FOLDED, assumed_divisor, unaligned_arguments
 from xegpu_py.passes.analysis.target_messages import hints_of, load_like
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import Index
@@ -62,17 +63,19 @@ class XeGPUFoldRows(Pass):
 
     def run(self, op: ir.Operation) -> None:
         for func, ops, gpu in subgroup_functions(op, self.target, self.kernel):
-            integers, unaligned = Integers(), unaligned_arguments(func)
+            integers, forms, unaligned = Integers(), IndexForms(), unaligned_arguments(func)
             folded = set[int]()
             for maker in [op for op in ops if op.name == "xegpu.create_nd_tdesc"]:
                 array = argument_of(maker.opview.source)
-                if not is_unaligned(maker.opview, unaligned) and _fold(maker, gpu, integers) and array is not None:
+                if is_unaligned(maker.opview, unaligned):
+                    continue
+                if _fold(maker, gpu, integers, forms) and array is not None:
                     folded.add(array)
             if folded:
                 func.attributes[FOLDED] = ir.DenseI64ArrayAttr.get(sorted(folded))
 
 
-def _fold(maker: ir.Operation, target: Target, integers: Integers) -> bool:
+def _fold(maker: ir.Operation, target: Target, integers: Integers, forms: IndexForms) -> bool:
     """Replace a descriptor and its uses, if that is possible; whether it was."""
     view: Any = maker.opview
     desc, limits = TensorDesc.of(view.tdesc), target.block2d
@@ -86,7 +89,7 @@ def _fold(maker: ir.Operation, target: Target, integers: Integers) -> bool:
         return False
     if limits.surface_problem(target.grf_bytes, None, target.grf_bytes, None) is not None:
         return False
-    row = _row_of(view, integers)
+    row = _row_of(view, integers, forms)
     if row is None or any(n % columns for n in row.divisors(integers)) or integers.divisor(view.offsets[1]) % columns:
         return False
     with maker.location, ir.InsertionPoint(maker):
@@ -139,7 +142,7 @@ class _Row(Struct):
         return integers.divisor(self.first), number * pitch, integers.divisor(self.length)
 
 
-def _row_of(view: Any, integers: Integers) -> _Row | None:
+def _row_of(view: Any, integers: Integers, forms: IndexForms) -> _Row | None:
     """The row of consecutive elements in which a descriptor's block lies; None if that may not be in the matrix."""
     op, row = defining_op(view.source), view.offsets[0]
     if op is None or op.name != "memref.reinterpret_cast" or len(view.shape):
@@ -147,7 +150,6 @@ def _row_of(view: Any, integers: Integers) -> _Row | None:
     (first,), sizes, strides = view_numbers(op)
     if len(sizes) != 2 or constant_of(strides[1]) != 1:
         return None
-    forms = IndexForms()
     beyond = constant_part(plus(forms.scalar(sizes[0]), forms.scalar(row), -1))
     is_inside = beyond is not None and beyond > 0 and integers.of(row)[0].bounds[0] >= 0
     return _Row(op.operands[0], first, row, strides[0], sizes[1]) if is_inside and _is_positive(sizes[1]) else None

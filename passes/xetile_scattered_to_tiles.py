@@ -29,14 +29,7 @@ from xegpu_py.passes.analysis.affine_analysis import (
     product,
     scalar_polynomial,
 )
-from xegpu_py.passes.analysis.block_surfaces import (
-    ASSUMED_32_BIT,
-    LIKELY_MULTIPLES,
-    WINDOWS,
-    argument_of,
-    unaligned_arguments,
-)
-from xegpu_py.passes.analysis.integer_analysis import ASSUMED_MULTIPLES
+from xegpu_py.passes.analysis.block_surfaces import argument_of
 from xegpu_py.passes.analysis.ir_queries import (
     bits_of,
     constant_of,
@@ -46,6 +39,14 @@ from xegpu_py.passes.analysis.ir_queries import (
     shape_of,
     target_for,
     tile_kernels,
+)
+from xegpu_py.passes.analysis.launch_assumptions import (
+    ASSUMED_32_BIT,
+    ASSUMED_MULTIPLES,
+    WINDOWS,
+    AssumedMultiple,
+    likely_multiples,
+    unaligned_arguments,
 )
 from xegpu_py.passes.analysis.target_messages import hints_of
 from xegpu_py.passes.rewriting.builders import (
@@ -101,11 +102,6 @@ class XeTileScatteredToTiles(Pass):
                 _Blocks(func, limits).run()
 
 
-Divided = tuple[int, int, int, int]
-"""An assumption about launches: the numbers of an array and of an argument, a dimension if that is an array and else
--1, and of what its extent or value is assumed to be a positive multiple."""
-
-
 class _Bounds(Struct):
     """Bounds that a mask gives for the positions in one dimension.
 
@@ -153,12 +149,10 @@ class _Blocks:
         self._func, self._limits = func, limits
         self._forms = IndexForms(unwraps=True)
         self._unaligned = {*unaligned_arguments(func, "xetile.unaligned"), *unaligned_arguments(func)}
-        self._divided: set[Divided] = set()
+        self._divided: set[AssumedMultiple] = set()
         self._narrow: set[tuple[int, ...]] = set()
         self._windows = WINDOWS in func.attributes
-        likely = func.attributes.get(LIKELY_MULTIPLES)
-        numbers = [] if likely is None else [*ir.DenseI64ArrayAttr(likely)]
-        self._likely = dict(zip(numbers[::2], numbers[1::2]))
+        self._likely = likely_multiples(func)
 
     def run(self) -> None:
         blocks = []
@@ -203,11 +197,6 @@ class _Blocks:
             if array is None or array in self._unaligned or giver is None:
                 return False
             self._divided.add((array, *giver, count))
-        if block.shape[0] == 1 and array is not None and array not in self._unaligned:
-            # Pitch and length of one row, which xegpu-fold-rows makes several.
-            for multiple in map(self._likely_multiple, (block.pitch, *block.columns)):
-                if multiple and multiple[1] % _granule(source) == 0:
-                    self._divided.add((array, multiple[0], -1, multiple[1]))
         for scalar in block.fits:
             sum_ = self._forms.unwrapped({(scalar,): 1})
             givers = [self._giver(self._forms.representative(s)) for m in sum_ for s in m]
@@ -216,6 +205,11 @@ class _Blocks:
             remaining = iter(givers)
             terms = [[n, len(m), *(d for _ in m for d in next(remaining) or ())] for m, n in sum_.items()]
             self._narrow.add((array, *(n for term in terms for n in term)))
+        if block.shape[0] == 1 and array is not None and array not in self._unaligned:
+            # Pitch and length of one row, which xegpu-fold-rows makes several.
+            for multiple in map(self._likely_multiple, (block.pitch, *block.columns)):
+                if multiple and multiple[1] % _granule(source) == 0:
+                    self._divided.add((array, multiple[0], -1, multiple[1]))
         return True
 
     def _likely_multiple(self, number: Polynomial) -> tuple[int, int] | None:

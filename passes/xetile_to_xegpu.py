@@ -31,8 +31,8 @@ from xegpu_py.ir.element_movement import permutation_of
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.analysis.affine_analysis import IndexForms
-from xegpu_py.passes.analysis.block_surfaces import unaligned_arguments
 from xegpu_py.passes.analysis.ir_queries import bits_of, defining_op, element_of, shape_of, target_for, tile_kernels
+from xegpu_py.passes.analysis.launch_assumptions import unaligned_arguments
 from xegpu_py.passes.analysis.target_messages import hints_of, message_sizes, vnni_packed
 from xegpu_py.passes.analysis.target_rules import require_registers
 from xegpu_py.passes.analysis.tile_layout_inference import has_maps, value_classes

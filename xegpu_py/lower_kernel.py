@@ -23,15 +23,14 @@ from xegpu_py.ir.diagnostics import Diagnostic, position_of
 from xegpu_py.ir.module import Module, argument_names, functions, is_program, source_of, walk
 from xegpu_py.ir.passes import ROOT, Runner, parse_pipeline, step
 from xegpu_py.passes.analysis.block_surfaces import (
-    FOLDED,
     has_messages,
     multiples_of,
     products_of,
     sums_of,
     surfaces_of,
-    unaligned_arguments,
 )
 from xegpu_py.passes.analysis.ir_queries import SHARES, has_tiles, is_marked
+from xegpu_py.passes.analysis.launch_assumptions import FOLDED, unaligned_arguments
 from xegpu_py.runtime.executable import (
     REFERENCE,
     SMALL,

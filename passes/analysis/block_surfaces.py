@@ -13,7 +13,7 @@ from msgspec import Struct, field, structs
 from xegpu_py.deferred import deferred
 from xegpu_py.dialects.xegpu import Mode, TensorDesc
 from xegpu_py.dialects.xegpu.op_interfaces import BlockAccess, BlockLoad, DescriptorMaker, DescriptorUpdate
-from xegpu_py.dialects.xegpu.types import EXACT_SURFACES, UNALIGNED, UNIT_STRIDES
+from xegpu_py.dialects.xegpu.types import EXACT_SURFACES, UNIT_STRIDES
 from xegpu_py.ir.bindings import is_kernel
 from xegpu_py.ir.builtin import Decoded, strides_of
 from xegpu_py.ir.control_flow import UnionFind, carried
@@ -21,7 +21,7 @@ from xegpu_py.ir.diagnostics import emit_error, position_of
 from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import STATIC, field_of, implements
 from xegpu_py.passes.analysis.affine_analysis import IndexForms, Monomial
-from xegpu_py.passes.analysis.integer_analysis import ASSUMED_MULTIPLES, divisor
+from xegpu_py.passes.analysis.integer_analysis import divisor
 from xegpu_py.passes.analysis.ir_queries import (
     REGISTER_VIEWS,
     SIGNED_CASTS,
@@ -34,6 +34,7 @@ from xegpu_py.passes.analysis.ir_queries import (
     sees,
     view_numbers,
 )
+from xegpu_py.passes.analysis.launch_assumptions import ASSUMED_32_BIT, assumed_multiples, unaligned_arguments
 from xegpu_py.runtime.executable import OPERATIONS, Expression, Multiple, Product, Sum, Surface
 from xegpu_py.target import Target
 from xegpu_py.target.message_rules import Block2DLimits
@@ -53,32 +54,11 @@ _VIEWS = (
 """Ops whose result is a view of their first operand's memory."""
 
 
-LIKELY_MULTIPLES = "xetile.likely_multiples"
-"""The attribute with pairs: an argument's number, and a power of two of which Triton has seen that it is a multiple."""
-
-
-FOLDED = "xegpu.folded"
-"""The attribute with the numbers of arrays that are assumed to be aligned, since their rows are divided; see
-xegpu-fold-rows."""
-
-
 def multiples_of(func: ir.Operation) -> tuple[Multiple, ...]:
     """The assumptions in a kernel's attribute `ASSUMED_MULTIPLES`."""
-    numbers = (
-        [*ir.DenseI64ArrayAttr(func.attributes[ASSUMED_MULTIPLES])] if ASSUMED_MULTIPLES in func.attributes else []
-    )
     return tuple(
-        Multiple(array, _argument_or_extent(giver, dim), count)
-        for array, giver, dim, count in zip(*[iter(numbers)] * 4)
+        Multiple(array, _argument_or_extent(giver, dim), of) for array, giver, dim, of in assumed_multiples(func)
     )
-
-
-ASSUMED_32_BIT = "xetile.narrow"
-"""The attribute with the sums of products that a kernel assumes to fit 32 bits; see xetile-scattered-to-tiles."""
-
-
-WINDOWS = "xetile.windows"
-"""The attribute of a kernel whose arrays are windows of memory: it may access memory before their first elements."""
 
 
 def sums_of(func: ir.Operation) -> tuple[Sum, ...]:
@@ -313,11 +293,7 @@ def _start_divisor(source: ir.Value) -> int | None:
     block = block_of(source)
     while (func := block.owner.operation).name not in ("gpu.func", "func.func"):
         block = func.block
-    checked = (
-        [*ir.DenseI64ArrayAttr(func.attributes[ASSUMED_MULTIPLES])][1::4]
-        if ASSUMED_MULTIPLES in func.attributes
-        else []
-    )
+    checked = {giver for _, giver, _, _ in assumed_multiples(func)}
 
     def is_checked(m: Monomial, n: int) -> bool:
         return any(argument_number(forms.representative(s), "gpu.func") in checked for s in m) or (
@@ -325,23 +301,6 @@ def _start_divisor(source: ir.Value) -> int | None:
         )
 
     return None if all(is_checked(m, n) for m, n in form.items()) else forms.divisor(form)
-
-
-def unaligned_arguments(func: ir.Operation, name: str = UNALIGNED) -> tuple[int, ...]:
-    """The argument numbers in a kernel's `xegpu.unaligned`, or in another attribute of this form.
-
-    Raises:
-        DiagnosticError: if the attribute is not a list of numbers of the kernel's arguments.
-    """
-    attribute = func.attributes.get(name)
-    if attribute is None:
-        return ()
-    count = len(func.regions[0].blocks[0].arguments)
-    numbers = tuple(attribute) if isinstance(attribute, ir.DenseI64ArrayAttr) else (-1,)
-    if not all(0 <= n < count for n in numbers):
-        note = f"write '{name} = array<i64: 0, 2>', of its {count} arguments from 0"
-        emit_error(func, f"has {name} = {attribute}, which does not count arguments", note)
-    return numbers
 
 
 # Finds a function's descriptors whose tensors 2D block messages cannot address, and the alignment of their rows.

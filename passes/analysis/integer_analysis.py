@@ -32,6 +32,7 @@ from xegpu_py.passes.analysis.ir_queries import (
     shape_and_element,
     work_items,
 )
+from xegpu_py.passes.analysis.launch_assumptions import assumed_divisor
 from xegpu_py.target import GRID_LIMIT, Target
 
 Bounds = tuple[int, int]
@@ -42,9 +43,6 @@ _GRID_MOST = (1 << 32) - 1
 _BYTES_MOST = 1 << 57
 
 INDEX_BITS = 64
-
-ASSUMED_MULTIPLES = "xetile.divided"
-"""The attribute with the numbers that a kernel assumes to be multiples of others; see xetile-scattered-to-tiles."""
 
 _SIGNED_LESS = 2
 """`slt` among the predicates of arith.cmpi."""
@@ -114,15 +112,6 @@ def limits_of(func: ir.Operation, target: Target, limits: Limits) -> Limits:
     )
     lanes = max(work_items(func), 1)
     return structs.replace(limits, threads=target.threads, lanes=lanes, known_grid=grid, known_block=block)
-
-
-def assumed_divisor(func: ir.Operation, number: int) -> int:
-    """The power of two that a kernel assumes to divide an argument."""
-    if ASSUMED_MULTIPLES not in func.attributes:
-        return 1
-    numbers = [*ir.DenseI64ArrayAttr(func.attributes[ASSUMED_MULTIPLES])]
-    assumed = [count for _, giver, dim, count in zip(*[iter(numbers)] * 4) if giver == number and dim < 0]
-    return power_of_two(math.lcm(*assumed))
 
 
 def type_range(bits: int) -> Bounds:
@@ -533,7 +522,8 @@ class Integers:
         sets = (Multiples(self._limits.argument),) if is_index else self._any(value)
         if number is None or not sets:
             return sets
-        return tuple(Multiples(s.bounds, assumed_divisor(value.owner.owner.operation, number)) for s in sets)
+        divisor = power_of_two(assumed_divisor(value.owner.owner.operation, number))
+        return tuple(Multiples(s.bounds, divisor) for s in sets)
 
     def _counter(self, loop: ir.Operation) -> Sets:
         lower, upper, step = map(self._one, list(loop.operands)[:3])

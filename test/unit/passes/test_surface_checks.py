@@ -15,7 +15,7 @@ import xegpu_py.language as xl
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import walk
 from xegpu_py.passes import xegpu_lower_unaligned_blocks
-from xegpu_py.passes.analysis import block_surfaces
+from xegpu_py.passes.analysis import block_surfaces, launch_assumptions
 from xegpu_py.runtime.executable import Multiple, Sum
 from xegpu_py.target import TARGETS
 
@@ -269,18 +269,49 @@ def test_matrices_of_a_tensor(element: str, fits: int, misfits: int) -> None:
         assert block_surfaces.surface_problem(made, TARGETS["pvc"]) == problem
 
 
+def function_with(attributes: str) -> tuple[xegpu_py.Module, ir.Operation]:
+    """A function with four arguments, and its module."""
+    arguments = ", ".join(f"%{n}: index" for n in "abcd")
+    module = xegpu_py.parse(f"func.func @f({arguments}) attributes {{{attributes}}} {{ return }}")
+    return module, module.operation.regions[0].blocks[0].operations[0].operation
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("xetile.divided", "3 : i64"),
+        ("xetile.divided", "array<i64: 0, 1, -1>"),
+        ("xetile.divided", "array<i64: 4, 1, -1, 16>"),
+        ("xetile.divided", "array<i64: 0, 1, -1, 16, 0, -1, 0, 16>"),
+        ("xetile.divided", "array<i64: 0, 1, -1, 0>"),
+        ("xetile.likely_multiples", "array<i64: 0>"),
+        ("xetile.likely_multiples", "array<i64: 4, 16>"),
+        ("xetile.likely_multiples", "array<i64: 0, -16>"),
+    ],
+)
+def test_other_attributes_are_one_diagnostic(name: str, value: str) -> None:
+    read = {"xetile.divided": launch_assumptions.assumed_multiples}.get(name, launch_assumptions.likely_multiples)
+    _module, func = function_with(f"{name} = {value}")
+    with pytest.raises(DiagnosticError, match=f"has {name} = .*, which is not made of groups of"):
+        read(func)
+
+
+def test_divisors_of_arguments_are_those_of_all_arrays() -> None:
+    _module, func = function_with("xetile.divided = array<i64: 0, 1, -1, 16, 2, 1, -1, 24, 3, 0, 1, 5, 3, 0, -1, 1>")
+    assert [launch_assumptions.assumed_divisor(func, n) for n in range(3)] == [1, 48, 1]
+
+
 def test_assumptions_are_read_as_they_are_written():
     """Each sum is an array's number and terms: a factor, how many numbers, and these as arguments (-1) or extents."""
     sums = [(3, [(9, [(2, 0), (1, -1), (4, 1)]), (5, []), (-7, [(1, -1), (5, 0)])]), (0, []), (1, [(1, [(6, 2)])])]
     multiples = [(0, 1, -1, 16), (2, 3, 1, 4)]
     encoded = [[a, *(n for f, by in terms for n in (f, len(by), *sum(by, ())))] for a, terms in sums]
-    module = xegpu_py.parse("func.func @f() { return }")
-    func = module.operation.regions[0].blocks[0].operations[0].operation
+    module, func = function_with("")
     assert block_surfaces.sums_of(func) == block_surfaces.multiples_of(func) == ()
     with module.context:
         arrays = [ir.DenseI64ArrayAttr.get(numbers) for numbers in encoded]
-        func.attributes[block_surfaces.ASSUMED_32_BIT] = ir.ArrayAttr.get(arrays)
-        func.attributes[block_surfaces.ASSUMED_MULTIPLES] = ir.DenseI64ArrayAttr.get(sum(multiples, ()))
+        func.attributes[launch_assumptions.ASSUMED_32_BIT] = ir.ArrayAttr.get(arrays)
+        func.attributes[launch_assumptions.ASSUMED_MULTIPLES] = ir.DenseI64ArrayAttr.get(sum(multiples, ()))
 
     def number(giver, dim):
         return ("argument", giver) if dim < 0 else ("extent", giver, dim)

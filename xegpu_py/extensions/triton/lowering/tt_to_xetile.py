@@ -21,9 +21,9 @@ from xegpu_py.extensions.triton.settings import NUM_WARPS
 from xegpu_py.ir.diagnostics import emit_error
 from xegpu_py.ir.module import Module
 from xegpu_py.ir.passes import Pass, register_pass
-from xegpu_py.passes.analysis.block_surfaces import LIKELY_MULTIPLES, WINDOWS
 from xegpu_py.passes.analysis.integer_analysis import power_of_two
 from xegpu_py.passes.analysis.ir_queries import SHARES
+from xegpu_py.passes.analysis.launch_assumptions import LIKELY_MULTIPLES, WINDOWS
 from xegpu_py.passes.analysis.tile_division import PREFERRED_SUBGROUPS, can_be_divided
 from xegpu_py.target import DEFAULT
 from xegpu_py.tiles import element_types
