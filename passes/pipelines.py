@@ -20,7 +20,7 @@ class XeTileToXeGPUPipeline(Pipeline):
         xegpu-opt gemm.mlir --xegpu-lift-cf --xegpu-inline --xegpu-lower-loops
           --xetile-split-stacks --xegpu-dce --xetile-scattered-to-tiles='target=pvcxt' --xegpu-dce --xetile-infer-layout
           --xetile-prefetch='target=pvcxt distance=2' --xetile-wg-to-sg='target=pvcxt' --vector-lower-contract CLEAN
-          --xetile-to-xegpu='target=pvcxt' CLEAN --xegpu-dce --xegpu-fold-rows='target=pvcxt'
+          --xetile-to-xegpu='target=pvcxt' CLEAN --xegpu-dce --xegpu-expand-rows='target=pvcxt'
           --xegpu-legalize='target=pvcxt load-ahead=true' CLEAN
           --xegpu-dce --xegpu-load-ahead='target=pvcxt grf=256' CLEAN --xegpu-dce
 
@@ -48,7 +48,7 @@ class XeTileToXeGPUPipeline(Pipeline):
             f"{step('xetile-scattered-to-tiles', target=target)},xegpu-dce,xetile-infer-layout",
             *([prefetch] if self.prefetch_distance else []),
             f"{step('xetile-wg-to-sg', target=target)},vector-lower-contract,{CLEANUP},{lower},{CLEANUP},xegpu-dce",
-            step("xegpu-fold-rows", target=target),
+            step("xegpu-expand-rows", target=target),
             *(ahead if marked else [f"{pass_},{CLEANUP},xegpu-dce" for pass_ in ahead]),
         ]
         return ",".join(steps)

@@ -206,7 +206,7 @@ class _Blocks:
             terms = [[n, len(m), *(d for _ in m for d in next(remaining) or ())] for m, n in sum_.items()]
             self._narrow.add((array, *(n for term in terms for n in term)))
         if block.shape[0] == 1 and array is not None and array not in self._unaligned:
-            # Pitch and length of one row, which xegpu-fold-rows makes several.
+            # Pitch and length of one row, which xegpu-expand-rows makes several.
             for multiple in map(self._likely_multiple, (block.pitch, *block.columns)):
                 if multiple and multiple[1] % _granule(source) == 0:
                     self._divided.add((array, multiple[0], -1, multiple[1]))

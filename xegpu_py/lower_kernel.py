@@ -30,7 +30,7 @@ from xegpu_py.passes.analysis.block_surfaces import (
     surfaces_of,
 )
 from xegpu_py.passes.analysis.ir_queries import SHARES, has_tiles, is_marked
-from xegpu_py.passes.analysis.launch_assumptions import FOLDED, unaligned_arguments
+from xegpu_py.passes.analysis.launch_assumptions import EXPANDED, unaligned_arguments
 from xegpu_py.runtime.executable import (
     REFERENCE,
     SMALL,
@@ -346,8 +346,8 @@ class KernelLowering:
         depends = depends or any(total.argument in arrays for total in assumed.sums)
         if depends or self._lowered is None or options != structs.replace(own, unaligned=arrays):
             return False
-        folded = unaligned_arguments(visa.kernel_named(self._lowered.outline, self._name), FOLDED)
-        if not {*folded}.isdisjoint(arrays):
+        expanded = unaligned_arguments(visa.kernel_named(self._lowered.outline, self._name), EXPANDED)
+        if not {*expanded}.isdisjoint(arrays):
             return False
         mark_unaligned(self._lowered, self._name, arrays)
         self._options = options

@@ -21,9 +21,9 @@ ASSUMED_32_BIT = "xetile.narrow"
 WINDOWS = "xetile.windows"
 """The attribute of a kernel whose arrays are windows of memory: it may access memory before their first elements."""
 
-FOLDED = "xegpu.folded"
+EXPANDED = "xegpu.expanded"
 """The attribute with the numbers of arrays that are assumed to be aligned, since their rows are divided; see
-xegpu-fold-rows."""
+xegpu-expand-rows."""
 
 AssumedMultiple = tuple[int, int, int, int]
 """An assumption about launches: the numbers of an array and of an argument, a dimension if that is an array and else

@@ -1,5 +1,5 @@
-// RUN: xegpu-opt %s --xegpu-fold-rows=target=pvc --canonicalize --xegpu-dce | FileCheck %s
-// RUN: xegpu-opt %s --xegpu-fold-rows=target=dg2 --canonicalize --xegpu-dce | FileCheck %s --check-prefix=REGISTERS
+// RUN: xegpu-opt %s --xegpu-expand-rows=target=pvc --canonicalize --xegpu-dce | FileCheck %s
+// RUN: xegpu-opt %s --xegpu-expand-rows=target=dg2 --canonicalize --xegpu-dce | FileCheck %s --check-prefix=REGISTERS
 
 // Blocks of rows whose length, pitch and begin are known to be multiples of 64 bytes become blocks of rows of 64 bytes.
 // A GPU without 2D block messages keeps them.
@@ -7,7 +7,7 @@
 // REGISTERS-COUNT-15: xegpu.create_nd_tdesc {{.*}}tensor_desc<1x
 // REGISTERS-NOT: tensor_desc<8x16xf32
 
-gpu.module @folded {
+gpu.module @expanded {
 // The launch guarantees that %n is a positive multiple of 16.
 // CHECK-LABEL: @line
 // CHECK: %[[N:.*]] = arith.maxsi
@@ -68,7 +68,7 @@ gpu.func @narrow(%a: memref<?xf16>, %b: memref<?xi8>) kernel {
 }
 
 gpu.module @kept {
-// Each differs in one thing from what is folded: a length, a begin, a column that is not a multiple, a row that may lie
+// Each differs in one thing from what is expanded: a length, a begin, a column that is not a multiple, a row that may lie
 // outside of its matrix, a length that may be zero, and a descriptor that moves.
 // CHECK-LABEL: @length
 // CHECK: tensor_desc<1x64xf32>

@@ -1,4 +1,4 @@
-"""`xegpu-fold-rows`: blocks of one long row become blocks of rows that each fill a register."""
+"""`xegpu-expand-rows`: blocks of one long row become blocks of rows that each fill a register."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from xegpu_py.passes.analysis.ir_queries import (
     subgroup_functions,
     view_numbers,
 )
-from xegpu_py.passes.analysis.launch_assumptions import FOLDED, assumed_divisor, unaligned_arguments
+from xegpu_py.passes.analysis.launch_assumptions import EXPANDED, assumed_divisor, unaligned_arguments
 from xegpu_py.passes.analysis.target_messages import hints_of, load_like
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import Index
 from xegpu_py.target import Target
 
 
-@register_pass("xegpu-fold-rows")
-class XeGPUFoldRows(Pass):
+@register_pass("xegpu-expand-rows")
+class XeGPUExpandRows(Pass):
     """Load and store long rows with fewer messages.
 
     A 2D block message has at most 64 bytes of a row, but up to 32 rows. A row of a matrix whose length is known to be a
     multiple of 64 bytes is the same memory as a matrix of rows of 64 bytes, and so are the registers of both blocks, if
     the row and the block begin at multiples of 64 bytes. The row must be known to be one of the matrix. Descriptors
     that are moved or that control flow passes on stay, and so do those of arrays in `xegpu.unaligned`. The attribute
-    `xegpu.folded` lists the other arrays, which are assumed to be aligned.
+    `xegpu.expanded` lists the other arrays, which are assumed to be aligned.
 
         %m = memref.reinterpret_cast %A to offset: [0], sizes: [%rows, %n], strides: [%pitch, 1]
         %d = xegpu.create_nd_tdesc %m[%row, %x] {mode = vc} : ... -> !xegpu.tensor_desc<1x128xf32>
@@ -64,18 +64,18 @@ class XeGPUFoldRows(Pass):
     def run(self, op: ir.Operation) -> None:
         for func, ops, gpu in subgroup_functions(op, self.target, self.kernel):
             integers, forms, unaligned = Integers(), IndexForms(), unaligned_arguments(func)
-            folded = set[int]()
+            expanded = set[int]()
             for maker in [op for op in ops if op.name == "xegpu.create_nd_tdesc"]:
                 array = argument_of(maker.opview.source)
                 if is_unaligned(maker.opview, unaligned):
                     continue
-                if _fold(maker, gpu, integers, forms) and array is not None:
-                    folded.add(array)
-            if folded:
-                func.attributes[FOLDED] = ir.DenseI64ArrayAttr.get(sorted(folded))
+                if _expand(maker, gpu, integers, forms) and array is not None:
+                    expanded.add(array)
+            if expanded:
+                func.attributes[EXPANDED] = ir.DenseI64ArrayAttr.get(sorted(expanded))
 
 
-def _fold(maker: ir.Operation, target: Target, integers: Integers, forms: IndexForms) -> bool:
+def _expand(maker: ir.Operation, target: Target, integers: Integers, forms: IndexForms) -> bool:
     """Replace a descriptor and its uses, if that is possible; whether it was."""
     view: Any = maker.opview
     desc, limits = TensorDesc.of(view.tdesc), target.block2d
@@ -96,13 +96,13 @@ def _fold(maker: ir.Operation, target: Target, integers: Integers, forms: IndexF
         start = build.add(row.first, build.multiply(row.number, row.pitch))
         rows = _divided(row.length, columns, arith.shrui)
         matrix = build.reinterpret_cast(row.memref, start, [rows, columns], [columns, 1])
-        folded = replace(desc, shape=(desc.shape[1] // columns, columns))
+        expanded = replace(desc, shape=(desc.shape[1] // columns, columns))
         # The block may begin before the row: the number is negative then.
         first_row = _divided(view.offsets[1], columns, arith.shrsi)
-        tdesc = xegpu.create_nd_tdesc(matrix, [first_row, 0], tdesc=folded, mode=view.mode)
+        tdesc = xegpu.create_nd_tdesc(matrix, [first_row, 0], tdesc=expanded, mode=view.mode)
     for use in uses:
         with use.location, ir.InsertionPoint(use):
-            _access(use.opview, tdesc, folded.shape)
+            _access(use.opview, tdesc, expanded.shape)
         use.erase()
     source = defining_op(view.source)
     maker.erase()
@@ -177,7 +177,7 @@ def _divided(multiple: Index, columns: int, shift: Callable[[ir.Value, ir.Value]
 
 
 def _access(view: Any, tdesc: ir.Value, shape: tuple[int, ...]) -> None:
-    """Access a folded block instead of a row."""
+    """Access a expanded block instead of a row."""
     if isinstance(view, xegpu.StoreNdOp):
         xegpu.store_nd(build.shape_cast(view.value, shape), tdesc, mode=view.mode, **hints_of(view))
     elif implements(view.operation, BlockLoad):
