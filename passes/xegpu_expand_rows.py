@@ -172,8 +172,8 @@ def _is_positive(length: Index) -> bool:
 
 def _divided(multiple: Index, columns: int, shift: Callable[[ir.Value, ir.Value], ir.Value]) -> Index:
     """The quotient of a multiple of a power of two and that, by an op that shifts."""
-    known, places = constant_of(multiple), columns.bit_length() - 1
-    return shift(build.index(multiple), build.index(places)) if known is None else known >> places
+    constant, amount = constant_of(multiple), columns.bit_length() - 1
+    return shift(build.index(multiple), build.index(amount)) if constant is None else constant >> amount
 
 
 def _access(view: Any, tdesc: ir.Value, shape: tuple[int, ...]) -> None:

@@ -112,20 +112,29 @@ def test_lines_of_whole_registers_are_few_messages(n, loads):
     """
     x, y, z = (integers(n + 32, seed=i) for i in range(3))
     expected = np.concatenate([x[:n] + y[:n], z[n:]])
-    made = run(kernels.add, x, y, z, n, grid=(triton.cdiv(n, 256) or 1,), BLOCK=256)
+    compiled = run(kernels.add, x, y, z, n, grid=(triton.cdiv(n, 256) or 1,), BLOCK=256)
     np.testing.assert_array_equal(z, expected)
-    asm = made.function.last.asm
+    asm = compiled.function.last.asm
     assert asm.count("lsc_load_block2d") == loads and ("lsc_load.ugm" in asm) == (n == 0)
+
+
+@pytest.mark.parametrize(("kernel", "arrays"), [(kernels.add, 3), (kernels.softmax, 2)])
+def test_the_finalizer_accepts_messages_of_many_rows(kernel, arrays, native_of):
+    numbers = (1024,) if kernel is kernels.add else (1024, 1024)
+    memory = [np.zeros(1024, np.float32) for _ in range(arrays)]
+    compiled = run(kernel, *memory, *numbers, BLOCK=1024, num_warps=1)
+    assert compiled.function.last.asm.count("lsc_load_block2d") == arrays - 1
+    assert native_of(compiled.function.last.asm, "bmg").spill_bytes == 0
 
 
 @pytest.mark.parametrize(("pitch", "messages"), [(128, 1), (136, 8)])
 def test_rows_of_whole_registers_are_one_message(pitch, messages):
     x, y = integers(6, pitch, low=-4, high=5, dtype=np.float32), np.zeros((6, pitch), np.float32)
-    made = run(kernels.softmax, x, y, pitch, 112, grid=(6,), BLOCK=128, num_warps=1)
+    compiled = run(kernels.softmax, x, y, pitch, 112, grid=(6,), BLOCK=128, num_warps=1)
     e = np.exp(x[:, :112].astype(np.float64) - x[:, :112].max(1, keepdims=True))
     np.testing.assert_allclose(y[:, :112], e / e.sum(1, keepdims=True), rtol=1e-5)
     assert not y[:, 112:].any()
-    assert made.function.last.asm.count("lsc_load_block2d") == messages
+    assert compiled.function.last.asm.count("lsc_load_block2d") == messages
 
 
 def test_loops_carry_pointers_to_several_arrays():
