@@ -336,11 +336,8 @@ class VariableAliases:
 
     def destination(self, root: Variable, type_name: str, start: int, end: int, stride: int) -> Destination | None:
         """A result whose first element is at this byte; None if no alias of the type covers it."""
-        var = self.variable(root, type_name, start, end)
-        if var is None:
-            return None
-        row, rest = divmod(start - var.root[1], self._grf)
-        return Destination(var, row, rest // var.format.bytes, stride)
+        vector = self.vector(root, type_name, start, end)
+        return Destination(vector.var, vector.row, vector.col, stride) if vector else None
 
     def raw(self, root: Variable, type_name: str, start: int, end: int) -> Raw | None:
         """An operand of whole registers that starts at this byte; None if no alias of the type can."""

@@ -19,7 +19,7 @@ from xegpu_py.numerics import expansions
 from xegpu_py.numerics.elementary import div, sqrt
 from xegpu_py.numerics.expansions import Number
 from xegpu_py.numerics.formats import DF, Array, canonical
-from xegpu_py.numerics.rounding import fma
+from xegpu_py.numerics.rounding import fma, two_sum
 
 Pair = tuple[Number, Number]
 """A number as the sum of two, of which the second is at most half a unit in the last place of the first."""
@@ -123,12 +123,6 @@ def _sum(a: Number, b: Number) -> Pair:
     """The sum of a number and one that is not larger, and its error."""
     total = a + b
     return total, b - (total - a)
-
-
-def _sum_of_any(a: Number, b: Number) -> Pair:
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
 
 
 def product(a: Number, b: Number | float) -> Pair:
@@ -394,7 +388,7 @@ def _reduced(size: Number) -> tuple[Pair, Bits]:
     rest = high - (quotient << 62)
     # Four parts of the fraction of 32 bits each, the first with its sign.
     total, lost = _sum(_of_signed(rest.shift_signed(32)) * 2.0**-30, _of_unsigned(rest & _LOW_HALF) * 2.0**-62)
-    total, more = _sum_of_any(total, _of_unsigned(low >> 32) * 2.0**-94)
+    total, more = two_sum(total, _of_unsigned(low >> 32) * 2.0**-94)
     fraction = _sum(total, (lost + more) + _of_unsigned(low & _LOW_HALF) * 2.0**-126)
     angle, error = times(fraction, *_HALF_PI)
     zero = Bits(0, m.apply)
@@ -477,21 +471,16 @@ def _asin(size: Number) -> Number:
     return size + (size * square) * square.polynomial(_ASIN)
 
 
-def _folded(size: Number) -> tuple[Number, Number]:
-    large = size > 0.5
-    return large, _asin(large.choose(((1.0 - size) * 0.5).of("math.sqrt"), size))
-
-
 def asin(x: Number) -> Number:
     """A polynomial up to 1/2; above, pi/2 - 2 asin(sqrt((1 - |x|) / 2)); the sign of x."""
-    large, angle = _folded(abs(x))
+    large, angle = expansions.folded_angle(abs(x), _asin)
     high, low = _HALF_PI
     return large.choose(high - ((angle + angle) - low), angle).signed(x)
 
 
 def acos(x: Number) -> Number:
     """pi/2 - asin(x) for |x| up to 1/2; above, 2 asin(sqrt((1 - |x|) / 2)), subtracted from pi where x is negative."""
-    large, angle = _folded(abs(x))
+    large, angle = expansions.folded_angle(abs(x), _asin)
     twice, (high, low) = angle + angle, _HALF_PI
     outer = (x < 0.0).choose(2 * high - (twice - 2 * low), twice)
     return large.choose(outer, high - (angle.signed(x) - low))

@@ -323,21 +323,21 @@ def _asin(size: Number) -> Number:
     return size.times_one_plus(square.polynomial(_ASIN) * square)
 
 
-def _folded(size: Number) -> tuple[Number, Number]:
-    """Whether a number exceeds 1/2, and asin of it, or of sqrt((1 - x) / 2) if it does."""
+def folded_angle(size: Number, asin: Callable[[Number], Number]) -> tuple[Number, Number]:
+    """Whether a number exceeds 1/2, and asin of it, or of sqrt((1 - x) / 2) if it does, by asin up to 1/2."""
     large = size > 0.5
-    return large, _asin(large.choose(((1.0 - size) * 0.5).of("math.sqrt"), size))
+    return large, asin(large.choose(((1.0 - size) * 0.5).of("math.sqrt"), size))
 
 
 def asin(x: Number) -> Number:
     """A polynomial up to 1/2; above, pi/2 - 2 asin(sqrt((1 - |x|) / 2)); the sign of x."""
-    large, angle = _folded(abs(x))
+    large, angle = folded_angle(abs(x), _asin)
     return large.choose(math.pi / 2 - (angle + angle), angle).signed(x)
 
 
 def acos(x: Number) -> Number:
     """pi/2 - asin(x) for |x| up to 1/2; above, 2 asin(sqrt((1 - |x|) / 2)), subtracted from pi where x is negative."""
-    large, angle = _folded(abs(x))
+    large, angle = folded_angle(abs(x), _asin)
     twice, negative = angle + angle, x < 0.0
     return large.choose(negative.choose(math.pi - twice, twice), math.pi / 2 - angle.signed(x))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -114,11 +115,29 @@ def round_integers(size: Array, base: Array, fmt: Format, nearest: bool = True) 
     return np.ldexp(kept.astype(np.float64), base + drop)
 
 
-def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """The f64 sum and its error (Knuth's two-sum). They are exact unless the sum overflows."""
+class _Addable(Protocol):
+    def __add__(self, other: Any, /) -> Any: ...
+
+    def __sub__(self, other: Any, /) -> Any: ...
+
+
+_Summand = TypeVar("_Summand", bound=_Addable)
+
+
+def two_sum(a: _Summand, b: _Summand) -> tuple[_Summand, _Summand]:
+    """The sum of f64 numbers and its error, by `error_of_sum`."""
     total = a + b
+    return total, error_of_sum(a, b, total)
+
+
+def error_of_sum(a: _Summand, b: _Summand, total: _Summand) -> _Summand:
+    """The error of a sum of f64 numbers (Knuth's two-sum). It is exact unless the sum overflows.
+
+    The numbers may be arrays, or code of any kind that computes them.
+    """
     back = total - a
-    return total, (a - (total - back)) + (b - back)
+    error: _Summand = (a - (total - back)) + (b - back)
+    return error
 
 
 def round_to_odd(total: Array, error: Array) -> Array:
@@ -154,7 +173,16 @@ def round_float(values: Array, fmt: Format) -> Array:
         return canonical(np.array(values).astype(fmt.dtype), fmt)
 
 
-__all__ = ["exact_sum", "fma_f32", "narrow_bits", "round_float", "round_integers", "round_to_odd", "two_sum"]
+__all__ = [
+    "error_of_sum",
+    "exact_sum",
+    "fma_f32",
+    "narrow_bits",
+    "round_float",
+    "round_integers",
+    "round_to_odd",
+    "two_sum",
+]
 
 
 # The conversions that vISA's mov makes between register types.

@@ -23,6 +23,7 @@ from xegpu_py.dialects.tt import (
 )
 from xegpu_py.ir.builtin import CombiningKind
 from xegpu_py.numerics.formats import Array
+from xegpu_py.numerics.libdevice import LIBDEVICE_OPS
 from xegpu_py.reference import arith_math
 from xegpu_py.reference.arith_math import apply, multiply_add
 from xegpu_py.reference.machine import (
@@ -127,9 +128,7 @@ def pointee_of(node: Node, value: Any) -> ElementType:
 
 _SYMBOL = re.compile(r"__nv_(?:fast_)?(\w+)\Z")
 
-_ALIASES = {"pow": "math.powf", "fabs": "math.absf", "rint": "math.roundeven", "nearbyint": "math.roundeven",
-            "sqrt_rn": "math.sqrt", "fmod": "arith.remf", "fmin": "arith.minnumf", "fmax": "arith.maxnumf",
-            "div_rn": "arith.divf", "fdiv": "arith.divf", "fdividef": "arith.divf"}  # fmt: skip
+_OPS = {**LIBDEVICE_OPS, "sqrt_rn": "math.sqrt", "div_rn": "arith.divf", "fdiv": "arith.divf", "fdividef": "arith.divf"}
 
 
 @evaluates("tt.extern_elementwise")
@@ -139,7 +138,7 @@ def extern_elementwise(node: Node, *operands: Array) -> Array:
     m = _SYMBOL.match(symbol)
     name = m[1] if m else ""
     for spelled in (name, name.removesuffix("f")):
-        found = _ALIASES.get(spelled, f"math.{spelled}")
+        found = _OPS.get(spelled, "")
         if arith_math.is_function(found):
             return apply(found, node.element, *operands)
     raise UnsupportedOp(f"calls '{symbol}', which the reference evaluator does not know")

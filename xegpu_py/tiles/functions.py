@@ -13,6 +13,7 @@ from mlir.dialects import arith, gpu, vector
 
 from xegpu_py.argument_types import Range, check
 from xegpu_py.dialects.xetile import WgMap
+from xegpu_py.numerics.libdevice import LIBDEVICE_OPS, ROUNDINGS
 from xegpu_py.tiles import element_types
 from xegpu_py.tiles.arrays import Array, Pointers, shared
 from xegpu_py.tiles.effects import barrier, device_assert, load, store
@@ -260,7 +261,7 @@ def _binary(name: str, title: str) -> Callable[[Any, Any], Value]:
         lhs, rhs = both(x, y)
         if not lhs.dtype.is_float:
             lhs, rhs = lhs.to(element_types.float32), rhs.to(element_types.float32)
-        return lhs._op(name, rhs)
+        return lhs._op(LIBDEVICE_OPS[name], rhs)
 
     apply.__doc__ = f"{title}; float32 of integers."
     return apply
@@ -322,8 +323,6 @@ _EXPANDED = {
     "round": "nearest whole number, ties away from zero,",
 }
 
-_ROUNDINGS = {"rn": "nearest", "rz": "zero", "ru": "up", "rd": "down"}
-
 
 # Functions of the tile language that create values, choose between them, and query the grid.
 
@@ -371,20 +370,20 @@ def _chosen_pointers(mask: Value, x: Any, y: Any) -> Pointers:
 libdevice: Any = SimpleNamespace(
     **{name: _unary(name, f"The {title}") for name, title in _EXPANDED.items()},
     **{f.__name__: f for f in (ceil, cos, erf, exp, exp2, floor, fma, log, log2, rsqrt, sin, sqrt, tan, tanh, div_rn)},
-    **{f"float2int_{how}": _converted(element_types.int32, name) for how, name in _ROUNDINGS.items()},
-    **{f"float2uint_{how}": _converted(element_types.uint32, name) for how, name in _ROUNDINGS.items()},
+    **{f"float2int_{how}": _converted(element_types.int32, name) for how, name in ROUNDINGS.items()},
+    **{f"float2uint_{how}": _converted(element_types.uint32, name) for how, name in ROUNDINGS.items()},
     abs=abs_,
     fabs=abs_,
     sqrt_rn=sqrt_rn,
     rint=round_,
     nearbyint=round_,
-    atan2=_binary("math.atan2", "The angle of the point (y, x), whose first argument is y"),
-    copysign=_binary("math.copysign", "The size of the first number with the sign of the second"),
-    fmod=_binary("arith.remf", "The remainder, with the sign of the first number"),
+    atan2=_binary("atan2", "The angle of the point (y, x), whose first argument is y"),
+    copysign=_binary("copysign", "The size of the first number with the sign of the second"),
+    fmod=_binary("fmod", "The remainder, with the sign of the first number"),
     fmin=functools.partial(minimum, propagate_nan=PropagateNan.NONE),
     fmax=functools.partial(maximum, propagate_nan=PropagateNan.NONE),
-    pow=_binary("math.powf", "The first number to the power of the second"),
-    exp10=lambda value: _binary("math.powf", "")(10.0, value),
+    pow=_binary("pow", "The first number to the power of the second"),
+    exp10=lambda value: _binary("pow", "")(10.0, value),
     isnan=_test(lambda x: x.differs(x), "NaN"),
     isinf=_test(lambda x: abs(x).equals(float("inf")), "infinite"),
     isfinited=_test(lambda x: abs(x) < float("inf"), "finite"),

@@ -17,6 +17,8 @@ import numpy as np
 
 from xegpu_py.extensions.triton.lowering.values import applied, chosen, signed, unsigned
 from xegpu_py.ir.builtin import FORMULA, call_external
+from xegpu_py.numerics.libdevice import LIBDEVICE_OPS, ROUNDINGS
+from xegpu_py.numerics.rounding import error_of_sum
 from xegpu_py.numerics.special_functions import SPECIAL_FUNCTIONS
 from xegpu_py.tiles.element_types import DType, float32, float64, int32, int64, integer_of, uint32, uint64
 from xegpu_py.tiles.functions import fma, maximum, minimum, umulhi
@@ -157,15 +159,10 @@ def _saturated(x: Value) -> Value:
 _TINY, _RAISED = 2.0**-900, 2.0**540
 
 
-def _error_of_sum(a: Value, b: Value, total: Value) -> Value:
-    part = total - a
-    return (a - (total - part)) + (b - part)
-
-
 def _sum(a: Value, b: Value) -> tuple[Value, Value]:
     total, (x, y) = a + b, (a.to(float64), b.to(float64))
     wide = x + y
-    return total, (wide - total.to(float64)) + _error_of_sum(x, y, wide)
+    return total, (wide - total.to(float64)) + error_of_sum(x, y, wide)
 
 
 def _difference(a: Value, b: Value) -> tuple[Value, Value]:
@@ -202,7 +199,7 @@ def _product_and_sum(a: Value, b: Value, c: Value) -> tuple[Value, Value]:
     """Of f32, whose products f64 holds."""
     nearest, product, addend = fma(a, b, c), a.to(float64) * b.to(float64), c.to(float64)
     wide = product + addend
-    return nearest, (wide - nearest.to(float64)) + _error_of_sum(product, addend, wide)
+    return nearest, (wide - nearest.to(float64)) + error_of_sum(product, addend, wide)
 
 
 def _directed(function: Callable[..., tuple[Value, Value]], direction: str) -> Function:
@@ -241,8 +238,6 @@ def _towards(nearest: Value, error: Value, direction: str) -> Value:
 
 # Conversions.
 
-_ROUNDINGS = {"rn": "nearest", "rz": "zero", "ru": "up", "rd": "down"}
-
 _TYPES = {"float": float32, "double": float64, "int": int32, "uint": uint32, "ll": int64, "ull": uint64}
 
 
@@ -253,7 +248,7 @@ def _conversion(symbol: str) -> Function | None:
         return None
     source, target, direction = _TYPES[match[1]], _TYPES[match[2]], match[3]
     if source.is_float:
-        return lambda x: x.to(target, _ROUNDINGS[direction])
+        return lambda x: x.to(target, ROUNDINGS[direction])
     return partial(_of_integer, source=source, target=target, direction=direction)
 
 
@@ -329,24 +324,8 @@ def _truth(function: Function) -> Function:
     return lambda x: function(x).to(int32)
 
 
-_OPS = {
-    **{name: f"math.{name}" for name in (
-        "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh", "erf",
-        "erfc", "exp", "exp2", "expm1", "floor", "fma", "log", "log10", "log1p", "log2", "round", "rsqrt", "sin",
-        "sinh", "sqrt", "tan", "tanh", "trunc",
-    )},
-    "fabs": "math.absf",
-    "rint": "math.roundeven",
-    "nearbyint": "math.roundeven",
-    "pow": "math.powf",
-    "fmod": "arith.remf",
-    "fmin": "arith.minnumf",
-    "fmax": "arith.maxnumf",
-}  # fmt: skip
-"""The ops of functions of f64, and with the suffix f of f32."""
-
 _OF_BOTH: dict[str, Function] = {
-    **{name: partial(_op, op) for name, op in _OPS.items()},
+    **{name: partial(_op, op) for name, op in LIBDEVICE_OPS.items()},
     **{name: partial(_special, name) for name in SPECIAL_FUNCTIONS},
     "exp10": _exp10,
     "fdim": _positive_difference,
@@ -373,8 +352,10 @@ _OF_ONE: dict[str, Function] = {
     "double_as_longlong": _bits,
     "fast_exp10f": _exp10,
     "fast_fdividef": operator.truediv,
-    "fast_powf": partial(_op, "math.powf"),
-    **{f"fast_{name}f": partial(_op, f"math.{name}") for name in ("cos", "exp", "log", "log10", "log2", "sin", "tan")},
+    **{
+        f"fast_{name}f": partial(_op, LIBDEVICE_OPS[name])
+        for name in ("cos", "exp", "log", "log10", "log2", "pow", "sin", "tan")
+    },
     "ffs": _first_set,
     "ffsll": _first_set,
     "finitef": _truth(_is_finite),

@@ -19,6 +19,7 @@ from msgspec import Struct
 from xegpu_py.extensions.triton.lowering.types import integer_bits, number_of
 from xegpu_py.ir.control_flow import yielded
 from xegpu_py.ir.module import walk
+from xegpu_py.passes.analysis.integer_analysis import type_range
 from xegpu_py.passes.analysis.ir_queries import block_of, defining_op
 
 Interval = tuple[int, int]
@@ -39,11 +40,6 @@ a block of 1,024 elements and two arguments, such as a length and a stride, is o
 MOST_PROGRAMS = (1 << 31) - 1
 
 
-def limits_of(bits: int) -> Interval:
-    """The least and the greatest integer of a width."""
-    return -(1 << bits - 1), (1 << bits - 1) - 1
-
-
 class Assumptions(Struct, frozen=True):
     """Assumptions of a kernel on its launches: that integers fit.
 
@@ -62,7 +58,7 @@ class Assumptions(Struct, frozen=True):
         integers = {i: int(a) for i, a in enumerate(arguments) if isinstance(a, (int, np.integer))}
         ranges = evaluated(self.nodes, integers, grid)
         for number, bits in self.checks:
-            (low, high), (least, most) = ranges[number], limits_of(bits)
+            (low, high), (least, most) = ranges[number], type_range(bits)
             if low < least or high > most:
                 return False
         return True
@@ -103,7 +99,7 @@ def range_of(
         return GUESS[kind]
     if kind == "argument":
         if arguments is None or of[0] not in arguments:
-            return limits_of(of[1])
+            return type_range(of[1])
         return arguments[of[0]], arguments[of[0]]
     if kind == "programs":
         return (1, MOST_PROGRAMS) if grid is None else (grid[of[0]], grid[of[0]])
@@ -271,7 +267,7 @@ class Positions:
         """A node that fits a width: always, or as a launch checks."""
         if number is None:
             return None
-        least, most = limits_of(bits)
+        least, most = type_range(bits)
         low, high = self._always[number]
         if least <= low and high <= most:
             return number
