@@ -69,6 +69,35 @@ def test_a_launch_of_few_rounds_that_is_not_brief_is_helped_the_next_time(monkey
         assert helping == helped
 
 
+def test_a_launch_that_is_brief_with_help_has_none_the_next_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only its own work counts: to wake other threads takes longer."""
+    monkeypatch.setattr(engine_module, "BRIEF", 0.05)
+    out, helping = np.zeros(60, np.uint32), []
+    monkeypatch.setattr(engine_module, "take", lambda count: time.sleep(0.06) or helping.append(count) or [])
+    made = kernel(NUMBERS, threads=2)
+    made.executor.jit._brief = False
+    for _ in range(3):
+        made(out, grid=20, block=3)
+    assert helping == [1]
+
+
+def test_a_launch_that_others_ran_is_not_brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The calling thread, which had nothing to do, would have taken longer alone."""
+    monkeypatch.setattr(engine_module, "BRIEF", 60)
+    out, helping = np.zeros(60, np.uint32), []
+
+    def take(count: int) -> list[SimpleNamespace]:
+        helping.append(count)
+        return [SimpleNamespace(submit=lambda task: task() or SimpleNamespace(cancel=lambda: True), rest=lambda: None)]
+
+    monkeypatch.setattr(engine_module, "take", take)
+    made = kernel(NUMBERS, threads=2)
+    made.executor.jit._brief = False
+    for _ in range(2):
+        made(out, grid=20, block=3)
+    assert helping == [1, 1] and out.tolist() == [7 * i for i in range(60)]
+
+
 def test_helping_threads_wait_for_the_next_launch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_module, "BRIEF", 0)
     made, out = kernel(NUMBERS, threads=3), np.zeros(303, np.uint32)

@@ -403,19 +403,20 @@ class _ThreadTeam(Struct, dict=True):
             brief: whether this thread begins alone.
 
         Returns:
-            Whether the launch ended before other threads could help.
+            Whether this thread alone would have ended the launch within `BRIEF`.
         """
         own_worker = self.workers[0]
         start_time = time.perf_counter()
         try:
             if not brief and self.size > 1:
                 self._start()
+            own_start_time = time.perf_counter()
             # This thread returns regularly to check for signals and to show progress.
             for _ in own_worker.steps(brief and self.size > 1):
                 if not self.tasks and self.size > 1 and time.perf_counter() - start_time > BRIEF:
                     self._start()
                 self._show(progress)
-            was_brief = time.perf_counter() - start_time < BRIEF
+            own_time = time.perf_counter() - own_start_time
             for task in self.tasks:
                 # No work is left: a task that has not begun is not needed.
                 while not (task.cancel() or task.done()):
@@ -434,7 +435,8 @@ class _ThreadTeam(Struct, dict=True):
         if self.launch.log:
             own_worker.take()
         self.end()
-        return was_brief
+        # This thread alone would have taken as much longer as it ran fewer workgroups.
+        return own_time * self._ended() <= BRIEF * own_worker.context.ended
 
     def _start(self) -> None:
         """Let other threads help."""
@@ -445,7 +447,11 @@ class _ThreadTeam(Struct, dict=True):
 
     def _show(self, progress: Callable[[int], None] | None) -> None:
         if progress:
-            progress(sum(int(w.context.ended) for w in self.workers) * self.launch.across * self.launch.down)
+            progress(self._ended() * self.launch.across * self.launch.down)
+
+    def _ended(self) -> int:
+        """How many groups of workgroups have ended."""
+        return sum(int(worker.context.ended) for worker in self.workers)
 
     def counts(self) -> tuple[Array, Array]:
         """Executions of each block and bytes moved, summed over all workers."""
