@@ -304,16 +304,18 @@ class _BlockFunction:
         strict: bool = False,
         is_located: bool = False,
         clipped: bool = False,
+        is_partial: bool = False,
     ) -> None:
         """Begin the function.
 
         Args:
             is_located: whether the caller has checked the surface, and passes the host's address of its base.
+            is_partial: whether the block does not lie in its surface, as the caller has found.
             extra_arguments: types of arguments beside the surface, of functions of panels.
             strict: whether the message fails if the block does not lie in its surface.
             clipped: whether the surface may reach beyond the allocation; see `_accessed_surface`.
         """
-        self.strict, self.clipped = strict, clipped
+        self.strict, self.clipped, self.is_partial = strict, clipped, is_partial
         self.emitter, self.shape, self.matrix = emitter, shape, matrix
         self.grf_bytes = emitter.layout.target.grf_bytes
         self.size = shape.size // 8
@@ -378,26 +380,31 @@ class _BlockFunction:
         """Run one action if the block lies in its surface, and another if it does not; both end their blocks.
 
         They get a pointer to the block's first element, and how many elements are moved, whose bytes are counted.
+        Partial blocks that a short function moves have a function of their own, so that the other one has no frame.
         """
         code, shape = self.code, self.shape
         pointer, x, y = self._place(self._check())
         zero, across = code.const(0, "i64"), shape.count * shape.width
         columns = code.lshr(self.width, self.size.bit_length() - 1)
         columns_left, rows_left = code.sub(columns, x), code.sub(self.height, y)
-        inside = code.and_(
-            code.and_(code.icmp("sge", x, 0), code.icmp("sge", y, 0)),
-            code.and_(code.icmp("sge", columns_left, across), code.icmp("sge", rows_left, shape.height)),
-        )
-        slow = code.label()
-        code.go_on_if(inside, slow)
-        elements = code.const(across * shape.height, "i64")
-        self._moved(category, elements)
-        self._note(category, pointer, _Inside(zero, code.const(across, "i64"), zero, code.const(shape.height, "i64")))
-        emit_whole(pointer, elements)
-        code.begin(slow)
-        if self.strict:
-            code.ret(code.const(0, code.result))
-            return
+        if not self.is_partial:
+            inside = code.and_(
+                code.and_(code.icmp("sge", x, 0), code.icmp("sge", y, 0)),
+                code.and_(code.icmp("sge", columns_left, across), code.icmp("sge", rows_left, shape.height)),
+            )
+            slow = code.label()
+            code.go_on_if(inside, slow)
+            elements, all_rows = code.const(across * shape.height, "i64"), code.const(shape.height, "i64")
+            self._moved(category, elements)
+            self._note(category, pointer, _Inside(zero, code.const(across, "i64"), zero, all_rows))
+            emit_whole(pointer, elements)
+            code.begin(slow)
+            if self.strict:
+                code.ret(code.const(0, code.result))
+                return
+            if self._is_short:
+                code.ret(code.call(self._partial_function(category), *code.arguments, result=code.result))
+                return
 
         def bounds(start: LLVMValue, extent_left: LLVMValue, count: int) -> tuple[LLVMValue, LLVMValue]:
             limit = code.const(count, "i64")
@@ -411,6 +418,22 @@ class _BlockFunction:
         self._moved(category, elements)
         self._note(category, pointer, inner_part)
         emit_partial(pointer, elements, inner_part)
+
+    @property
+    def _is_short(self) -> bool:
+        """Whether a call takes about as long as to move the rows."""
+        return self.matrix is None and not self.shape.transpose and self.shape.height <= _UNROLLED
+
+    def _partial_function(self, category: str) -> str:
+        """The name of the function with the same arguments for blocks that do not lie in their surface."""
+        name = f"partial_{self.name}"
+
+        def text() -> str:
+            partial_block = _BlockFunction(self.emitter, name, self.shape, is_located=True, is_partial=True)
+            return partial_block.load() if category == "load" else partial_block.store()
+
+        self.emitter.helper(name, text)
+        return name
 
     def _note(self, category: str, pointer: LLVMValue, inside: _Inside) -> None:
         """Record the accesses of rows if races are detected; return if an access may race with one."""
@@ -670,7 +693,7 @@ class _BlockFunction:
             code.repeat(code.const(shape.height, "i64"), row)
             code.ret(code.const(1, "i1"))
 
-        if panels:
+        if panels and not self.is_partial:
             self._call_panels("forget_panels", self._source())
         self._within("store", whole, parts)
         return code.text()
