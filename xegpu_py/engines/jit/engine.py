@@ -258,7 +258,7 @@ class Jit:
         self.tables = np.array([t.ctypes.data for t in self._tables], np.uint64)
         self._spare: list[_Worker] = []
         self._boards: list[_Mailbox] = []
-        # Whether the calling thread alone would have ended the last launch, and so perhaps the next one, within `BRIEF`.
+        # Whether the calling thread alone would have ended the last launch, and so may the next one, within `BRIEF`.
         self._brief = BRIEF > 0
 
     @cached_property
