@@ -142,6 +142,14 @@ class BroadcastOp(_Move, dialect=Tt, name="broadcast"):
                 self.fail(f"cannot change dimension {i} from size {before} to {after}: only size 1 is repeated")
 
 
+def _check_joined(op: "CatOp | JoinOp", expected: str) -> None:
+    if op.lhs.type != op.rhs.type or str(op.result.type) != expected:
+        op.fail(
+            f"requires two operands of one type and a result of type {expected}, but got {op.lhs.type}, "
+            f"{op.rhs.type} and {op.result.type}"
+        )
+
+
 class CatOp(Operation, dialect=Tt, name="cat"):
     """Joins two tensors along the first dimension. The order of elements may be any; here it is kept."""
 
@@ -161,11 +169,7 @@ class CatOp(Operation, dialect=Tt, name="cat"):
             self.fail(f"requires tensors of at least one dimension, but got {self.lhs.type}")
         first, *rest = _shape(self.lhs)
         expected = tensor_text((2 * first, *rest), _element(self.lhs))
-        if self.lhs.type != self.rhs.type or str(self.result.type) != expected:
-            self.fail(
-                f"requires two operands of one type and a result of type {expected}, but got {self.lhs.type}, "
-                f"{self.rhs.type} and {self.result.type}"
-            )
+        _check_joined(self, expected)
 
 
 class JoinOp(Operation, dialect=Tt, name="join"):
@@ -181,11 +185,7 @@ class JoinOp(Operation, dialect=Tt, name="join"):
 
     def verify_op(self) -> None:
         expected = tensor_text((*_shape(self.lhs), 2), _element(self.lhs))
-        if self.lhs.type != self.rhs.type or str(self.result.type) != expected:
-            self.fail(
-                f"requires two operands of one type and a result of type {expected}, but got {self.lhs.type}, "
-                f"{self.rhs.type} and {self.result.type}"
-            )
+        _check_joined(self, expected)
 
 
 class SplitOp(Operation, dialect=Tt, name="split"):

@@ -46,7 +46,7 @@ from xegpu_py.passes.analysis.target_messages import (
 from xegpu_py.passes.rewriting.rewriter import Rules
 from xegpu_py.target import Target, verdict
 from xegpu_py.target.message_rules import RULES
-from xegpu_py.visa.instructions import INSTRUCTIONS
+from xegpu_py.visa.instructions import INSTRUCTIONS, precision_problem
 from xegpu_py.visa.messages import broken_shape
 from xegpu_py.visa.operands import Raw, Variable
 from xegpu_py.visa.spec import BlockShape, CacheAttribute, Problem
@@ -331,14 +331,13 @@ def dpas(kernel: RuleContext, op: ir.Operation) -> Problem:
     b = shape_and_element(view.rhs)[1]
     (m, n), d = shape_and_element(view.result)
     w_precision, a_precision = precision_of(b), precision_of(a)
-    for precision in (w_precision, a_precision):
-        if precision not in target.dpas_precisions:
-            supported = ", ".join(target.dpas_precisions)
-            return (f"target '{target.name}' does not support precision {precision}", f"it supports {supported}")
-    acc = d if view.acc is None else shape_and_element(view.acc)[1]
-    problem = types_problem(w_precision, a_precision, register_type(d), register_type(acc))
+    problem = precision_problem(target, w_precision, a_precision)
     if problem:
-        return (problem,)
+        return problem
+    acc = d if view.acc is None else shape_and_element(view.acc)[1]
+    types = types_problem(w_precision, a_precision, register_type(d), register_type(acc))
+    if types:
+        return (types,)
     if not target.dpas_half_accumulators and {"bf16", "f16"} & {d, acc}:
         return (
             f"target '{target.name}' supports only f32 accumulators for {w_precision}",

@@ -721,12 +721,20 @@ def _accumulator(name: str, use: Use, types: tuple[str, ...]) -> OperandSpec:
     return OperandSpec(name, "raw", use, types, null=use == "read", bytes=size, lane_bytes=columns)
 
 
+def precision_problem(target: Target, *precisions: str) -> Problem:
+    """Why a target's dpas does not multiply numbers of these precisions."""
+    for precision in precisions:
+        if precision not in target.dpas_precisions:
+            supported = ", ".join(target.dpas_precisions)
+            return (f"target '{target.name}' does not support precision {precision}", f"it supports {supported}")
+    return None
+
+
 def _check_dpas(inst: Instruction, target: Target) -> Problem:
     w, a = inst["W"], inst["A"]
-    for precision in (w, a):
-        if precision not in target.dpas_precisions:
-            precisions = ", ".join(target.dpas_precisions)
-            return (f"target '{target.name}' does not support precision {precision}", f"it supports {precisions}")
+    unsupported = precision_problem(target, w, a)
+    if unsupported:
+        return unsupported
     if inst["SD"] not in target.dpas_depths:
         depths = ", ".join(map(str, target.dpas_depths))
         return (f"target '{target.name}' supports systolic depth {depths}, but got {inst['SD']}",)
