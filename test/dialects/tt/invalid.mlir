@@ -296,6 +296,14 @@ tt.func @f(%x: tensor<4xf32>) {
 
 // -----
 
+tt.func @cat_of_two_types(%a: tensor<4xf32>, %b: tensor<4xi32>) {
+  // expected-error @below {{requires two operands of one type and a result of type tensor<8xf32>, but got tensor<4xf32>, tensor<4xi32> and tensor<8xf32>}}
+  %0 = "tt.cat"(%a, %b) : (tensor<4xf32>, tensor<4xi32>) -> tensor<8xf32>
+  tt.return
+}
+
+// -----
+
 tt.func @f(%x: tensor<2x4xf32>) {
   // expected-error @below {{requires a tensor whose last dimension has size 2, but got tensor<2x4xf32>}}
   %0, %1 = tt.split %x : tensor<2x4xf32> -> tensor<2xf32>
