@@ -23,7 +23,7 @@ from effort import SHARE, examples, with_each_value
 from hypothesis import settings
 
 from xegpu_py import cache, external_tools
-from xegpu_py.engines.jit import engine, native_code
+from xegpu_py.engines.jit import engine
 from xegpu_py.lower_kernel import KernelSource
 from xegpu_py.runtime.executor import Executor
 from xegpu_py.visa.finalizer import FINALIZERS, finalize
@@ -226,7 +226,7 @@ def _turn(item, turns=8):
 def _reduce_native_code(item, patch):
     """Reduce the native code that most tests compile, but none marked `native`, and none in `make sweep`.
 
-    Three in four tests of the engines run quick code where kernels have few threads. It is compiled in half the time,
+    Three in four tests of the engines run quick code where launches are short. It is compiled in half the time,
     and compiling took more than half of theirs. The other tests always run quick code; seven in eight run
     `engine="both"` on the interpreter alone, and those of `ON_INTERPRETER` any engine, unless it is their parameter.
     """
@@ -235,11 +235,11 @@ def _reduce_native_code(item, patch):
     is_of_engines = "engines" in parts
     is_full = is_native or SHARE == 1 or _turn(item, 4 if is_of_engines else 8) == 0
     if is_native or (is_full and is_of_engines):
-        patch.setattr(engine, "QUICK_THREADS", 0)
+        patch.setattr(engine, "QUICK_SECONDS", 0)
         patch.setattr(engine, "BRIEF", 0)
         return
-    # Also code with loops and products.
-    patch.setattr(native_code, "_is_brief", lambda program: True)
+    # Optimizing takes as long as a second of quick code saves.
+    patch.setattr(engine, "QUICK_SECONDS", 1)
     if is_full or is_of_engines:
         return
     patch.setattr(Executor, "_run_both", _run_interpreted)

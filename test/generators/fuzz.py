@@ -79,7 +79,7 @@ def work(
         current: a file to which the running program is written.
     """
     # Every other task runs code that is not optimized, where the engine would.
-    engine.QUICK_THREADS *= number % 2
+    engine.QUICK_SECONDS *= number % 2
     report = Report()
     end = time.monotonic() + seconds
     failure: list[tuple[Program, str, str]] = []

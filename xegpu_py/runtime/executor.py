@@ -120,6 +120,7 @@ class Executor:
         # The allocations whose loads native code records, as earlier launches found: see `Shadow`.
         self._recorded: set[int] = set()
         self._shadow: Shadow | None = None
+        self._measured = False
         # The arguments of native code live as long as those of the launch.
         self._native_launches: WeakKeyDictionary[Prepared, NativeLaunch] = WeakKeyDictionary()
         if options.strict_grf and self.allocation.beyond:
@@ -180,6 +181,12 @@ class Executor:
     def compile(self) -> None:
         """Compile the native code, if launches run it."""
         self._on_engine()
+
+    def optimize(self) -> None:
+        """Run optimized native code from the next launch on, since launches are measured."""
+        if not self._measured and "jit" in self.__dict__:
+            self.jit.count_quick(math.inf)
+        self._measured = True
 
     def _on_engine(self) -> Callable[[Prepared], Statistics]:
         """The method that runs a launch on the kernel's engine."""
@@ -298,7 +305,9 @@ class Executor:
     def jit(self) -> Jit:
         """The program as native code."""
         cache = Cache(folder_of(self.options.cache))
-        return Jit(self.runnable, self.layout, self.options.model, single_thread=False, cache=cache)
+        return Jit(
+            self.runnable, self.layout, self.options.model, single_thread=False, cache=cache, quick=not self._measured
+        )
 
     @functools.cached_property
     def _has_native_code(self) -> bool:

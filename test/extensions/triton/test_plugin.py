@@ -23,6 +23,7 @@ from xegpu_py import lower_kernel  # noqa: E402
 from xegpu_py.extensions.triton import api as xe  # noqa: E402
 from xegpu_py.extensions.triton import backend, compile_ahead  # noqa: E402
 from xegpu_py.ir.diagnostics import Position, error_at  # noqa: E402
+from xegpu_py.runtime.executor import Executor  # noqa: E402
 
 
 def vectors(count=1000, dtype=np.float32):
@@ -427,16 +428,21 @@ def test_properties_are_those_of_the_target():
     assert all(n > 0 for n in (*found.values(), *other.values()))
 
 
-def test_tuners_take_what_they_are_told():
+def test_tuners_take_what_they_are_told(monkeypatch):
     import triton.language as tl
 
+    measured, optimize = set(), Executor.optimize
+    monkeypatch.setattr(Executor, "optimize", lambda self: measured.add(self) or optimize(self))
     configs = [triton.Config({"BLOCK": n}) for n in (64, 256)]
     x, y, z = vectors()
     for mode, best in (("first", {64}), ("model", {64, 256}), ("time", {64, 256})):
         tuned = triton.autotune(configs=configs, key=["n"])(kernels.add)
+        measured.clear()
         with xe.options(autotune=mode):
             tuned[lambda meta: (triton.cdiv(1000, meta["BLOCK"]),)](*map(xe.wrap, (x, y, z)), 1000)
         assert tuned.best_config.kwargs["BLOCK"] in best
+        # Times are those of optimized code.
+        assert mode != "time" or len(measured) == 2
         np.testing.assert_array_equal(z, x + y)
     assert tl is not None
 

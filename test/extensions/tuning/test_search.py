@@ -18,6 +18,8 @@ from xegpu_py import language
 from xegpu_py.extensions.tuning import search, verification
 from xegpu_py.extensions.tuning.cluster import TrialReport
 from xegpu_py.extensions.tuning.evaluation import (
+    OBJECTIVES,
+    RUNS,
     TrialLaunch,
     TrialOutcome,
     Trials,
@@ -79,6 +81,13 @@ def test_the_best_trials():
     assert tuning_of(times, ("jit",), "aabaab").best.number == 1
     with pytest.raises(ValueError, match="none of 1 configurations succeeded: it does not compile$"):
         assert tuning_of([]).best
+
+
+def test_measured_launches_run_optimized_code():
+    calls = []
+    executor = SimpleNamespace(optimize=lambda: calls.append("optimize"))
+    run = SimpleNamespace(kernel=SimpleNamespace(executor=executor), again=lambda: calls.append("run"))
+    assert 0 <= OBJECTIVES["jit"](run) < 60 and calls == ["optimize", "run", *["run"] * RUNS]
 
 
 def test_the_table_and_the_plot_of_a_search(tmp_path, monkeypatch):

@@ -100,11 +100,11 @@ def test_instructions(name: str) -> None:
 
 @pytest.mark.parametrize("name", [n for n in REGISTERS if INSTRUCTIONS[n].category != "dpas"])
 def test_instructions_compiled_quickly(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "QUICK_THREADS", 1)
+    monkeypatch.setattr(engine_module, "QUICK_SECONDS", 1)
     rng, machine = random.Random(name), Machine(ANY)
     instructions = [varied(random_instruction(name, rng, ANY), rng, ANY) for _ in range(12)]
     program, layout = machine.program(instructions), machine.layout()
-    assert Jit(program, layout, divergent=True, keep=True).optimize
+    assert Jit(program, layout, divergent=True, keep=True).optimization
     compare(instructions, machine.state(THREADS, rng), machine)
 
 

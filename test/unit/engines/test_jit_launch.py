@@ -17,12 +17,14 @@ from types import SimpleNamespace
 import ml_dtypes
 import numpy as np
 import pytest
+from msgspec import structs
 
 import xegpu_py
 from xegpu_py import cache as disk
 from xegpu_py.engines.jit import engine as engine_module
 from xegpu_py.engines.jit import host
 from xegpu_py.engines.jit.llvm import LLVMError
+from xegpu_py.engines.jit.native_code import Optimization
 from xegpu_py.engines.jit.native_launch_struct import ALLOCATION, STRIDE_BYTES
 from xegpu_py.engines.jit.rules.alu import ARITHMETIC
 from xegpu_py.ir.diagnostics import DiagnosticError
@@ -202,70 +204,112 @@ def test_grids_of_three_dimensions(attributes: str, threads: int) -> None:
         np.testing.assert_array_equal(out, np.stack(expected, axis=1))
 
 
-def test_code_is_optimized_after_some_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "QUICK_THREADS", 20)
+@pytest.mark.parametrize("spent", [25, 0.1])
+def test_code_is_optimized_once_it_has_run_for_long(spent: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first launch may take as long as the optimization: it may be the last one."""
+    monkeypatch.setattr(engine_module, "QUICK_SECONDS", 60 if spent == 25 else 0.05)
     # A program of its own: the process keeps the optimized code of the others.
-    body = NUMBERS.replace("7:ud", "11:ud")
+    body = NUMBERS.replace("7:ud", f"{9 + int(spent)}:ud")
     made, out = kernel(body, threads=2), np.zeros(9, np.uint32)
-    quick = []
+    jit, quick = made.executor.jit, []
+    assert 0 < jit.optimization.seconds < 60
+    jit.optimization = structs.replace(jit.optimization, seconds=spent + 1)
     for n in range(4):
         out[:] = n
+        jit.count_quick(spent)
         done = made(out, grid=3, block=3)
-        assert out.tolist() == [11 * i for i in range(9)] and done.executed[-1] == 9
-        quick.append(made.executor.jit.optimize is not None)
-    assert quick == [True, True, False, False]
+        assert out.tolist() == [(9 + int(spent)) * i for i in range(9)] and done.executed[-1] == 9
+        quick.append(jit.optimization is not None)
+        assert n or jit._quick_seconds > spent
+    assert quick == ([True, True, False, False] if spent == 25 else [True, False, False, False])
     # Another launcher of an equal program uses the optimized code, which the process keeps.
     again = kernel(body, threads=1)
     again(out, grid=3, block=3)
-    assert again.executor.jit.optimize is None and again.executor.jit.thread is made.executor.jit.thread
+    assert again.executor.jit.optimization is None and again.executor.jit.thread is jit.thread
 
 
-@pytest.mark.parametrize(("groups", "quick"), [(8, [True, False]), (16, [False, False])])
-def test_a_first_launch_of_more_threads_runs_quick_code(
-    groups: int, quick: list[bool], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(engine_module, "QUICK_THREADS", 2)
-    body = NUMBERS.replace("7:ud", f"{17 + 2 * groups}:ud")
-    made, out = kernel(body, threads=2), np.zeros(3 * groups, np.uint32)
-    found = []
-    for _ in range(2):
-        made(out, grid=groups, block=3)
-        assert out[1] == 17 + 2 * groups
-        found.append(made.executor.jit.optimize is not None)
-    assert found == quick
+LOOP = """    mov (M1_NM, 1) S(0,0)<1> 0:ud
+Again:
+    add (M1_NM, 1) S(0,0)<1> S(0,0)<0;1,0> Thread(0,0)<0;1,0>
+    cmp.lt (M1_NM, 1) P S(0,0)<0;1,0> LIMIT:ud
+    (P) jmp (M1, 1) Again
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("groups", [1, 200])
+def test_a_long_launch_goes_on_in_optimized_code(threads: int, groups: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The calling thread optimizes the code when it returns to Python; workgroups that have begun continue in it."""
+    monkeypatch.setattr(engine_module, "QUICK_SECONDS", 1e-9)
+    limit = (1_000_000 if groups == 1 else 5000) + threads
+    head, out = thread_number(3) + ADDRESS, np.zeros(3 * groups, np.uint32)
+    counted = LOOP.replace("LIMIT", str(limit))
+    start = "    add (M1_NM, 1) Thread(0,0)<1> Thread(0,0)<0;1,0> 1:ud\n"
+    made = kernel(head + start + counted + STORE, threads=threads, engine="jit")
+    made.executor.jit.optimization = structs.replace(made.executor.jit.optimization, seconds=0)
+    used: list[int] = []
+    begin = engine_module._ThreadTeam._optimize_if_hot
+    monkeypatch.setattr(
+        engine_module._ThreadTeam, "_optimize_if_hot", lambda team: (begin(team), used.append(len(team.code)))
+    )
+    done = made(out, grid=groups, block=3)
+    steps = np.arange(1, 3 * groups + 1)
+    assert out.tolist() == (-(-limit // steps) * steps).tolist()
+    assert done.executed[-1] == 3 * groups and max(used) == 2 and made.executor.jit.optimization is None
+
+
+def test_a_first_launch_that_will_take_long_is_optimized_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest of a launch takes as long as its beginning did."""
+    monkeypatch.setattr(engine_module, "QUICK_SECONDS", 1e-9)
+    rests: list[float] = []
+    monkeypatch.setattr(engine_module.Jit, "optimize_if_hot", lambda jit, rest=0: rests.append(rest))
+    made, out = kernel(NUMBERS.replace("7:ud", "23:ud"), threads=1, engine="jit"), np.zeros(12_000, np.uint32)
+    made(out, grid=4000, block=3)
+    first, *_, last = rests[1:]
+    assert rests[0] == 0 and first > last >= 0 and first > made.executor.jit._quick_seconds / len(rests)
 
 
 def test_code_that_llvm_fails_to_optimize_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "QUICK_THREADS", 20)
+    monkeypatch.setattr(engine_module, "QUICK_SECONDS", 60)
     made, out = kernel(NUMBERS.replace("7:ud", "13:ud"), threads=2), np.zeros(9, np.uint32)
     made(out, grid=3, block=3)
-    assert made.executor.jit.optimize is not None
+    assert made.executor.jit.optimization is not None
 
     def fail() -> None:
         raise LLVMError("LLVM failed")
 
-    quick, made.executor.jit.optimize = made.executor.jit.thread, fail
-    for n in range(4):
+    quick, made.executor.jit.optimization = made.executor.jit.thread, Optimization(fail, 0)
+    made.executor.jit.count_quick(60)
+    for n in range(2):
         out[:] = n
         made(out, grid=3, block=3)
         assert out.tolist() == [13 * i for i in range(9)]
-    assert made.executor.jit.thread is quick and made.executor.jit.optimize is None
+    assert made.executor.jit.thread is quick and made.executor.jit.optimization is None
 
 
-LOOP = NUMBERS.replace("    ret", "Again:\n    (P) jmp (M1, 1) Again\n    ret")
-BRANCH = NUMBERS.replace("    ret", "    (P) jmp (M1, 1) Out\nOut:\n    ret")
-
-
-@pytest.mark.parametrize(("body", "quick"), [(NUMBERS, True), (BRANCH, True), (LOOP, False)])
-def test_only_programs_without_loops_are_compiled_quickly(
-    body: str, quick: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(engine_module, "QUICK_THREADS", 20)
-    for cache in ("off", tmp_path):
-        made, out = kernel("    setp (M1_NM, 32) P 0:ud\n" + body, cache=cache), np.zeros(9, np.uint32)
+@pytest.mark.parametrize("ran", [False, True])
+def test_kernels_that_are_measured_run_optimized_code(ran: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "QUICK_SECONDS", 60)
+    made, out = kernel(NUMBERS.replace("7:ud", f"{19 + ran}:ud")), np.zeros(9, np.uint32)
+    if ran:
         made(out, grid=3, block=3)
-        assert out.tolist() == [7 * i for i in range(9)]
-        assert (made.executor.jit.optimize is not None) == (quick and cache == "off")
+        assert made.executor.jit.optimization is not None
+    for _ in range(2):
+        made.executor.optimize()
+        made(out, grid=3, block=3)
+        assert made.executor.jit.optimization is None and out[1] == 19 + ran
+
+
+@pytest.mark.parametrize("seconds", [0, 60])
+def test_only_code_that_no_cache_keeps_is_compiled_quickly(
+    seconds: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(engine_module, "QUICK_SECONDS", seconds)
+    for cache in ("off", tmp_path):
+        made, out = kernel(NUMBERS.replace("7:ud", f"{seconds + 3}:ud"), cache=cache), np.zeros(9, np.uint32)
+        made(out, grid=3, block=3)
+        assert out.tolist() == [(seconds + 3) * i for i in range(9)]
+        assert (made.executor.jit.optimization is not None) == (seconds > 0 and cache == "off")
 
 
 @pytest.mark.parametrize("barriers", [0, 2])

@@ -176,7 +176,7 @@ from xegpu_py.engines.jit import engine
 
 warnings.simplefilter("ignore")  # Hardware takes no such surface.
 if sys.argv[1] == "optimized":
-    engine.QUICK_THREADS = 0
+    engine.QUICK_SECONDS = 0
 TEXT = '''gpu.module @k { gpu.func @f(%a: memref<40x1xTYPE>, %o: memref<256xTYPE>) kernel {
   %c0 = arith.constant 0 : index
   %t = xegpu.create_nd_tdesc %a[-3, 0] {mode = vc} : memref<40x1xTYPE> -> !xegpu.tensor_desc<ROWSxCOLUMNSxTYPE>

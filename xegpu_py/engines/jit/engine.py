@@ -79,14 +79,11 @@ BRIEF = 2e-4
 """The duration in seconds of a launch below which it uses no other threads. To wake them takes half as long, to start
 the first ones milliseconds. At 0 all launches use them."""
 
-QUICK_THREADS = 1024
-"""Launches of at most this number of hardware threads run unoptimized code, if no disk cache keeps the code and the
-program has no loop. README's first kernel is compiled 10 ms faster, and a thread takes 50 ns longer.
-"""
-
-FIRST_LAUNCH_FACTOR = 16
-"""How often `QUICK_THREADS` the first launch may have: most programs are launched once, and a softmax of 1,024 elements
-is compiled 110 ms faster, but a thread of it takes 1.5 us longer.
+QUICK_SECONDS = 0.02
+"""Until launches have kept the calling thread busy for so long, they run unoptimized code, if no disk cache keeps the
+code; the first launch until it takes as long as the optimization: most programs are launched once. It is less than the
+25 ms for which Triton's `do_bench` warms up. A product of 512x512 f16 matrices is compiled 200 ms of processor time
+faster, and takes 10 ms instead of 4. At 0 all code is optimized.
 """
 
 
@@ -207,7 +204,7 @@ class Jit:
         program: the program, which must be valid.
         layout: where its variables lie.
         model: the rounding model of dpas.
-        optimize: compiles code that was compiled quickly again, optimized; None if the code is optimized.
+        optimization: how code that was compiled quickly is optimized; None if the code is.
     """
 
     def __init__(
@@ -220,6 +217,7 @@ class Jit:
         keep: bool = False,
         single_thread: bool = True,
         cache: Cache = NO_CACHE,
+        quick: bool = True,
         host: Host | None = None,
     ) -> None:
         """Compile a program.
@@ -229,12 +227,13 @@ class Jit:
             keep: whether registers contain all results at the end, also those that the program does not read.
             single_thread: whether only this object uses the code; else equal programs share it.
             cache: the cache on disk for the code.
+            quick: whether the code may be compiled quickly first.
             host: the CPU for which code is generated; this machine must be able to run that code. The default is the
                 CPU that the environment names, or else this machine's CPU (see `chosen_host`).
         """
         self.program, self.layout, self.model = program, layout, model
         self.frame = frame_of(self.program, self.layout)
-        native, self.thread, self.optimize = native_program(
+        native, self.thread, self.optimization = native_program(
             program,
             layout,
             model,
@@ -243,9 +242,9 @@ class Jit:
             keep=keep,
             single_thread=single_thread,
             cache=cache,
-            quick=QUICK_THREADS > 0,
+            quick=quick and QUICK_SECONDS > 0,
         )
-        self._quick_threads = 0
+        self._quick_seconds, self._is_launched = 0.0, False
         self.divergent, self.starts = native.divergent, native.starts
         self.panel_bytes, self.step_bytes = native.panel_bytes, native.step_bytes
         self.input_bytes, self.independent = native.input_bytes, native.independent
@@ -312,20 +311,29 @@ class Jit:
                 break
         return launch
 
-    def _count(self, threads: int) -> None:
-        """Count the threads that run code which was compiled quickly; after `QUICK_THREADS` the code is optimized.
+    def count_quick(self, seconds: float) -> None:
+        """Count the processor time that the calling thread has run code which was compiled quickly."""
+        self._quick_seconds += seconds
 
-        The first launch may have `FIRST_LAUNCH_FACTOR` times as many. Code that LLVM fails to optimize is kept.
+    def optimize_if_hot(self, seconds_left: float = 0) -> bool:
+        """Optimize code that was compiled quickly if it runs for long; return whether `thread` is new.
+
+        Code that LLVM fails to optimize is kept.
+
+        Args:
+            seconds_left: how long the calling thread will be busy with the rest of a launch.
         """
-        optimize = self.optimize
-        if optimize is None:
-            return
-        limit = QUICK_THREADS if self._quick_threads else FIRST_LAUNCH_FACTOR * QUICK_THREADS
-        self._quick_threads += threads
-        if self._quick_threads > limit:
-            self.optimize = None
-            with contextlib.suppress(LLVMError):
-                self.thread = optimize()
+        optimization = self.optimization
+        if optimization is None:
+            return False
+        limit = QUICK_SECONDS if self._is_launched else max(QUICK_SECONDS, optimization.seconds)
+        if self._quick_seconds + seconds_left <= limit:
+            return False
+        self.optimization = None
+        with contextlib.suppress(LLVMError):
+            self.thread = optimization.compile()
+            return True
+        return False
 
     def run(
         self, launch: NativeLaunch, threads: int | None = None, progress: Callable[[int], None] | None = None
@@ -341,13 +349,14 @@ class Jit:
             RaceSuspected: if races are looked for, and two accesses may race.
             KeyboardInterrupt: if the user interrupts the launch; the effects of instructions that ran remain.
         """
-        self._count(launch.groups * launch.threads)
+        self.optimize_if_hot()
         workers = threads or processors()
         launch = self._side_by_side(launch, workers)
         team = _ThreadTeam(self, launch, max(1, min(workers, launch.groups)))
         self._brief = team.run(progress, self._brief)
         executed, traffic = team.counts()
         self.keep(team.workers, team.board)
+        self._is_launched = True
         counts = np.repeat(executed, self._lengths)
         misplaced = min(int(worker.traffic[-1]) for worker in team.workers)
         return Outcome(
@@ -370,8 +379,8 @@ class _ThreadTeam(Struct, dict=True):
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
-        # Kept for the whole launch, since another launch may replace it.
-        self.code = self.jit.thread
+        # Kept for the whole launch, since this one or another may replace it.
+        self.code = [self.jit.thread]
         self.board = self.jit.board()
         self.next, self.stop, template = self.board.next, self.board.stop, self.board.template
         self.table = self.launch.table
@@ -410,12 +419,18 @@ class _ThreadTeam(Struct, dict=True):
         try:
             if not brief and self.size > 1:
                 self._start()
-            own_start_time = time.perf_counter()
+            own_start_time, self._counted = time.perf_counter(), time.thread_time()
+            self._own_start = self._counted
             # This thread returns regularly to check for signals and to show progress.
             for _ in own_worker.steps(brief and self.size > 1):
                 if not self.tasks and self.size > 1 and time.perf_counter() - start_time > BRIEF:
                     self._start()
+                if self.jit.optimization:
+                    self._count_quick()
+                    self._optimize_if_hot()
                 self._show(progress)
+            if self.jit.optimization:
+                self._count_quick()
             own_time = time.perf_counter() - own_start_time
             for task in self.tasks:
                 # No work is left: a task that has not begun is not needed.
@@ -437,6 +452,20 @@ class _ThreadTeam(Struct, dict=True):
         self.end()
         # This thread alone would have taken as much longer as it ran fewer workgroups.
         return own_time * self._ended() <= BRIEF * own_worker.context.ended
+
+    def _count_quick(self) -> None:
+        self.jit.count_quick(time.thread_time() - self._counted)
+        self._counted = time.thread_time()
+
+    def _optimize_if_hot(self) -> None:
+        """Let workers run optimized code from their next workgroups on, if the launch takes long."""
+        ended = self._ended()
+        busy = self._counted - self._own_start
+        if self.jit.optimize_if_hot(busy * (self.launch.groups - ended) / ended if ended else 0):
+            self.code.append(self.jit.thread)
+            for worker in self.workers:
+                worker.context.thread = self.jit.thread.addresses[0]
+            self._counted = time.thread_time()
 
     def _start(self) -> None:
         """Let other threads help."""
@@ -521,7 +550,7 @@ class _Worker:
         self.traffic[:] = 0
         self.traffic[-1] = NOT_MISPLACED
         launch, context = team.launch, self.context
-        context.thread = team.code.addresses[0]
+        context.thread = team.code[-1].addresses[0]
         if self.slot is None or self.own.threads != launch.threads or launch.shadow:
             self._spare.clear()
             self.slot, self._patience = self._new_slot(), _PATIENCE

@@ -7,6 +7,7 @@ import functools
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,10 @@ _LEVEL = 2
 """The level of code generation."""
 
 QUICK_LEVEL = 0
-"""The level of programs of which only few threads have run: compiling them takes 40% of the time of `_LEVEL`."""
+"""The level of programs that have not run for long."""
+
+QUICK_SHARE = 0.4
+"""The time of `QUICK_LEVEL` as a share of that of `_LEVEL`."""
 
 _SMALLEST_MODULE = 1 << 16
 """The minimum length of LLVM IR text, in characters, that is worth compiling on another processor."""
@@ -163,6 +167,18 @@ class NativeProgram(Struct, frozen=True):
         return self, Loaded(self.objects, ("thread",))
 
 
+class Optimization(Struct, frozen=True):
+    """Code that was compiled quickly can be compiled again, optimized.
+
+    Attributes:
+        compile: compiles it.
+        seconds: how long that takes, as estimated from the time of the quick code.
+    """
+
+    compile: Callable[[], Loaded]
+    seconds: float
+
+
 @collector_paused()
 def native_program(
     program: Program,
@@ -175,11 +191,11 @@ def native_program(
     single_thread: bool = True,
     cache: Cache = NO_CACHE,
     quick: bool = False,
-) -> tuple[NativeProgram, Loaded, Callable[[], Loaded] | None]:
+) -> tuple[NativeProgram, Loaded, Optimization | None]:
     """A program and its code, of the process or the cache if one has it; see `engine.Jit`.
 
     Returns:
-        The program, its code, and for code that was compiled quickly a function that compiles it again, optimized.
+        The program, its code, and for code that was compiled quickly how it is optimized.
     """
 
     @functools.cache
@@ -226,17 +242,13 @@ def native_program(
     cached_program = None if single_thread else recalled(key)
     if cached_program:
         return (*remembered(key, cached_program), None)
-    if quick and not cache.folder and not host.is_arm and _is_brief(program):
-        return (*made(QUICK_LEVEL), lambda: optimized()[1])
+    if quick and not cache.folder and not host.is_arm:
+        functions()
+        start_time = time.perf_counter()
+        quick_program, quick_code = made(QUICK_LEVEL)
+        seconds = (time.perf_counter() - start_time) / QUICK_SHARE
+        return quick_program, quick_code, Optimization(lambda: optimized()[1], seconds)
     return (*optimized(), None)
-
-
-def _is_brief(program: Program) -> bool:
-    """Whether threads execute each instruction at most once, and no product of matrices, which needs optimized code."""
-    specs = [(at, inst, INSTRUCTIONS[inst.name]) for at, inst in enumerate(program.instructions)]
-    return not any(
-        spec.category == "dpas" or (spec.jumps and program.labels[inst["label"]] <= at) for at, inst, spec in specs
-    )
 
 
 def is_independent(program: Program) -> bool:

@@ -440,8 +440,7 @@ def do_bench(
 
     Args:
         run: the call.
-        warmup: without effect but for two calls, which are not counted: the first compiles the kernels, and the second
-            one may compile them again, optimized.
+        warmup: without effect but for two calls, which are not counted: the first compiles the kernels.
         rep: milliseconds for all calls together.
         grad_to_none: tensors whose gradients are removed before each call.
         quantiles: which quantiles of the times to return.

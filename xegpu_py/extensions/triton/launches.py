@@ -212,6 +212,8 @@ class LoadedKernel:
                     self._prepared.pop(next(iter(self._prepared)))
                 self._prepared[key] = prepared
         self.last = prepared[0]
+        if TUNING.get():
+            self.last.executor.optimize()
         if AHEAD.get():
             self.last.executor.compile()
             return
