@@ -4,7 +4,7 @@
 // Blocks of rows whose length, pitch and begin are known to be multiples of 64 bytes become blocks of rows of 64 bytes.
 // A GPU without 2D block messages keeps them.
 
-// REGISTERS-COUNT-15: xegpu.create_nd_tdesc {{.*}}tensor_desc<1x
+// REGISTERS-COUNT-16: xegpu.create_nd_tdesc {{.*}}tensor_desc<1x
 // REGISTERS-NOT: tensor_desc<8x16xf32
 
 gpu.module @expanded {
@@ -69,7 +69,7 @@ gpu.func @narrow(%a: memref<?xf16>, %b: memref<?xi8>) kernel {
 
 gpu.module @kept {
 // Each differs in one thing from what is expanded: a length, a begin, a column that is not a multiple, a row that may lie
-// outside of its matrix, a length that may be zero, and a descriptor that moves.
+// outside of its matrix, a length that may be zero, a descriptor that moves, and a block that ends within a register.
 // CHECK-LABEL: @length
 // CHECK: tensor_desc<1x64xf32>
 gpu.func @length(%a: memref<?xf32>) kernel {
@@ -173,6 +173,16 @@ gpu.func @unaligned(%a: memref<?xf32>) kernel attributes {xegpu.unaligned = arra
   %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<1x1024xf32, strided<[1024, 1]>> -> !xegpu.tensor_desc<1x64xf32>
   %v = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<1x64xf32> -> vector<1x64xf32>
   xegpu.store_nd %v, %d {mode = vc} : vector<1x64xf32>, !xegpu.tensor_desc<1x64xf32>
+  gpu.return
+}
+
+// CHECK-LABEL: @width
+// CHECK: tensor_desc<1x40xf32>
+gpu.func @width(%a: memref<?xf32>) kernel {
+  %m = memref.reinterpret_cast %a to offset: [0], sizes: [1, 1024], strides: [1024, 1] : memref<?xf32> to memref<1x1024xf32, strided<[1024, 1]>>
+  %d = xegpu.create_nd_tdesc %m[0, 0] {mode = vc} : memref<1x1024xf32, strided<[1024, 1]>> -> !xegpu.tensor_desc<1x40xf32>
+  %v = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<1x40xf32> -> vector<1x40xf32>
+  xegpu.store_nd %v, %d {mode = vc} : vector<1x40xf32>, !xegpu.tensor_desc<1x40xf32>
   gpu.return
 }
 

@@ -32,6 +32,49 @@ gpu.module @line {
 
 // -----
 
+// Calls probably pass lengths that are multiples of 16 numbers, 64 bytes: they are assumed to do so. Multiples of 24 do not
+// tell whether the line consists of whole registers.
+
+!line = !xetile.tile<256xf32, #xetile.tile_attr<scattered = true>>
+
+gpu.module @likely {
+  // CHECK: gpu.func @whole_registers(%{{.*}}) kernel attributes {{{.*}}xetile.divided = array<i64: 0, 1, -1, 16>
+  gpu.func @whole_registers(%A: memref<?xf32>, %n: index, %o: i32) kernel attributes {xetile.likely_multiples = array<i64: 2, 48, 1, 16>} {
+    %c256 = arith.constant 256 : index
+    %id = gpu.block_id x
+    %first = arith.muli %id, %c256 : index
+    %s = vector.step : vector<256xindex>
+    %f = vector.broadcast %first : index to vector<256xindex>
+    %i = arith.addi %f, %s : vector<256xindex>
+    %b = vector.broadcast %n : index to vector<256xindex>
+    %m = arith.cmpi slt, %i, %b : vector<256xindex>
+    %a = xetile.init_tile %A, %i : memref<?xf32>, vector<256xindex> -> !line
+    %x = xetile.load %a, %m : !line, vector<256xi1> -> vector<256xf32>
+    xetile.store %x, %a, %m : vector<256xf32>, !line, vector<256xi1>
+    gpu.return
+  }
+
+  // CHECK: gpu.func @other
+  // CHECK-NOT: xetile.divided
+  // CHECK: xetile.load_tile
+  gpu.func @other(%A: memref<?xf32>, %n: index, %o: i32) kernel attributes {xetile.likely_multiples = array<i64: 2, 16, 1, 24>} {
+    %c256 = arith.constant 256 : index
+    %id = gpu.block_id x
+    %first = arith.muli %id, %c256 : index
+    %s = vector.step : vector<256xindex>
+    %f = vector.broadcast %first : index to vector<256xindex>
+    %i = arith.addi %f, %s : vector<256xindex>
+    %b = vector.broadcast %n : index to vector<256xindex>
+    %m = arith.cmpi slt, %i, %b : vector<256xindex>
+    %a = xetile.init_tile %A, %i : memref<?xf32>, vector<256xindex> -> !line
+    %x = xetile.load %a, %m : !line, vector<256xi1> -> vector<256xf32>
+    xetile.store %x, %a, %m : vector<256xf32>, !line, vector<256xi1>
+    gpu.return
+  }
+}
+
+// -----
+
 // Indices that a loop carries: the column is a multiple of the counter, and the loop carries no vector.
 
 !block = !xetile.tile<32x16xf32, #xetile.tile_attr<scattered = true>>
