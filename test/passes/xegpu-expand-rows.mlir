@@ -111,9 +111,7 @@ gpu.func @pitch(%a: memref<?xf32>) kernel {
 }
 
 // CHECK-LABEL: @outside
-// CHECK: tensor_desc<1x64xf32>
-// CHECK: tensor_desc<1x64xf32>
-// CHECK: tensor_desc<1x64xf32>
+// CHECK-COUNT-3: xegpu.create_nd_tdesc {{.*}}tensor_desc<1x64xf32>
 gpu.func @outside(%a: memref<?xf32>, %rows: index, %row: index) kernel {
   %m = memref.reinterpret_cast %a to offset: [0], sizes: [%rows, 1024], strides: [1024, 1] : memref<?xf32> to memref<?x1024xf32, strided<[1024, 1]>>
   %d = xegpu.create_nd_tdesc %m[%row, 0] {mode = vc} : memref<?x1024xf32, strided<[1024, 1]>> -> !xegpu.tensor_desc<1x64xf32>
