@@ -49,3 +49,14 @@ def test_as_sweeps_over_everything(seed, count, backward):
     assert found == wanted and sweeps_found <= sweeps_wanted
     # Each is visited once at first, and once for each of its needs.
     assert visits <= count + sum(len(needs) for needs, _ in made)
+
+
+def test_the_number_in_process_waits_for_the_next_sweep():
+    for backward in (False, True):
+        sweeps = Sweeps(3, backward=backward)
+        visited = []
+        for i in sweeps.sweep():
+            visited.append(i)
+            if len(visited) < 6:
+                sweeps.add(i)
+        assert visited == [*range(3)][:: -1 if backward else 1] and [*sweeps.sweep()] == visited
