@@ -148,7 +148,7 @@ def _row_of(view: Any, integers: Integers, forms: IndexForms) -> _Row | None:
     if op is None or op.name != "memref.reinterpret_cast" or len(view.shape):
         return None
     (first,), sizes, strides = view_numbers(op)
-    if len(sizes) != 2 or constant_of(strides[1]) != 1:
+    if constant_of(strides[1]) != 1:
         return None
     beyond = constant_part(plus(forms.scalar(sizes[0]), forms.scalar(row), -1))
     is_inside = beyond is not None and beyond > 0 and integers.of(row)[0].bounds[0] >= 0
