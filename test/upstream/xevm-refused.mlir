@@ -91,8 +91,9 @@ gpu.module @m {
   gpu.func @k() kernel {
     %n = llvm.mlir.constant(16 : i32) : i32
     %a = llvm.alloca %n x f32 : (i32) -> !llvm.ptr<3>
+    %same = llvm.addrspacecast %a : !llvm.ptr<3> to !llvm.ptr<3>
     // expected-error @+1 {{'llvm.addrspacecast' op cannot be imported: only addresses of global memory can be cast to generic addresses}}
-    %b = llvm.addrspacecast %a : !llvm.ptr<3> to !llvm.ptr<4>
+    %b = llvm.addrspacecast %same : !llvm.ptr<3> to !llvm.ptr<4>
     gpu.return
   }
 }

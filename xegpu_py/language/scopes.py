@@ -176,8 +176,7 @@ class Containers:
 
     def is_made_here(self, container: Any) -> bool:
         """Whether the innermost block has made a container; objects that no block has made belong to the outermost."""
-        is_noted = any(id(container) in level for level in self._levels)
-        return id(container) in self._levels[-1] or not (is_noted or len(self._levels) > 1)
+        return id(container) in self._levels[-1] or len(self._levels) == 1
 
     def carries(self, container: Any, key: Any) -> bool:
         """Whether loops and branches carry an element: it is one of a container of a surrounding block."""

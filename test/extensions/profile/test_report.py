@@ -16,10 +16,12 @@ import xegpu_py
 from xegpu_py import Constexpr, external_tools
 from xegpu_py import language as xl
 from xegpu_py.extensions.profile import report as report_module
+from xegpu_py.extensions.profile.counts import live_bytes
 from xegpu_py.extensions.profile.gpus import gpu
 from xegpu_py.extensions.profile.launches import launched
 from xegpu_py.extensions.profile.profiles import Profile
 from xegpu_py.extensions.profile.time_model import BARRIER, predict
+from xegpu_py.visa.dataflow import liveness_of
 
 pytest.importorskip("bokeh")
 ROOT = Path(__file__).parents[3]
@@ -131,6 +133,17 @@ def test_registers_along_the_program(found: Profile) -> None:
     assert line["text"] == [row.text[:80] for row in found.rows]
     assert (limit["x"], limit["y"]) == ([0, line["x"][-1]], [128, 128])
     assert [*report_module._pressure([], 64, 256).renderers[2].data_source.data["x"]] == [0, 1]
+
+
+def test_live_bytes_are_those_of_the_variables_in_use() -> None:
+    compiled = scaled_sums.compile(np.empty((128, 256), np.float32), np.empty((128, 16), np.float32), TURNS=8)
+    program, target = compiled.program, compiled.target
+    ranges = liveness_of(program, target).ranges.items()
+    used = [
+        sum(var.bytes for var, (first, last) in ranges if first <= at <= last)
+        for at in range(len(program.instructions))
+    ]
+    assert live_bytes(program, target).tolist() == used and max(used) > 0
 
 
 @pytest.mark.usefixtures("without_plots")
