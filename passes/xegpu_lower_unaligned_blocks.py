@@ -61,8 +61,9 @@ class XeGPULowerUnalignedBlocks(Pass):
     target has no such messages. They become 1D messages if rows are known to be in bounds and aligned, and gathers and
     scatters otherwise. Their descriptors become offsets; those that control flow joins with descriptors of other
     tensors become addresses, extents, strides and offsets. A load with a transform becomes a plain load and a transform
-    in registers. A remark (`--remarks`) reports the number of messages. `unaligned`, `max-bytes` and `marked` are those
-    of xegpu-legalize.
+    in registers, but if it transposes words of 32 bits in shared local memory, gathers in which each lane loads several
+    words of one row: registers have the columns. A remark (`--remarks`) reports the number of messages. `unaligned`,
+    `max-bytes` and `marked` are those of xegpu-legalize.
 
         %d = xegpu.create_nd_tdesc %m[0, 4] {mode = vc} : memref<8x8xf32> -> !xegpu.tensor_desc<2x4xf32>
         %x = xegpu.load_nd %d {mode = vc} : !xegpu.tensor_desc<2x4xf32> -> vector<2x4xf32>
@@ -95,20 +96,43 @@ class XeGPULowerUnalignedBlocks(Pass):
                     warn(*repaired)
             loads = [inner for inner in ops if implements(inner, BlockLoad) and surfaces.problem(inner.operands[0])]
             for load in loads:
-                _transform_in_registers(load)
+                _transform_in_registers(load, surfaces, gpu)
             conversion = Fallback(surfaces, walk(func) if loads else ops, gpu)
             if conversion.places:
                 conversion.region(func.regions[0])
                 conversion.finish()
 
 
-def _transform_in_registers(op: ir.Operation) -> None:
-    """Split a load into a plain load and its transform."""
+def _transform_in_registers(op: ir.Operation, surfaces: Surfaces, target: Target) -> None:
+    """Split a load into a plain load and its transform, unless gathers do both."""
     view: Any = merge_transposed_units(op).opview
     rank = len(TensorDesc.of(view.tdesc).shape)
     transposes = view.transpose is not None and tuple(view.transpose) != tuple(range(rank))
-    if view.mode == Mode.VC and rank > 1 and (transposes or view.vnni_axis is not None):
+    transforms = view.mode == Mode.VC and rank > 1 and (transposes or view.vnni_axis is not None)
+    if transforms and not _is_gathered_transposed(view, surfaces, target):
         expand_load_transform(view)
+
+
+_WORD = 32
+"""The bits of the units that gathers of chunks transpose."""
+
+
+def _words_of_register(target: Target) -> int:
+    return 8 * target.grf_bytes // _WORD
+
+
+def _is_gathered_transposed(view: Any, surfaces: Surfaces, target: Target) -> bool:
+    """Whether each lane of a gather loads words of one row of a block, so that registers have the columns."""
+    desc = TensorDesc.of(view.tdesc)
+    unit = view.transpose_bit_width or desc.bits
+    if not desc.in_slm or view.mode != Mode.VC or len(desc.shape) != 2 or desc.attr.array_length != 1:
+        return False
+    if view.vnni_axis is not None or tuple(view.transpose) != (1, 0) or unit != _WORD or desc.attr.boundary_check:
+        return False
+    rows, words = desc.shape[0], desc.shape[1] * desc.bits // _WORD
+    is_even = rows % _words_of_register(target) == words % 2 == 0
+    strides = {tensor_of(made).strides[-1] for made in surfaces.creations_of(view.tdesc)}
+    return is_even and strides == {1} and surfaces.row_alignment(view.tdesc) % (_WORD // 8) == 0
 
 
 rule: Rules[Rule[Fallback]] = Rules()
@@ -561,6 +585,9 @@ def _say(low: Fallback, op: ir.Operation, count: int, messages: str) -> None:
 @rule("xegpu.load_nd")
 def load(low: Fallback, op: ir.Operation) -> None:
     """Load a block row by row, or by gathers, whose other lanes get the number that replaces elements out of bounds."""
+    if op.opview.transpose is not None:
+        _load_transposed(low, op)
+        return
     access = _access(low, op, shape_of(op.results[0]))
     padded = _padded(access)
     padding = splat_of(padded.operands[2]) if padded else None
@@ -589,6 +616,36 @@ def load(low: Fallback, op: ir.Operation) -> None:
     low.replace(op, whole)
     if padded:
         low.replace(padded, whole)
+
+
+def _load_transposed(low: Fallback, op: ir.Operation) -> None:
+    """Load a block so that each lane gets some words of its row: a register of the result is a column of words."""
+    desc = TensorDesc.of(op.opview.tdesc)
+    access = _access(low, op, desc.shape)
+    per_word = _WORD // desc.bits
+    rows, words = desc.shape[0], desc.shape[1] // per_word
+    chunk, count = math.gcd(words, 8), _words_of_register(low.target)
+    word = build.integer_type(_WORD)
+    kind = TensorDesc((count, chunk), word, TdescAttr(memory_scope=desc.attr.memory_scope, scattered=True))
+    pitch = access.tensor.strides[-2]
+    in_words = pitch // per_word if isinstance(pitch, int) else build.binary("divui", pitch, per_word)
+    # No constant, which MLIR would add to the offset of each message.
+    step = build.make("vector.step", build.vector_type((count,), build.index_type()))
+    lanes = build.binary("muli", step, build.index_splat(in_words, count))
+    columns, whole = build.vector_type((chunk, count), word), build.poison(build.vector_type((words, rows), word))
+    for row in range(0, rows, count):
+        # Messages add constants.
+        constant = row * in_words if isinstance(in_words, int) else 0
+        if row == 0 or not isinstance(in_words, int):
+            start = build.add(access.tensor.start, access.start(_Part((), row, count, 0, chunk * per_word)))
+            source = build.element_address(access.tensor.source, start, desc.bits)
+        for first in range(0, words, chunk):
+            offsets = build.binary("addi", lanes, build.index_splat(constant + first, count))
+            tdesc = xegpu.create_tdesc(source, offsets, tdesc=kind, chunk_size_per_lane=chunk, mode="vc")
+            loaded = xegpu.load_gather(tdesc, build.all_set(count), value=columns, mode="vc", **hints_of(op.opview))
+            whole = build.insert_slice(loaded, whole, [first, row])
+    _say(low, op, rows // count * (words // chunk), "gather")
+    low.replace(op, build.make("vector.bitcast", op.results[0].type, whole))
 
 
 def _padded(access: _Access) -> ir.Operation | None:

@@ -340,7 +340,8 @@ def create_tdesc(low: Lowering, op: ir.Operation) -> Value:
         first, constant = low.add(first, low.index(constant)), 0
     assert isinstance(base, (Reg, Const))
     if isinstance(source, (Reg, Const)):
-        base = low.emit.in_registers(source, "ud" if desc.in_slm else "uq")
+        kind = "ud" if desc.in_slm else "uq"
+        base = low.emit.memoized(("base", source, kind), lambda: low.emit.in_registers(source, kind), hoists=False)
     base = low.address(base, first, size, desc.in_slm)
     key = ("lanes", base, offsets, size, desc.in_slm)
     lanes = low.emit.memoized(key, lambda: _lane_addresses(low, base, offsets, size, desc.in_slm), hoists=False)

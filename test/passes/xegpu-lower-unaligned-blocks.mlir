@@ -1,4 +1,4 @@
-// RUN: xegpu-opt %s --xegpu-lower-unaligned-blocks=target=pvc --cse --xegpu-dce | FileCheck %s
+// RUN: xegpu-opt %s --xegpu-lower-unaligned-blocks=target=pvc --cse --xegpu-dce --split-input-file | FileCheck %s
 
 // The pass alone: xegpu-legalize-fallback.mlir has what xegpu-unroll makes of its result.
 
@@ -40,6 +40,35 @@ gpu.module @m {
       %e = xegpu.update_nd_offset %d, [8, 0] {mode = vc} : !xegpu.tensor_desc<8x3xf16> -> !xegpu.tensor_desc<8x3xf16>
       scf.yield %e : !xegpu.tensor_desc<8x3xf16>
     }
+    gpu.return
+  }
+}
+
+// -----
+
+!shared = !xegpu.tensor_desc<16x32xbf16, #xegpu.tdesc_attr<memory_scope = slm, boundary_check = false>>
+
+gpu.module @transposed {
+  // Each lane loads eight words of a row of shared local memory; the registers have the columns of words. Messages add the
+  // offsets of the second eight words.
+  // CHECK-LABEL: gpu.func @words(
+  // CHECK: %[[STEP:.*]] = vector.step : vector<16xindex>
+  // CHECK: %[[LANES:.*]] = arith.muli %[[STEP]], %{{.*}}
+  // CHECK: %[[FIRST:.*]] = arith.addi %[[LANES]], %{{.*}}
+  // CHECK: %[[D:.*]] = xegpu.create_tdesc %[[BASE:.*]], %[[FIRST]] {mode = vc, chunk_size_per_lane = 8} : i64, vector<16xindex> -> !xegpu.tensor_desc<16x8xi32, #xegpu.tdesc_attr<memory_scope = slm, #xegpu.scattered>>
+  // CHECK: %[[A:.*]] = xegpu.load_gather %[[D]], %{{.*}} {mode = vc} : {{.*}} -> vector<8x16xi32>
+  // CHECK: %[[C:.*]] = vector.insert_strided_slice %[[A]], %{{.*}} {offsets = [0, 0], strides = [1, 1]}
+  // CHECK: %[[SECOND:.*]] = arith.addi %[[LANES]], %{{.*}}
+  // CHECK: xegpu.create_tdesc %[[BASE]], %[[SECOND]]
+  // CHECK: %[[E:.*]] = vector.insert_strided_slice %{{.*}}, %[[C]] {offsets = [8, 0], strides = [1, 1]}
+  // CHECK: vector.bitcast %[[E]] : vector<16x16xi32> to vector<16x32xbf16>
+  // CHECK-NOT: vector.transpose
+  gpu.func @words(%o: memref<16x32xbf16>, %row: index) kernel {
+    %s = memref.alloc() : memref<64x32xbf16, 3>
+    %d = xegpu.create_nd_tdesc %s[%row, 0] {mode = vc} : memref<64x32xbf16, 3> -> !shared
+    %x = xegpu.load_nd %d {mode = vc, transpose = [1, 0], transpose_bit_width = 32} : !shared -> vector<16x32xbf16>
+    %e = xegpu.create_nd_tdesc %o[0, 0] {mode = vc} : memref<16x32xbf16> -> !xegpu.tensor_desc<16x32xbf16>
+    xegpu.store_nd %x, %e {mode = vc} : vector<16x32xbf16>, !xegpu.tensor_desc<16x32xbf16>
     gpu.return
   }
 }

@@ -302,8 +302,21 @@ def _load(message: _Message) -> None:
         for row, old_row, loaded_row in zip(rows, old_rows, loaded_rows):
             write(row, old_row, loaded_row)
 
+    def load_lanes() -> None:
+        """Load the vectors of as many lanes as a vector has elements, transpose them, and write their part of rows."""
+        pointers = [_pointer(code, code.extract(message.hosts, lane)) for lane in range(lanes)]
+        count = shape.vector
+        vectors = [code.load(pointer, vector(count, f"i{wide}")) for pointer in pointers]
+        for first in range(0, lanes, count):
+            for row, part in zip(rows, _transposed(code, vectors[first : first + count])):
+                code.store(part, code.at(to, row + first * size))
+
     if message.first_pointer is None:
-        gather()
+        if shape.vector in (2, 4, 8) and lanes % shape.vector == 0 and wide == 8 * size:
+            # CPUs load vectors faster than they gather elements.
+            code.choose(message.all_act, load_lanes, gather)
+        else:
+            gather()
         return
     first_pointer, old_row = message.first_pointer, code.resize(old_rows[0], 8 * size, False)
     code.choose(
@@ -311,6 +324,24 @@ def _load(message: _Message) -> None:
         lambda: write(rows[0], old_rows[0], code.load(first_pointer, old_row.type)),
         lambda: write(rows[0], old_rows[0], code.masked_load(first_pointer, mask, old_row)),
     )
+
+
+def _transposed(code: FunctionBody, rows: Sequence[LLVMValue]) -> list[LLVMValue]:
+    """The columns of as many rows as each has elements, a power of two: rows exchange blocks of ever smaller size."""
+    columns, count = list(rows), len(rows)
+    distance = count // 2
+    while distance:
+        for i in range(count):
+            if i & distance == 0:
+                upper, lower = columns[i], columns[i + distance]
+                columns[i] = code.shuffle(
+                    upper, lower, [n + count - distance if n & distance else n for n in range(count)]
+                )
+                columns[i + distance] = code.shuffle(
+                    upper, lower, [n + count if n & distance else n + distance for n in range(count)]
+                )
+        distance //= 2
+    return columns
 
 
 def _load_one(message: _Message) -> None:

@@ -1,0 +1,112 @@
+"""Blocks in shared local memory that are loaded transposed: each lane of a gather loads words of one row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import xegpu_py
+from xegpu_py.target import target as target_of
+
+TYPES = {"f32": np.float32, "i32": np.int32, "f16": np.float16, "i8": np.int8}
+
+TEXT = """
+!array = memref<{height}x{pitch}x{element}>
+!buffer = memref<{height}x{pitch}x{element}, 3>
+!result = memref<{words}x{across}x{element}>
+!from = !xegpu.tensor_desc<{height}x{pitch}x{element}>
+!to = !xegpu.tensor_desc<{height}x{pitch}x{element}, {scope}>
+!block = !xegpu.tensor_desc<{rows}x{columns}x{element}, {scope}>
+!out = !xegpu.tensor_desc<{words}x{across}x{element}>
+gpu.module @m {{
+  gpu.func @k(%a: !array, %o: !result, %row: index, %n: index) kernel {{
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %s = memref.alloc() : !buffer
+    %from = xegpu.create_nd_tdesc %a[0, 0] {{mode = vc}} : !array -> !from
+    %to = xegpu.create_nd_tdesc %s[0, 0] {{mode = vc}} : !buffer -> !to
+    %v = xegpu.load_nd %from {{mode = vc}} : !from -> vector<{height}x{pitch}x{element}>
+    xegpu.store_nd %v, %to {{mode = vc}} : vector<{height}x{pitch}x{element}>, !to
+    gpu.barrier
+    %d = xegpu.create_nd_tdesc %s[%row, {column}] {{mode = vc}} : !buffer -> !block
+    {begin}
+    %x = xegpu.load_nd {desc} {{mode = vc, transpose = [1, 0]{unit}}} : !block -> vector<{words}x{across}x{element}>
+    %e = xegpu.create_nd_tdesc %o[0, 0] {{mode = vc}} : !result -> !out
+    xegpu.store_nd %x, %e {{mode = vc}} : vector<{words}x{across}x{element}>, !out
+    {end}
+    gpu.return
+  }}
+}}
+"""
+
+LOOP = """%last = scf.for %i = %c0 to %n step %c1 iter_args(%b = %d) -> (!block) {"""
+NEXT = """%next = xegpu.update_nd_offset %b, [1, 0] {mode = vc} : !block -> !block
+    scf.yield %next : !block
+    }"""
+
+
+def program(element: str, rows: int, columns: int, pitch: int, column: int | str, carried: bool) -> str:
+    per_word = 4 // np.dtype(TYPES[element]).itemsize
+    return TEXT.format(
+        scope="#xegpu.tdesc_attr<memory_scope = slm, boundary_check = false>",
+        element=element,
+        height=rows + 8,
+        rows=rows,
+        columns=columns,
+        pitch=pitch,
+        words=columns // per_word,
+        across=rows * per_word,
+        column=column,
+        unit=", transpose_bit_width = 32" if per_word > 1 else "",
+        desc="%b" if carried else "%d",
+        begin=LOOP if carried else "",
+        end=NEXT if carried else "",
+    )
+
+
+@pytest.mark.each_value
+@pytest.mark.parametrize("target", ["pvc", "bmg", "dg2"])
+@pytest.mark.parametrize("carried", [False, True])
+@pytest.mark.parametrize(
+    ("element", "rows", "columns", "pitch", "column", "message"),
+    [
+        ("f32", 16, 16, 16, 0, "d32x8"),
+        ("i32", 32, 4, 12, 8, "d32x4"),
+        ("f32", 48, 6, 16, 3, "d32x2"),
+        ("f16", 32, 64, 64, 0, "d32x8"),
+        ("f16", 16, 24, 32, 2, "d32x4"),
+        ("i8", 16, 32, 64, 4, "d32x8"),
+        # Rows that fill no register, one word, words that do not begin at multiples of 4 bytes, or perhaps do not.
+        ("f32", 12, 16, 16, 0, None),
+        ("f32", 16, 1, 16, 0, None),
+        ("f16", 16, 16, 32, 3, None),
+        ("f16", 16, 16, 17, 0, None),
+        ("f16", 16, 16, 32, "%n", None),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.*upstream's lowering makes a 2D block message")
+def test_transposed_loads(
+    element: str,
+    rows: int,
+    columns: int,
+    pitch: int,
+    column: int | str,
+    message: str | None,
+    carried: bool,
+    target: str,
+) -> None:
+    text, kind = program(element, rows, columns, pitch, column, carried), TYPES[element]
+    rng = np.random.default_rng(rows * columns)
+    a = rng.integers(-128, 128, (rows + 8, pitch)).astype(kind)
+    per_word, first, n = 4 // a.itemsize, 3, 3
+    begin = first + (n - 1) * carried
+    left = n if column == "%n" else column
+    block = np.ascontiguousarray(a[begin : begin + rows, left : left + columns])
+    expected = block.reshape(rows, -1, per_word).transpose(1, 0, 2).reshape(columns // per_word, -1)
+    compiled = xegpu_py.compile(text, target=target, engine="both")
+    for kernel in (compiled, xegpu_py.compile(text, engine="reference")):
+        o = np.zeros(expected.shape, kind)
+        kernel(a, o, first, n)
+        np.testing.assert_array_equal(o, expected)
+    fits = message is not None and rows % (target_of(target).grf_bytes // 4) == 0
+    assert (f":{message} flat" in compiled.asm) == fits
