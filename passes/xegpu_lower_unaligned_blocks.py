@@ -107,10 +107,14 @@ def _transform_in_registers(op: ir.Operation, surfaces: Surfaces, target: Target
     """Split a load into a plain load and its transform, unless gathers do both."""
     view: Any = merge_transposed_units(op).opview
     rank = len(TensorDesc.of(view.tdesc).shape)
-    transposes = view.transpose is not None and tuple(view.transpose) != tuple(range(rank))
-    transforms = view.mode == Mode.VC and rank > 1 and (transposes or view.vnni_axis is not None)
+    transforms = view.mode == Mode.VC and rank > 1 and (_transposes(view) or view.vnni_axis is not None)
     if transforms and not _is_gathered_transposed(view, surfaces, target):
         expand_load_transform(view)
+
+
+def _transposes(view: Any) -> bool:
+    """Whether a load permutes dimensions: a permutation that is given may be none."""
+    return view.transpose is not None and tuple(view.transpose) != tuple(range(len(view.transpose)))
 
 
 _WORD = 32
@@ -585,7 +589,7 @@ def _say(low: Fallback, op: ir.Operation, count: int, messages: str) -> None:
 @rule("xegpu.load_nd")
 def load(low: Fallback, op: ir.Operation) -> None:
     """Load a block row by row, or by gathers, whose other lanes get the number that replaces elements out of bounds."""
-    if op.opview.transpose is not None:
+    if _transposes(op.opview):
         _load_transposed(low, op)
         return
     access = _access(low, op, shape_of(op.results[0]))

@@ -10,6 +10,8 @@ from xegpu_py.target import target as target_of
 
 TYPES = {"f32": np.float32, "i32": np.int32, "f16": np.float16, "i8": np.int8}
 
+SCOPE = "#xegpu.tdesc_attr<memory_scope = slm, boundary_check = false>"
+
 TEXT = """
 !array = memref<{height}x{pitch}x{element}>
 !buffer = memref<{height}x{pitch}x{element}, 3>
@@ -48,7 +50,7 @@ NEXT = """%next = xegpu.update_nd_offset %b, [1, 0] {mode = vc} : !block -> !blo
 def program(element: str, rows: int, columns: int, pitch: int, column: int | str, carried: bool) -> str:
     per_word = 4 // np.dtype(TYPES[element]).itemsize
     return TEXT.format(
-        scope="#xegpu.tdesc_attr<memory_scope = slm, boundary_check = false>",
+        scope=SCOPE,
         element=element,
         height=rows + 8,
         rows=rows,
@@ -110,3 +112,49 @@ def test_transposed_loads(
         np.testing.assert_array_equal(o, expected)
     fits = message is not None and rows % (target_of(target).grf_bytes // 4) == 0
     assert (f":{message} flat" in compiled.asm) == fits
+
+
+JOINED = """
+!buffer = memref<32x16xf32, 3>
+!whole = !xegpu.tensor_desc<32x16xf32, SCOPE>
+!block = !xegpu.tensor_desc<16x16xf32, SCOPE>
+gpu.module @m {
+  gpu.func @k(%a: memref<32x16xf32>, %o: memref<16x16xf32>, %n: i32) kernel {
+    %c1 = arith.constant 1 : i32
+    %first = arith.cmpi eq, %n, %c1 : i32
+    %c2 = arith.constant dense<2.0> : vector<32x16xf32>
+    %s = memref.alloc() : !buffer
+    %t = memref.alloc() : !buffer
+    %from = xegpu.create_nd_tdesc %a[0, 0] {mode = vc} : memref<32x16xf32> -> !xegpu.tensor_desc<32x16xf32>
+    %to_s = xegpu.create_nd_tdesc %s[0, 0] {mode = vc} : !buffer -> !whole
+    %to_t = xegpu.create_nd_tdesc %t[0, 0] {mode = vc} : !buffer -> !whole
+    %v = xegpu.load_nd %from {mode = vc} : !xegpu.tensor_desc<32x16xf32> -> vector<32x16xf32>
+    %w = arith.mulf %v, %c2 : vector<32x16xf32>
+    xegpu.store_nd %v, %to_s {mode = vc} : vector<32x16xf32>, !whole
+    xegpu.store_nd %w, %to_t {mode = vc} : vector<32x16xf32>, !whole
+    gpu.barrier
+    %d = scf.if %first -> !block {
+      %e = xegpu.create_nd_tdesc %s[8, 0] {mode = vc} : !buffer -> !block
+      scf.yield %e : !block
+    } else {
+      %e = xegpu.create_nd_tdesc %t[16, 0] {mode = vc} : !buffer -> !block
+      scf.yield %e : !block
+    }
+    %x = xegpu.load_nd %d {mode = vc, transpose = ORDER} : !block -> vector<16x16xf32>
+    %out = xegpu.create_nd_tdesc %o[0, 0] {mode = vc} : memref<16x16xf32> -> !xegpu.tensor_desc<16x16xf32>
+    xegpu.store_nd %x, %out {mode = vc} : vector<16x16xf32>, !xegpu.tensor_desc<16x16xf32>
+    gpu.return
+  }
+}
+""".replace("SCOPE", SCOPE)
+
+
+@pytest.mark.parametrize("order", ["[1, 0]", "[0, 1]"])
+def test_blocks_of_two_buffers_and_permutations_that_change_nothing(order: str) -> None:
+    a = np.arange(512, dtype=np.float32).reshape(32, 16)
+    compiled = xegpu_py.compile(JOINED.replace("ORDER", order), target="pvc", engine="both")
+    for first in (True, False):
+        o, block = np.zeros((16, 16), np.float32), a[8:24] if first else 2 * a[16:]
+        compiled(a, o, int(first))
+        np.testing.assert_array_equal(o, block.T if order == "[1, 0]" else block)
+    assert (":d32x8 flat" in compiled.asm) == (order == "[1, 0]")
