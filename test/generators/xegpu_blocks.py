@@ -215,30 +215,7 @@ class Blocks(Body):
             self.line(
                 f"xegpu.prefetch_nd {desc.name}{attributes(['mode = vc', *self.scope(), *self.hints()])} : {desc.type}"
             )
-        entries = ["mode = vc"]
-        rows, columns = desc.shape[-2:]
-        rank = len(desc.shape)
-        shape: tuple[int, ...] = desc.shape
-        how = self.r.random()
-        if how < (0.45 if self.only else 0.3):
-            order = [1, 0] if rank == 2 else self.r.sample(range(rank), rank)
-            units = [u for u in (8, 16, 32, 64) if u >= bits and columns * bits % u == 0]
-            unit = bits
-            if units and self.r.random() < (0.85 if self.only else 0.5):
-                unit = self.r.choice(units)
-                entries.append(f"transpose_bit_width = {unit}")
-            entries.append(f"transpose = {order}")
-            each = unit // bits
-            in_units = (*desc.shape[:-1], columns // each)
-            transposed = [in_units[i] for i in order]
-            shape = (*transposed[:-1], transposed[-1] * each)
-        elif how < 0.7 and rank == 2 and bits < 32:
-            factor = 32 // bits
-            axes = [axis for axis in (0, 1) if desc.shape[axis] % factor == 0]
-            if axes:
-                axis = self.r.choice(axes)
-                entries.append(f"vnni_axis = {axis}")
-                shape = (rows // factor, columns, factor) if axis == 0 else (rows, columns // factor, factor)
+        entries, shape = self.transformed(desc.shape, bits)
         if length > 1:
             whole = entries == ["mode = vc"] and self.r.random() < 0.4
             shape = (shape[0], length * shape[1]) if whole else (length, *shape)
@@ -248,6 +225,33 @@ class Blocks(Body):
         return self.op(
             f"xegpu.load_nd {desc.name}{attributes(entries)} : {desc.type} -> {kind}", shape, desc.element, exact
         )
+
+    def transformed(self, block: tuple[int, ...], bits: int) -> tuple[list[str], tuple[int, ...]]:
+        """The attributes of a load of a block with any transform that fits, and the shape of its result."""
+        entries = ["mode = vc"]
+        rows, columns = block[-2:]
+        rank, shape = len(block), block
+        how = self.r.random()
+        if how < (0.45 if self.only else 0.3):
+            order = self.r.choice([[1, 0]] * 7 + [[0, 1]]) if rank == 2 else self.r.sample(range(rank), rank)
+            units = [u for u in (8, 16, 32, 64) if u >= bits and columns * bits % u == 0]
+            unit = bits
+            if units and self.r.random() < (0.85 if self.only else 0.5):
+                unit = self.r.choice(units)
+                entries.append(f"transpose_bit_width = {unit}")
+            entries.append(f"transpose = {order}")
+            each = unit // bits
+            in_units = (*block[:-1], columns // each)
+            transposed = [in_units[i] for i in order]
+            shape = (*transposed[:-1], transposed[-1] * each)
+        elif how < 0.7 and rank == 2 and bits < 32:
+            factor = 32 // bits
+            axes = [axis for axis in (0, 1) if block[axis] % factor == 0]
+            if axes:
+                axis = self.r.choice(axes)
+                entries.append(f"vnni_axis = {axis}")
+                shape = (rows // factor, columns, factor) if axis == 0 else (rows, columns // factor, factor)
+        return entries, shape
 
     def scope(self, slm: bool = False) -> list[str]:
         """The memory_scope that an op may repeat."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from xegpu_py.dialects.xegpu.types import LANES
+from xegpu_py.ir.builtin import bit_width, vector_text
 
 from . import elementwise, vectors
 from .body import Value, attributes, twin
@@ -20,6 +21,8 @@ class Kernel(Control):
 
     def exchange(self) -> Value | None:
         """Each thread of a workgroup writes to shared local memory; after a barrier it reads another one's data."""
+        if self.r.random() < 0.4:
+            return self.exchange_block()
         element = self.element_of([*NUMBERS, *STORED, *NARROW])
         count = self.r.choice([4, 8, 16, 32])
         kind = f"memref<{self.block * count}x{element}, 3>"
@@ -74,6 +77,35 @@ class Kernel(Control):
                 f"xegpu.load_nd {line(theirs)} {{mode = vc}} : {desc} -> {x.type}", x.shape, element, x.exact
             )
         return found
+
+    def exchange_block(self) -> Value:
+        """Each thread of a workgroup writes a block to shared local memory, and reads another one's with a transform."""
+        element = self.element_of([*NUMBERS, *STORED])
+        bits = bit_width(element)
+        rows, columns = self.r.choice([(4, 16), (8, 8), (8, 32), (16, 4), (16, 16), (32, 8)])
+        # Rows may lie apart, and begin at any element.
+        before, behind = self.r.choice([(0, 0), (0, 4), (1, 3), (4, 0)])
+        pitch = before + columns + behind
+        kind = f"memref<{self.block * rows}x{pitch}x{element}, 3>"
+        buffer = self.shared(kind) if self.r.random() < 0.5 else self.op(f"memref.alloc() : {kind}", (), "memref").name
+        x = self.of_shape((rows, columns), element)
+        next_ = self.op(f"arith.addi {self.local}, {self.index(1)} : index", (), "index").name
+        other = self.op(f"arith.remui {next_}, {self.index(self.block)} : index", (), "index").name
+        scope = "#xegpu.tdesc_attr<memory_scope = slm, boundary_check = false>"
+        desc = f"!xegpu.tensor_desc<{rows}x{columns}x{element}, {scope}>"
+
+        def block(thread: str) -> str:
+            row = self.op(f"arith.muli {thread}, {self.index(rows)} : index", (), "index").name
+            made = f"xegpu.create_nd_tdesc {buffer}[{row}, {before}] {{mode = vc}} : {kind} -> {desc}"
+            return self.op(made, (), "desc").name
+
+        self.line(f"xegpu.store_nd {x.name}, {block(self.local)} {{mode = vc}} : {x.type}, {desc}")
+        self.meet()
+        entries, shape = self.transformed((rows, columns), bits)
+        loaded = vector_text(shape, element)
+        return self.op(
+            f"xegpu.load_nd {block(other)}{attributes(entries)} : {desc} -> {loaded}", shape, element, x.exact
+        )
 
     def meet(self) -> None:
         """All threads of a workgroup wait for each other."""
