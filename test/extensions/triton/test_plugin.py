@@ -1,6 +1,7 @@
 """The backend in stock Triton: what launches compute, check and cache, and what it refuses."""
 
 import gc
+import itertools
 import mmap
 import multiprocessing
 import os
@@ -10,6 +11,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -498,6 +500,12 @@ def test_processes_that_do_not_end_are_ended(monkeypatch, tmp_path):
 def test_calls_that_compile_are_not_timed():
     seconds = iter([0.2, 0.2])
     assert backend.do_bench(lambda: time.sleep(next(seconds, 0)), rep=20, return_mode="max") < 150
+
+
+def test_times_are_milliseconds(monkeypatch):
+    clock = itertools.count(0, 0.25)
+    monkeypatch.setattr(backend, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    assert backend.do_bench(lambda: None, rep=1000, return_mode="all") == [250, 250]
 
 
 @pytest.mark.parametrize("mode", ["first", "model", "time"])
