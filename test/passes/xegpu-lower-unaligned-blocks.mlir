@@ -49,9 +49,9 @@ gpu.module @m {
 !shared = !xegpu.tensor_desc<16x32xbf16, #xegpu.tdesc_attr<memory_scope = slm, boundary_check = false>>
 
 gpu.module @transposed {
-  // Each lane loads eight words of a row of shared local memory; the registers have the columns of words. Messages add the
-  // offsets of the second eight words.
-  // CHECK-LABEL: gpu.func @words(
+  // Each lane loads eight dwords of a row of shared local memory; the registers have the columns of dwords. Messages add the
+  // offsets of the second eight dwords.
+  // CHECK-LABEL: gpu.func @dwords(
   // CHECK: %[[STEP:.*]] = vector.step : vector<16xindex>
   // CHECK: %[[LANES:.*]] = arith.muli %[[STEP]], %{{.*}}
   // CHECK: %[[FIRST:.*]] = arith.addi %[[LANES]], %{{.*}}
@@ -63,7 +63,7 @@ gpu.module @transposed {
   // CHECK: %[[E:.*]] = vector.insert_strided_slice %{{.*}}, %[[C]] {offsets = [8, 0], strides = [1, 1]}
   // CHECK: vector.bitcast %[[E]] : vector<16x16xi32> to vector<16x32xbf16>
   // CHECK-NOT: vector.transpose
-  gpu.func @words(%o: memref<16x32xbf16>, %row: index) kernel {
+  gpu.func @dwords(%o: memref<16x32xbf16>, %row: index) kernel {
     %s = memref.alloc() : memref<64x32xbf16, 3>
     %d = xegpu.create_nd_tdesc %s[%row, 0] {mode = vc} : memref<64x32xbf16, 3> -> !shared
     %x = xegpu.load_nd %d {mode = vc, transpose = [1, 0], transpose_bit_width = 32} : !shared -> vector<16x32xbf16>

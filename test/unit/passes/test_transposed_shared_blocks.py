@@ -1,4 +1,4 @@
-"""Blocks in shared local memory that are loaded transposed: each lane of a gather loads words of one row."""
+"""Blocks in shared local memory that are loaded transposed: each lane of a gather loads dwords of one row."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ SCOPE = "#xegpu.tdesc_attr<memory_scope = slm, boundary_check = false>"
 TEXT = """
 !array = memref<{height}x{pitch}x{element}>
 !buffer = memref<{height}x{pitch}x{element}, 3>
-!result = memref<{words}x{across}x{element}>
+!result = memref<{dwords}x{across}x{element}>
 !from = !xegpu.tensor_desc<{height}x{pitch}x{element}>
 !to = !xegpu.tensor_desc<{height}x{pitch}x{element}, {scope}>
 !block = !xegpu.tensor_desc<{rows}x{columns}x{element}, {scope}>
-!out = !xegpu.tensor_desc<{words}x{across}x{element}>
+!out = !xegpu.tensor_desc<{dwords}x{across}x{element}>
 gpu.module @m {{
   gpu.func @k(%a: !array, %o: !result, %row: index, %n: index) kernel {{
     %c0 = arith.constant 0 : index
@@ -32,9 +32,9 @@ gpu.module @m {{
     gpu.barrier
     %d = xegpu.create_nd_tdesc %s[%row, {column}] {{mode = vc}} : !buffer -> !block
     {begin}
-    %x = xegpu.load_nd {desc} {{mode = vc, transpose = [1, 0]{unit}}} : !block -> vector<{words}x{across}x{element}>
+    %x = xegpu.load_nd {desc} {{mode = vc, transpose = [1, 0]{unit}}} : !block -> vector<{dwords}x{across}x{element}>
     %e = xegpu.create_nd_tdesc %o[0, 0] {{mode = vc}} : !result -> !out
-    xegpu.store_nd %x, %e {{mode = vc}} : vector<{words}x{across}x{element}>, !out
+    xegpu.store_nd %x, %e {{mode = vc}} : vector<{dwords}x{across}x{element}>, !out
     {end}
     gpu.return
   }}
@@ -48,7 +48,7 @@ NEXT = """%next = xegpu.update_nd_offset %b, [1, 0] {mode = vc} : !block -> !blo
 
 
 def program(element: str, rows: int, columns: int, pitch: int, column: int | str, carried: bool) -> str:
-    per_word = 4 // np.dtype(TYPES[element]).itemsize
+    per_dword = 4 // np.dtype(TYPES[element]).itemsize
     return TEXT.format(
         scope=SCOPE,
         element=element,
@@ -56,10 +56,10 @@ def program(element: str, rows: int, columns: int, pitch: int, column: int | str
         rows=rows,
         columns=columns,
         pitch=pitch,
-        words=columns // per_word,
-        across=rows * per_word,
+        dwords=columns // per_dword,
+        across=rows * per_dword,
         column=column,
-        unit=", transpose_bit_width = 32" if per_word > 1 else "",
+        unit=", transpose_bit_width = 32" if per_dword > 1 else "",
         desc="%b" if carried else "%d",
         begin=LOOP if carried else "",
         end=NEXT if carried else "",
@@ -78,7 +78,7 @@ def program(element: str, rows: int, columns: int, pitch: int, column: int | str
         ("f16", 32, 64, 64, 0, "d32x8"),
         ("f16", 16, 24, 32, 2, "d32x4"),
         ("i8", 16, 32, 64, 4, "d32x8"),
-        # Rows that fill no register, one word, words that do not begin at multiples of 4 bytes, or perhaps do not.
+        # Rows that fill no register, one dword, dwords that do not begin at multiples of 4 bytes, or perhaps do not.
         ("f32", 12, 16, 16, 0, None),
         ("f32", 16, 1, 16, 0, None),
         ("f16", 16, 16, 32, 3, None),
@@ -100,11 +100,11 @@ def test_transposed_loads(
     text, kind = program(element, rows, columns, pitch, column, carried), TYPES[element]
     rng = np.random.default_rng(rows * columns)
     a = rng.integers(-128, 128, (rows + 8, pitch)).astype(kind)
-    per_word, first, n = 4 // a.itemsize, 3, 3
+    per_dword, first, n = 4 // a.itemsize, 3, 3
     begin = first + (n - 1) * carried
     left = n if column == "%n" else column
     block = np.ascontiguousarray(a[begin : begin + rows, left : left + columns])
-    expected = block.reshape(rows, -1, per_word).transpose(1, 0, 2).reshape(columns // per_word, -1)
+    expected = block.reshape(rows, -1, per_dword).transpose(1, 0, 2).reshape(columns // per_dword, -1)
     compiled = xegpu_py.compile(text, target=target, engine="both")
     for kernel in (compiled, xegpu_py.compile(text, engine="reference")):
         o = np.zeros(expected.shape, kind)

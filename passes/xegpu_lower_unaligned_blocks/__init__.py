@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
-import numpy as np
 from mlir import ir
-from msgspec import Struct, field
 
 from xegpu_py.dialects import xegpu
 from xegpu_py.dialects.xegpu import Mode, TdescAttr, TensorDesc
@@ -22,7 +20,7 @@ from xegpu_py.ir.module import walk
 from xegpu_py.ir.operation import implements
 from xegpu_py.ir.passes import Pass, register_pass
 from xegpu_py.passes.analysis import message_tiling as blocks
-from xegpu_py.passes.analysis.affine_analysis import IndexForms, constant_part, plus
+from xegpu_py.passes.analysis.affine_analysis import IndexForms, plus
 from xegpu_py.passes.analysis.block_surfaces import (
     DescriptorForm,
     Surfaces,
@@ -41,15 +39,22 @@ from xegpu_py.passes.analysis.ir_queries import (
     splat_of,
     subgroup_functions,
 )
-from xegpu_py.passes.analysis.message_tiling import Box, Segments, box_shape, tiles
+from xegpu_py.passes.analysis.message_tiling import box_shape, tiles
 from xegpu_py.passes.analysis.target_messages import expand_load_transform, hints_of, merge_transposed_units
 from xegpu_py.passes.rewriting import builders as build
 from xegpu_py.passes.rewriting.builders import fold_index
-from xegpu_py.passes.rewriting.memory_access import lane_offsets, lanes_in_bounds
+from xegpu_py.passes.rewriting.memory_access import lane_offsets
 from xegpu_py.passes.rewriting.rewriter import Conversion, Rule, Rules
+from xegpu_py.passes.xegpu_lower_unaligned_blocks.block_access import (
+    BlockPart,
+    SplitAccess,
+    StridedTensor,
+    address_of,
+    line_of,
+    scattered_descriptor,
+    viewed_tensor,
+)
 from xegpu_py.target import Target
-
-_T = TypeVar("_T")
 
 
 @register_pass("xegpu-lower-unaligned-blocks")
@@ -61,8 +66,8 @@ class XeGPULowerUnalignedBlocks(Pass):
     target has no such messages. They become 1D messages if rows are known to be in bounds and aligned, and gathers and
     scatters otherwise. Their descriptors become offsets; those that control flow joins with descriptors of other
     tensors become addresses, extents, strides and offsets. A load with a transform becomes a plain load and a transform
-    in registers, but if it transposes words of 32 bits in shared local memory, gathers in which each lane loads several
-    words of one row: registers have the columns. A remark (`--remarks`) reports the number of messages. `unaligned`,
+    in registers, but if it transposes dwords in shared local memory, gathers in which each lane loads several
+    dwords of one row: registers have the columns. A remark (`--remarks`) reports the number of messages. `unaligned`,
     `max-bytes` and `marked` are those of xegpu-legalize.
 
         %d = xegpu.create_nd_tdesc %m[0, 4] {mode = vc} : memref<8x8xf32> -> !xegpu.tensor_desc<2x4xf32>
@@ -117,26 +122,26 @@ def _transposes(view: Any) -> bool:
     return view.transpose is not None and tuple(view.transpose) != tuple(range(len(view.transpose)))
 
 
-_WORD = 32
+_DWORD = 32
 """The bits of the units that gathers of chunks transpose."""
 
 
-def _words_of_register(target: Target) -> int:
-    return 8 * target.grf_bytes // _WORD
+def _register_dwords(target: Target) -> int:
+    return 8 * target.grf_bytes // _DWORD
 
 
 def _is_gathered_transposed(view: Any, surfaces: Surfaces, target: Target) -> bool:
-    """Whether each lane of a gather loads words of one row of a block, so that registers have the columns."""
+    """Whether each lane of a gather loads dwords of one row of a block, so that registers have the columns."""
     desc = TensorDesc.of(view.tdesc)
     unit = view.transpose_bit_width or desc.bits
     if not desc.in_slm or view.mode != Mode.VC or len(desc.shape) != 2 or desc.attr.array_length != 1:
         return False
-    if view.vnni_axis is not None or tuple(view.transpose) != (1, 0) or unit != _WORD or desc.attr.boundary_check:
+    if view.vnni_axis is not None or tuple(view.transpose) != (1, 0) or unit != _DWORD or desc.attr.boundary_check:
         return False
-    rows, words = desc.shape[0], desc.shape[1] * desc.bits // _WORD
-    is_even = rows % _words_of_register(target) == words % 2 == 0
+    rows, dwords = desc.shape[0], desc.shape[1] * desc.bits // _DWORD
+    fits = rows % _register_dwords(target) == dwords % 2 == 0
     strides = {tensor_of(made).strides[-1] for made in surfaces.creations_of(view.tdesc)}
-    return is_even and strides == {1} and surfaces.row_alignment(view.tdesc) % (_WORD // 8) == 0
+    return fits and strides == {1} and surfaces.row_alignment(view.tdesc) % (_DWORD // 8) == 0
 
 
 rule: Rules[Rule[Fallback]] = Rules()
@@ -233,40 +238,7 @@ def _types(form: DescriptorForm) -> list[ir.Type]:
     return tensor + index * form.rank
 
 
-def _mask(lanes: Sequence[bool]) -> ir.Value:
-    return build.dense_integers(np.array(lanes), build.integer_type(1))
-
-
 # Descriptors as numbers.
-
-
-class _Tensor(Struct, frozen=True):
-    """A tensor in memory: a memref or an address, the offset of its first element, its extents, and its strides."""
-
-    source: ir.Value
-    start: build.Index
-    extents: tuple[build.Index, ...]
-    strides: tuple[build.Index, ...]
-
-
-def _tensor(view: Any) -> _Tensor:
-    """The tensor of an `xegpu.create_nd_tdesc`."""
-    if not isinstance(view.source.type, ir.MemRefType):
-        # A line may have no known extent; no access to it reads the extent.
-        extents, strides = tuple(map(fold_index, view.shape)) or (0,), tuple(map(fold_index, view.strides)) or (1,)
-        return _Tensor(view.source, 0, extents, strides)
-    facts = tensor_of(view)
-    start, *of_memref = build.strided_layout(view.source)
-    numbers = [
-        tuple(
-            number if fact is None else fact
-            for fact, number in zip(facts_of_form, list(by_view) or by_memref, strict=True)
-        )
-        for facts_of_form, by_view, by_memref in zip(
-            (facts.extents, facts.strides), (view.shape, view.strides), of_memref
-        )
-    ]
-    return _Tensor(view.source, start, *numbers)
 
 
 @rule("xegpu.create_nd_tdesc")
@@ -276,9 +248,9 @@ def create(low: Fallback, op: ir.Operation) -> None:
     form = low.places[low.surfaces.classes.find(view.tdesc)]
     numbers = [build.index(o) for o in view.offsets]
     if form.address:
-        tensor = _tensor(view)
+        tensor = viewed_tensor(view)
         extents = [build.index(n) for n in (*tensor.extents, *tensor.strides[: form.strides])]
-        numbers = [_address(tensor, 0, TensorDesc.of(view.tdesc)), *extents, *numbers]
+        numbers = [address_of(tensor, 0, TensorDesc.of(view.tdesc)), *extents, *numbers]
     low.become(op, numbers)
 
 
@@ -303,265 +275,7 @@ def update(low: Fallback, op: ir.Operation) -> None:
     )
 
 
-def _address(tensor: _Tensor, at: build.Index, desc: TensorDesc) -> ir.Value:
-    return build.element_address(tensor.source, build.add(tensor.start, at), max(desc.bits, 8))
-
-
-def _line(
-    tensor: _Tensor, at: build.Index, count: int, desc: TensorDesc, is_inside: bool = False
-) -> tuple[ir.Value, build.Index]:
-    """A base in memory, and the offset in elements from it to element `at`.
-
-    The base is a memref of `count` elements if its position is known, a memref of the whole tensor if that is known and
-    the element `is_inside`, and otherwise an address. The distinction matters because `at` may be before the tensor's
-    first element: it is then never accessed, but a memref cannot begin there.
-    """
-    first = build.add(tensor.start, at)
-    source = tensor.source.type
-    if not isinstance(source, ir.MemRefType) and str(source) != "i64":
-        return tensor.source, first
-    rest: build.Index = 0
-    if isinstance(source, ir.MemRefType) and isinstance(tensor.start, int) and is_inside and not isinstance(at, int):
-        constants = [n for n in (*tensor.extents, *tensor.strides) if isinstance(n, int)]
-        if len(constants) == 2 * len(tensor.extents):
-            first, rest = tensor.start, at
-            count = 1 + sum((n - 1) * s for n, s in zip(constants, constants[len(tensor.extents) :]))
-    if not isinstance(source, ir.MemRefType) or not isinstance(first, int) or not 0 <= first < 1 << 63:
-        return _address(tensor, at, desc), 0
-    return build.reinterpret_cast(tensor.source, first, [count], [1]), rest
-
-
-# The block of one access.
-
-
-class _Part(Struct, frozen=True):
-    """A part of a block that one message moves.
-
-    Attributes:
-        lead: its offsets along the dimensions outside the innermost two.
-        row, rows, column, columns: its offsets and sizes along the innermost two.
-    """
-
-    lead: tuple[int, ...]
-    row: int
-    rows: int
-    column: int
-    columns: int
-
-
-class _Access(Struct):
-    """An access to a block. An access to a line is treated as one to a matrix of one row (`is_line`).
-
-    Attributes:
-        count: the number of its parts.
-        last: the addresses that are known, by the offsets of parts along dimensions of unknown stride.
-        known_counts: the results of `known_count`.
-    """
-
-    low: Fallback
-    op: ir.Operation
-    desc: TensorDesc
-    tensor: _Tensor
-    offsets: tuple[build.Index, ...]
-    vector: tuple[int, ...]
-    is_line: bool = False
-    count: int = 1
-    last: dict[tuple[int, ...], build.Index] = field(default_factory=dict)
-    known_counts: dict[int, int] = field(default_factory=dict)
-
-    def own(self, dimensions: Sequence[_T]) -> tuple[_T, ...]:
-        """Select from one item per dimension of `vector` those of the dimensions that the op's vector has."""
-        return (*dimensions[:-2], dimensions[-1]) if self.is_line else tuple(dimensions)
-
-    @property
-    def checked(self) -> bool:
-        """Whether the access must check bounds."""
-        return self.desc.attr.boundary_check
-
-    @property
-    def columns(self) -> int:
-        """Columns of a block, or of all blocks side by side."""
-        return self.desc.shape[-1] * (1 if self.is_array else self.desc.attr.array_length)
-
-    @property
-    def is_array(self) -> bool:
-        """Whether the vector has a dimension for the blocks of an array."""
-        return len(self.vector) > len(self.desc.shape)
-
-    def bounds(self, rows: int, columns: Sequence[int]) -> Segments:
-        """The sizes of the pieces of the vector."""
-        shape = self.desc.shape
-        lead = self.vector[:-2]
-        return (*((1,) * n for n in lead), (rows,) * (shape[-2] // rows), tuple(columns))
-
-    def parts(self, bounds: Segments) -> Iterator[tuple[Box, _Part]]:
-        """The pieces of the vector, and the position of each in the descriptor's block."""
-        boxes = list(tiles(bounds))
-        self.count = len(boxes)
-        for box in boxes:
-            (row, rows), (column, columns) = box[-2:]
-            lead = tuple(first for first, _ in box[:-2])
-            if self.is_array:
-                column += lead[0] * self.desc.shape[-1]
-                lead = lead[1:]
-            yield box, _Part(lead, row, rows, column, columns)
-
-    def is_inside(self, dimension: int, size: int) -> bool:
-        """Whether the block is known to be in bounds along a dimension."""
-        return not self.checked or self.known_count(dimension) >= size
-
-    def known_count(self, dimension: int) -> int:
-        """Elements from the block's first one on that are known to be in bounds along a dimension; 0 if none are."""
-        if dimension not in self.known_counts:
-            indices = self.low.indices
-            at = indices.scalar(self.offsets[dimension])
-            count = constant_part(plus(indices.scalar(self.tensor.extents[dimension]), at, -1))
-            self.known_counts[dimension] = count if count is not None and indices.is_nonnegative(at) else 0
-        return self.known_counts[dimension]
-
-    def split(self, name: str) -> tuple[Segments, TdescAttr | None]:
-        """The pieces of the block, each of one message, and the settings of their descriptors if these are of lines.
-
-        Args:
-            name: the gather or scatter message that moves a piece if no 1D message does.
-        """
-        rows, columns = blocks.message_steps(
-            self.desc, self.columns, blocks.most_lanes(self.desc, self.low.target, name)
-        )
-        across = blocks.segments(self.columns, range(0, self.columns, columns))
-        attr = TdescAttr(memory_scope=self.desc.attr.memory_scope)
-        lines = blocks.segments(self.columns, self._line_splits(self.columns, attr))
-        if len(lines) <= max(rows * len(across), 1) and self._are_lines():
-            return self.bounds(self._rows_of_a_line(attr), lines), attr
-        return self.bounds(rows, across), None
-
-    def _line_splits(self, count: int, attr: TdescAttr) -> set[int]:
-        return blocks.line_splits(TensorDesc((count,), self.desc.element, attr))
-
-    def _rows_of_a_line(self, attr: TdescAttr) -> int:
-        """The rows that one 1D message moves: several if no other elements are between them."""
-        if self.is_array or self.tensor.strides[-2] != self.columns:
-            return 1
-        counts = (n for n in range(self.desc.shape[-2], 1, -1) if self.desc.shape[-2] % n == 0)
-        return next((n for n in counts if not self._line_splits(n * self.columns, attr)), 1)
-
-    def _are_lines(self) -> bool:
-        """Whether rows are consecutive elements, in bounds, and sufficiently aligned for 1D messages."""
-        if self.tensor.strides[-1] != 1:
-            return False
-        sizes = (*self.desc.shape[:-1], self.desc.shape[-1] * self.desc.attr.array_length)
-        if not all(self.is_inside(d, n) for d, n in enumerate(sizes)):
-            return False
-        size = self.desc.bits // 8
-        aligned = self.low.row_alignment[self.op.opview.tdesc]
-        if self.is_array:
-            aligned = math.gcd(aligned, self.desc.shape[-1] * size)
-        return aligned % self.low.target.line_alignment == 0
-
-    def start(self, part: _Part) -> build.Index:
-        """The offset of a part's first element from the tensor's first, in elements."""
-        constant = 0
-        total: build.Index = 0
-        *outer, inner = zip(self.offsets, (*part.lead, part.row, part.column), self.tensor.strides, strict=True)
-        for at, step, stride in (inner, *outer):
-            if isinstance(stride, int):
-                # All parts share the sum of the unknown terms.
-                total, constant = build.add(total, build.multiply(at, stride)), constant + step * stride
-            else:
-                total = build.add(total, build.multiply(build.add(at, step), stride))
-        return build.add(total, constant)
-
-    def lanes(self, part: _Part) -> tuple[list[int], list[int], int]:
-        """Row and column of each lane relative to the part, and the number of active lanes."""
-        active = part.rows * part.columns
-        lanes = 1 << (active - 1).bit_length()
-        positions = [divmod(i, part.columns) if i < active else (0, 0) for i in range(lanes)]
-        return [r for r, _ in positions], [c for _, c in positions], active
-
-    def descriptor(self, part: _Part) -> ir.Value:
-        """The lanes of a part as a scattered descriptor."""
-        rows, columns, _ = self.lanes(part)
-        steps = lane_offsets(len(rows), (rows, columns), self.tensor.strides[-2:])
-        if self._varies:
-            return _scattered(self._pointer(part), 0, steps, self.desc)
-        start = self.start(part)
-        if isinstance(start, int):
-            source, rest = _line(self.tensor, start, 1, self.desc)
-        else:
-            source, rest = _line(self.tensor, 0, 1, self.desc)
-            rest = build.add(rest, start)
-        return _scattered(source, rest, steps, self.desc)
-
-    @property
-    def _varies(self) -> bool:
-        """Whether there are several parts, at unknown 64-bit addresses."""
-        source = self.tensor.source.type
-        if self.count == 1 or self.desc.in_slm or not (isinstance(source, ir.MemRefType) or str(source) == "i64"):
-            return False
-        return not all(isinstance(n, int) for n in (*self.offsets, *self.tensor.strides))
-
-    def _pointer(self, part: _Part) -> ir.Value:
-        """The address of a part's first element, which is computed from that of the previous part."""
-        size, strides = max(self.desc.bits // 8, 1), self.tensor.strides
-        position = (*part.lead, part.row, part.column)
-        moving = tuple(0 if isinstance(s, int) else n for n, s in zip(position, strides))
-        fixed = sum(n * s for n, s in zip(position, strides) if isinstance(s, int))
-        if not self.last:
-            zero = _Part((0,) * len(part.lead), 0, part.rows, 0, part.columns)
-            first = _address(self.tensor, self.start(zero), self.desc)
-            self.last[(0,) * len(position)] = build.make("arith.index_cast", build.index_type(), first)
-        pointer = self.last.get(moving)
-        if pointer is None:
-            last, pointer = next(reversed(self.last.items()))
-            steps = [build.multiply(b - a, s) for a, b, s in zip(last, moving, strides)]
-            pointer = self.last[moving] = build.add(pointer, build.multiply(build.add(*steps), size))
-        return build.make("arith.index_cast", build.integer_type(64), build.add(pointer, fixed * size))
-
-    def mask(self, part: _Part) -> ir.Value | None:
-        """The mask of the lanes in bounds; None if no lane is. Comparisons are unsigned, for negative indices."""
-        rows, columns, active = self.lanes(part)
-        lanes = len(rows)
-        conditions: list[ir.Value] = []
-        outside = (*enumerate(part.lead), *([(len(part.lead), part.row)] if part.rows == 1 else []))
-        for dimension, step in outside:
-            if self.is_inside(dimension, step + 1):
-                continue
-            position, extent = build.add(self.offsets[dimension], step), self.tensor.extents[dimension]
-            if isinstance(position, int) and (position < 0 or (isinstance(extent, int) and position >= extent)):
-                return None
-            if not (isinstance(position, int) and isinstance(extent, int)):
-                # A comparison of scalars would need a conversion to a mask.
-                conditions.append(
-                    build.compare("ult", build.index_splat(position, lanes), build.index_splat(extent, lanes))
-                )
-        conditions += [_mask([i < active for i in range(lanes)])] if active < lanes else []
-        inner = [(-1, part.column, columns, part.columns)]
-        inner += [(-2, part.row, rows, part.rows)] if part.rows > 1 else []
-        for dimension, step, numbers, size in inner:
-            if self.is_inside(dimension, step + size):
-                continue
-            position, extent = build.add(self.offsets[dimension], step), self.tensor.extents[dimension]
-            if isinstance(position, int) and isinstance(extent, int):
-                if not (position >= 0 and position + size <= extent):
-                    conditions.append(_mask([0 <= position + n < extent for n in numbers]))
-            else:
-                conditions.append(lanes_in_bounds(numbers, position, extent))
-        result = conditions[0] if conditions else build.all_set(lanes)
-        for other in conditions[1:]:
-            result = build.binary("andi", result, other)
-        return result
-
-
-def _scattered(source: ir.Value, first: build.Index, offsets: ir.Value, desc: TensorDesc) -> ir.Value:
-    """A scattered descriptor of the elements of a block's tensor."""
-    lanes = shape_of(offsets)
-    if first != 0:
-        offsets = build.binary("addi", offsets, build.index_splat(first, lanes[0]))
-    kind = TensorDesc(lanes, desc.element, TdescAttr(memory_scope=desc.attr.memory_scope, scattered=True))
-    return xegpu.create_tdesc(source, offsets, tdesc=kind, mode="vc")
-
-
-def _access(low: Fallback, op: ir.Operation, vector: tuple[int, ...]) -> _Access:
+def _access(low: Fallback, op: ir.Operation, vector: tuple[int, ...]) -> SplitAccess:
     view: Any = op.opview
     form = low.places[low.surfaces.classes.find(view.tdesc)]
     desc = TensorDesc.of(view.tdesc)
@@ -569,15 +283,16 @@ def _access(low: Fallback, op: ir.Operation, vector: tuple[int, ...]) -> _Access
     offsets = tuple(map(fold_index, handles[-rank:]))
     if form.address:
         numbers = tuple(map(fold_index, handles[1:-rank]))
-        tensor = _Tensor(handles[0], 0, numbers[:rank], numbers[rank:] if form.stepped else (*numbers[rank:], 1))
+        tensor = StridedTensor(handles[0], 0, numbers[:rank], numbers[rank:] if form.stepped else (*numbers[rank:], 1))
     else:
-        tensor = _tensor(low.surfaces.creations_of(view.tdesc)[0])
+        tensor = viewed_tensor(low.surfaces.creations_of(view.tdesc)[0])
     if rank == 1:
         # A line is a matrix of one row, and its accesses are not checked (RFC, create_nd_tdesc).
         desc = replace(desc, shape=(1, *desc.shape), attr=replace(desc.attr, boundary_check=False))
-        tensor = _Tensor(tensor.source, tensor.start, (1, *tensor.extents), (0, *tensor.strides))
+        tensor = StridedTensor(tensor.source, tensor.start, (1, *tensor.extents), (0, *tensor.strides))
         offsets, vector = (0, *offsets), (*vector[:-1], 1, vector[-1])
-    return _Access(low, op, desc, tensor, offsets, vector, rank == 1)
+    alignment = low.row_alignment[view.tdesc]
+    return SplitAccess(low.indices, low.target, alignment, desc, tensor, offsets, vector, rank == 1)
 
 
 def _say(low: Fallback, op: ir.Operation, count: int, messages: str) -> None:
@@ -593,7 +308,7 @@ def load(low: Fallback, op: ir.Operation) -> None:
         _load_transposed(low, op)
         return
     access = _access(low, op, shape_of(op.results[0]))
-    padded = _padded(access)
+    padded = _padded(op, access)
     padding = splat_of(padded.operands[2]) if padded else None
     hints, parts, count = hints_of(op.opview), [], 0
     bounds, lines = access.split("lsc_load")
@@ -623,42 +338,42 @@ def load(low: Fallback, op: ir.Operation) -> None:
 
 
 def _load_transposed(low: Fallback, op: ir.Operation) -> None:
-    """Load a block so that each lane gets some words of its row: a register of the result is a column of words."""
+    """Load a block so that each lane gets some dwords of its row: a register of the result is a column of dwords."""
     desc = TensorDesc.of(op.opview.tdesc)
     access = _access(low, op, desc.shape)
-    per_word = _WORD // desc.bits
-    rows, words = desc.shape[0], desc.shape[1] // per_word
-    chunk, count = math.gcd(words, 8), _words_of_register(low.target)
-    word = build.integer_type(_WORD)
-    kind = TensorDesc((count, chunk), word, TdescAttr(memory_scope=desc.attr.memory_scope, scattered=True))
+    per_dword = _DWORD // desc.bits
+    rows, dwords = desc.shape[0], desc.shape[1] // per_dword
+    chunk, count = math.gcd(dwords, 8), _register_dwords(low.target)
+    dword = build.integer_type(_DWORD)
+    kind = TensorDesc((count, chunk), dword, TdescAttr(memory_scope=desc.attr.memory_scope, scattered=True))
     pitch = access.tensor.strides[-2]
-    in_words = pitch // per_word if isinstance(pitch, int) else build.binary("divui", pitch, per_word)
+    pitch_dwords = pitch // per_dword if isinstance(pitch, int) else build.binary("divui", pitch, per_dword)
     # No constant, which MLIR would add to the offset of each message.
     step = build.make("vector.step", build.vector_type((count,), build.index_type()))
-    lanes = build.binary("muli", step, build.index_splat(in_words, count))
-    columns, whole = build.vector_type((chunk, count), word), build.poison(build.vector_type((words, rows), word))
+    lanes = build.binary("muli", step, build.index_splat(pitch_dwords, count))
+    columns, whole = build.vector_type((chunk, count), dword), build.poison(build.vector_type((dwords, rows), dword))
     for row in range(0, rows, count):
         # Messages add constants.
-        constant = row * in_words if isinstance(in_words, int) else 0
-        if row == 0 or not isinstance(in_words, int):
-            start = build.add(access.tensor.start, access.start(_Part((), row, count, 0, chunk * per_word)))
+        constant = row * pitch_dwords if isinstance(pitch_dwords, int) else 0
+        if row == 0 or not isinstance(pitch_dwords, int):
+            start = build.add(access.tensor.start, access.start(BlockPart((), row, count, 0, chunk * per_dword)))
             source = build.element_address(access.tensor.source, start, desc.bits)
-        for first in range(0, words, chunk):
+        for first in range(0, dwords, chunk):
             offsets = build.binary("addi", lanes, build.index_splat(constant + first, count))
             tdesc = xegpu.create_tdesc(source, offsets, tdesc=kind, chunk_size_per_lane=chunk, mode="vc")
             loaded = xegpu.load_gather(tdesc, build.all_set(count), value=columns, mode="vc", **hints_of(op.opview))
             whole = build.insert_slice(loaded, whole, [first, row])
-    _say(low, op, rows // count * (words // chunk), "gather")
+    _say(low, op, rows // count * (dwords // chunk), "gather")
     low.replace(op, build.make("vector.bitcast", op.results[0].type, whole))
 
 
-def _padded(access: _Access) -> ir.Operation | None:
+def _padded(op: ir.Operation, access: SplitAccess) -> ir.Operation | None:
     """The only use of a loaded block, if it selects a number for the elements that are out of bounds."""
-    select = padding_select(access.op)
+    select = padding_select(op)
     mask = None if select is None else defining_op(select.operands[0])
     if mask is None or mask.name != "vector.create_mask" or access.vector != access.desc.shape or not access.checked:
         return None
-    indices = access.low.indices
+    indices = access.indices
     for at, extent, remaining in zip(access.offsets, access.tensor.extents, mask.operands, strict=True):
         first = indices.scalar(at)
         if plus(first, indices.scalar(remaining)) != indices.scalar(extent) or not indices.is_nonnegative(first):
@@ -719,14 +434,14 @@ def prefetch(low: Fallback, op: ir.Operation) -> None:
                 at = build.binary("maxsi", build.binary("minsi", at, last), build.index_splat(0, lanes))
             lines.append(at)
         total = lane_offsets(lanes, lines, access.tensor.strides)
-        source, rest = _line(access.tensor, 0, 1, desc)
-        xegpu.prefetch(_scattered(source, rest, total, desc), mode="vc", **hints_of(op.opview))
+        source, rest = line_of(access.tensor, 0, 1, desc)
+        xegpu.prefetch(scattered_descriptor(source, rest, total, desc), mode="vc", **hints_of(op.opview))
         count += 1
     _say(low, op, count, "scattered prefetch" if count == 1 else "scattered prefetche")
 
 
-def _line_desc(access: _Access, part: _Part, attr: TdescAttr) -> ir.Value:
+def _line_desc(access: SplitAccess, part: BlockPart, attr: TdescAttr) -> ir.Value:
     count = part.rows * part.columns
-    source, rest = _line(access.tensor, access.start(part), count, access.desc, True)
+    source, rest = line_of(access.tensor, access.start(part), count, access.desc, True)
     kind = TensorDesc((count,), access.desc.element, attr)
     return xegpu.create_nd_tdesc(source, [rest], tdesc=kind, mode="vc")
