@@ -25,7 +25,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import HypothesisException
 
-from xegpu_py.engines.jit import engine
+from xegpu_py.engines.jit import tiered_code
 
 from . import coverage
 from .program import Failure, Program, check
@@ -78,8 +78,8 @@ def work(
         number: the seed.
         current: a file to which the running program is written.
     """
-    # Every other task runs code that is not optimized, where the engine would.
-    engine.QUICK_SECONDS *= number % 2
+    # Every other task runs code that is not optimized at first.
+    tiered_code.QUICK_SECONDS *= number % 2
     report = Report()
     end = time.monotonic() + seconds
     failure: list[tuple[Program, str, str]] = []

@@ -96,8 +96,8 @@ class Kernel(Control):
 
         def block(thread: str) -> str:
             row = self.op(f"arith.muli {thread}, {self.index(rows)} : index", (), "index").name
-            made = f"xegpu.create_nd_tdesc {buffer}[{row}, {before}] {{mode = vc}} : {kind} -> {desc}"
-            return self.op(made, (), "desc").name
+            create = f"xegpu.create_nd_tdesc {buffer}[{row}, {before}] {{mode = vc}} : {kind} -> {desc}"
+            return self.op(create, (), "desc").name
 
         self.line(f"xegpu.store_nd {x.name}, {block(self.local)} {{mode = vc}} : {x.type}, {desc}")
         self.meet()

@@ -138,9 +138,9 @@ def extern_elementwise(node: Node, *operands: Array) -> Array:
     m = _SYMBOL.match(symbol)
     name = m[1] if m else ""
     for spelled in (name, name.removesuffix("f")):
-        found = _OPS.get(spelled, "")
-        if arith_math.is_function(found):
-            return apply(found, node.element, *operands)
+        op = _OPS.get(spelled, "")
+        if arith_math.is_function(op):
+            return apply(op, node.element, *operands)
     raise UnsupportedOp(f"calls '{symbol}', which the reference evaluator does not know")
 
 

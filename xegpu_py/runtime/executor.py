@@ -17,9 +17,10 @@ from xegpu_py.cache import Cache, folder_of
 from xegpu_py.deferred import deferred
 from xegpu_py.engines.faults import RuntimeFault
 from xegpu_py.engines.jit.checks import MAX_REUSED_BYTES, RaceSuspected, Shadow
-from xegpu_py.engines.jit.engine import Jit, NativeLaunch
+from xegpu_py.engines.jit.engine import Jit
 from xegpu_py.engines.jit.llvm import LLVMError
 from xegpu_py.engines.jit.native_code import processors
+from xegpu_py.engines.jit.native_launch import NativeLaunch
 from xegpu_py.engines.operands import BUILTIN_OFFSETS, Batch, RegisterPositions, new_batch
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError
 from xegpu_py.numerics.choices import selected
@@ -183,10 +184,10 @@ class Executor:
         self._on_engine()
 
     def optimize(self) -> None:
-        """Run optimized native code from the next launch on, since launches are measured."""
-        if not self._measured and "jit" in self.__dict__:
-            self.jit.count_quick(math.inf)
+        """Run optimized native code from now on, since launches are measured."""
         self._measured = True
+        if "jit" in self.__dict__:
+            self.jit.code.optimize()
 
     def _on_engine(self) -> Callable[[Prepared], Statistics]:
         """The method that runs a launch on the kernel's engine."""

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from visa.programs import BASES, PREDICATES, general, program_of
 
 from xegpu_py.engines.interpreter import Interpreter
-from xegpu_py.engines.jit.engine import Jit, NativeLaunch, _ThreadTeam, dwords, packed, unpacked
+from xegpu_py.engines.jit.engine import Jit, _ThreadTeam, dwords, packed, unpacked
+from xegpu_py.engines.jit.native_launch import NativeLaunch
 from xegpu_py.engines.jit.native_launch_struct import TRAFFIC, Status
 from xegpu_py.engines.operands import ENDED, Batch, RegisterPositions, new_batch
 from xegpu_py.runtime.device_memory import DeviceMemory

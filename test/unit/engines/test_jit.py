@@ -15,7 +15,7 @@ from visa.programs import PREDICATES, general, random_instruction
 
 from xegpu_py.engines.faults import RuntimeFault
 from xegpu_py.engines.interpreter import Interpreter
-from xegpu_py.engines.jit import engine as engine_module
+from xegpu_py.engines.jit import tiered_code
 from xegpu_py.engines.jit.engine import Jit
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.rules import CONTROL, RULES
@@ -100,11 +100,11 @@ def test_instructions(name: str) -> None:
 
 @pytest.mark.parametrize("name", [n for n in REGISTERS if INSTRUCTIONS[n].category != "dpas"])
 def test_instructions_compiled_quickly(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "QUICK_SECONDS", 1)
+    monkeypatch.setattr(tiered_code, "QUICK_SECONDS", 1)
     rng, machine = random.Random(name), Machine(ANY)
     instructions = [varied(random_instruction(name, rng, ANY), rng, ANY) for _ in range(12)]
     program, layout = machine.program(instructions), machine.layout()
-    assert Jit(program, layout, divergent=True, keep=True).optimization
+    assert Jit(program, layout, divergent=True, keep=True).code.is_quick
     compare(instructions, machine.state(THREADS, rng), machine)
 
 

@@ -17,14 +17,12 @@ from types import SimpleNamespace
 import ml_dtypes
 import numpy as np
 import pytest
-from msgspec import structs
 
 import xegpu_py
 from xegpu_py import cache as disk
 from xegpu_py.engines.jit import engine as engine_module
-from xegpu_py.engines.jit import host
+from xegpu_py.engines.jit import host, tiered_code
 from xegpu_py.engines.jit.llvm import LLVMError
-from xegpu_py.engines.jit.native_code import Optimization
 from xegpu_py.engines.jit.native_launch_struct import ALLOCATION, STRIDE_BYTES
 from xegpu_py.engines.jit.rules.alu import ARITHMETIC
 from xegpu_py.ir.diagnostics import DiagnosticError
@@ -76,10 +74,10 @@ def test_a_launch_that_is_brief_with_help_has_none_the_next_time(monkeypatch: py
     monkeypatch.setattr(engine_module, "BRIEF", 0.05)
     out, helping = np.zeros(60, np.uint32), []
     monkeypatch.setattr(engine_module, "take", lambda count: time.sleep(0.06) or helping.append(count) or [])
-    made = kernel(NUMBERS, threads=2)
-    made.executor.jit._brief = False
+    launched = kernel(NUMBERS, threads=2)
+    launched.executor.jit._brief = False
     for _ in range(3):
-        made(out, grid=20, block=3)
+        launched(out, grid=20, block=3)
     assert helping == [1]
 
 
@@ -93,10 +91,10 @@ def test_a_launch_that_others_ran_is_not_brief(monkeypatch: pytest.MonkeyPatch) 
         return [SimpleNamespace(submit=lambda task: task() or SimpleNamespace(cancel=lambda: True), rest=lambda: None)]
 
     monkeypatch.setattr(engine_module, "take", take)
-    made = kernel(NUMBERS, threads=2)
-    made.executor.jit._brief = False
+    launched = kernel(NUMBERS, threads=2)
+    launched.executor.jit._brief = False
     for _ in range(2):
-        made(out, grid=20, block=3)
+        launched(out, grid=20, block=3)
     assert helping == [1, 1] and out.tolist() == [7 * i for i in range(60)]
 
 
@@ -204,28 +202,31 @@ def test_grids_of_three_dimensions(attributes: str, threads: int) -> None:
         np.testing.assert_array_equal(out, np.stack(expected, axis=1))
 
 
-@pytest.mark.parametrize("spent", [25, 0.1])
-def test_code_is_optimized_once_it_has_run_for_long(spent: float, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("limit", "spent", "quick"), [(60, 25, [1, 1, 0, 0]), (0.05, 0.1, [1, 0, 0, 0])])
+def test_code_is_optimized_once_it_has_run_for_long(
+    limit: float, spent: float, quick: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first launch may take as long as the optimization: it may be the last one."""
-    monkeypatch.setattr(engine_module, "QUICK_SECONDS", 60 if spent == 25 else 0.05)
+    monkeypatch.setattr(tiered_code, "QUICK_SECONDS", limit)
     # A program of its own: the process keeps the optimized code of the others.
-    body = NUMBERS.replace("7:ud", f"{9 + int(spent)}:ud")
-    made, out = kernel(body, threads=2), np.zeros(9, np.uint32)
-    jit, quick = made.executor.jit, []
-    assert 0 < jit.optimization.seconds < 60
-    jit.optimization = structs.replace(jit.optimization, seconds=spent + 1)
+    factor = 9 + int(spent)
+    body = NUMBERS.replace("7:ud", f"{factor}:ud")
+    launched, out, found = kernel(body, threads=2), np.zeros(9, np.uint32), []
+    code = launched.executor.jit.code
+    assert 0 < code._optimization_seconds < 60
+    code._optimization_seconds = spent + 1
     for n in range(4):
         out[:] = n
-        jit.count_quick(spent)
-        done = made(out, grid=3, block=3)
-        assert out.tolist() == [(9 + int(spent)) * i for i in range(9)] and done.executed[-1] == 9
-        quick.append(jit.optimization is not None)
-        assert n or jit._quick_seconds > spent
-    assert quick == ([True, True, False, False] if spent == 25 else [True, False, False, False])
+        code.count(spent)
+        done = launched(out, grid=3, block=3)
+        assert out.tolist() == [factor * i for i in range(9)] and done.executed[-1] == 9
+        found.append(code.is_quick)
+        assert n or code._busy_seconds > spent
+    assert found == quick
     # Another launcher of an equal program uses the optimized code, which the process keeps.
     again = kernel(body, threads=1)
     again(out, grid=3, block=3)
-    assert again.executor.jit.optimization is None and again.executor.jit.thread is jit.thread
+    assert not again.executor.jit.code.is_quick and again.executor.jit.code.loaded is code.loaded
 
 
 LOOP = """    mov (M1_NM, 1) S(0,0)<1> 0:ud
@@ -240,76 +241,78 @@ Again:
 @pytest.mark.parametrize("groups", [1, 200])
 def test_a_long_launch_goes_on_in_optimized_code(threads: int, groups: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The calling thread optimizes the code when it returns to Python; workgroups that have begun continue in it."""
-    monkeypatch.setattr(engine_module, "QUICK_SECONDS", 1e-9)
+    monkeypatch.setattr(tiered_code, "QUICK_SECONDS", 1e-9)
     limit = (1_000_000 if groups == 1 else 5000) + threads
     head, out = thread_number(3) + ADDRESS, np.zeros(3 * groups, np.uint32)
     counted = LOOP.replace("LIMIT", str(limit))
     start = "    add (M1_NM, 1) Thread(0,0)<1> Thread(0,0)<0;1,0> 1:ud\n"
-    made = kernel(head + start + counted + STORE, threads=threads, engine="jit")
-    made.executor.jit.optimization = structs.replace(made.executor.jit.optimization, seconds=0)
+    launched = kernel(head + start + counted + STORE, threads=threads, engine="jit")
+    launched.executor.jit.code._optimization_seconds = 0
     used: list[int] = []
-    begin = engine_module._ThreadTeam._optimize_if_hot
+    optimize = engine_module._ThreadTeam._optimize_if_hot
     monkeypatch.setattr(
-        engine_module._ThreadTeam, "_optimize_if_hot", lambda team: (begin(team), used.append(len(team.code)))
+        engine_module._ThreadTeam, "_optimize_if_hot", lambda team: (optimize(team), used.append(len(team.codes)))
     )
-    done = made(out, grid=groups, block=3)
+    done = launched(out, grid=groups, block=3)
     steps = np.arange(1, 3 * groups + 1)
     assert out.tolist() == (-(-limit // steps) * steps).tolist()
-    assert done.executed[-1] == 3 * groups and max(used) == 2 and made.executor.jit.optimization is None
+    assert done.executed[-1] == 3 * groups and max(used) == 2 and not launched.executor.jit.code.is_quick
 
 
 def test_a_first_launch_that_will_take_long_is_optimized_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest of a launch takes as long as its beginning did."""
-    monkeypatch.setattr(engine_module, "QUICK_SECONDS", 1e-9)
+    monkeypatch.setattr(tiered_code, "QUICK_SECONDS", 1e-9)
     rests: list[float] = []
-    monkeypatch.setattr(engine_module.Jit, "optimize_if_hot", lambda jit, rest=0: rests.append(rest))
-    made, out = kernel(NUMBERS.replace("7:ud", "23:ud"), threads=1, engine="jit"), np.zeros(12_000, np.uint32)
-    made(out, grid=4000, block=3)
+    monkeypatch.setattr(tiered_code.TieredCode, "optimize_if_hot", lambda code, rest=0: rests.append(rest))
+    launched, out = kernel(NUMBERS.replace("7:ud", "23:ud"), threads=1, engine="jit"), np.zeros(12_000, np.uint32)
+    launched(out, grid=4000, block=3)
     first, *_, last = rests[1:]
-    assert rests[0] == 0 and first > last >= 0 and first > made.executor.jit._quick_seconds / len(rests)
+    busy_seconds = launched.executor.jit.code._busy_seconds
+    assert rests[0] == 0 and first > last >= 0 and first > busy_seconds / len(rests)
 
 
 def test_code_that_llvm_fails_to_optimize_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "QUICK_SECONDS", 60)
-    made, out = kernel(NUMBERS.replace("7:ud", "13:ud"), threads=2), np.zeros(9, np.uint32)
-    made(out, grid=3, block=3)
-    assert made.executor.jit.optimization is not None
+    monkeypatch.setattr(tiered_code, "QUICK_SECONDS", 60)
+    launched, out = kernel(NUMBERS.replace("7:ud", "13:ud"), threads=2), np.zeros(9, np.uint32)
+    launched(out, grid=3, block=3)
+    code = launched.executor.jit.code
 
     def fail() -> None:
         raise LLVMError("LLVM failed")
 
-    quick, made.executor.jit.optimization = made.executor.jit.thread, Optimization(fail, 0)
-    made.executor.jit.count_quick(60)
+    quick, code._compile_optimized = code.loaded, fail
+    code.count(60)
     for n in range(2):
         out[:] = n
-        made(out, grid=3, block=3)
+        launched(out, grid=3, block=3)
         assert out.tolist() == [13 * i for i in range(9)]
-    assert made.executor.jit.thread is quick and made.executor.jit.optimization is None
+    assert code.loaded is quick and not code.is_quick
 
 
 @pytest.mark.parametrize("ran", [False, True])
 def test_kernels_that_are_measured_run_optimized_code(ran: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_module, "QUICK_SECONDS", 60)
-    made, out = kernel(NUMBERS.replace("7:ud", f"{19 + ran}:ud")), np.zeros(9, np.uint32)
+    monkeypatch.setattr(tiered_code, "QUICK_SECONDS", 60)
+    launched, out = kernel(NUMBERS.replace("7:ud", f"{19 + ran}:ud")), np.zeros(9, np.uint32)
     if ran:
-        made(out, grid=3, block=3)
-        assert made.executor.jit.optimization is not None
+        launched(out, grid=3, block=3)
+        assert launched.executor.jit.code.is_quick
     for _ in range(2):
-        made.executor.optimize()
-        made(out, grid=3, block=3)
-        assert made.executor.jit.optimization is None and out[1] == 19 + ran
+        launched.executor.optimize()
+        launched(out, grid=3, block=3)
+        assert not launched.executor.jit.code.is_quick and out[1] == 19 + ran
 
 
 @pytest.mark.parametrize("seconds", [0, 60])
 def test_only_code_that_no_cache_keeps_is_compiled_quickly(
     seconds: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(engine_module, "QUICK_SECONDS", seconds)
+    monkeypatch.setattr(tiered_code, "QUICK_SECONDS", seconds)
     for cache in ("off", tmp_path):
-        made, out = kernel(NUMBERS.replace("7:ud", f"{seconds + 3}:ud"), cache=cache), np.zeros(9, np.uint32)
-        made(out, grid=3, block=3)
+        launched = kernel(NUMBERS.replace("7:ud", f"{seconds + 3}:ud"), cache=cache)
+        out = np.zeros(9, np.uint32)
+        launched(out, grid=3, block=3)
         assert out.tolist() == [(seconds + 3) * i for i in range(9)]
-        assert (made.executor.jit.optimization is not None) == (seconds > 0 and cache == "off")
+        assert launched.executor.jit.code.is_quick == (seconds > 0 and cache == "off")
 
 
 @pytest.mark.parametrize("barriers", [0, 2])

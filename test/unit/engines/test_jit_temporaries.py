@@ -172,11 +172,11 @@ import sys
 import warnings
 import numpy as np
 import xegpu_py
-from xegpu_py.engines.jit import engine
+from xegpu_py.engines.jit import tiered_code
 
 warnings.simplefilter("ignore")  # Hardware takes no such surface.
 if sys.argv[1] == "optimized":
-    engine.QUICK_SECONDS = 0
+    tiered_code.QUICK_SECONDS = 0
 TEXT = '''gpu.module @k { gpu.func @f(%a: memref<40x1xTYPE>, %o: memref<256xTYPE>) kernel {
   %c0 = arith.constant 0 : index
   %t = xegpu.create_nd_tdesc %a[-3, 0] {mode = vc} : memref<40x1xTYPE> -> !xegpu.tensor_desc<ROWSxCOLUMNSxTYPE>

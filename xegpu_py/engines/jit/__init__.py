@@ -4,6 +4,7 @@ A program is translated to functions in LLVM IR, which LLVM compiles for a CPU (
 on several threads of the operating system (`engine`). docs/jit.md describes the design.
 """
 
-from xegpu_py.engines.jit.engine import Jit, Outcome
+from xegpu_py.engines.jit.engine import Jit
+from xegpu_py.engines.jit.native_launch import Outcome
 
 __all__ = ["Jit", "Outcome"]

@@ -17,11 +17,11 @@ from msgspec.structs import replace
 
 from xegpu_py.cache import NO_CACHE, Cache
 from xegpu_py.deferred import deferred
-from xegpu_py.engines.faults import AccessFault, GlobalMemory, LocalMemory, RuntimeFault, aligned
+from xegpu_py.engines.faults import AccessFault, LocalMemory, RuntimeFault, aligned
 from xegpu_py.engines.jit.checks import LocalShadow, RaceSuspected
 from xegpu_py.engines.jit.host import Host, chosen_host, take
-from xegpu_py.engines.jit.llvm import LLVMError
 from xegpu_py.engines.jit.native_code import driver, native_program, processors
+from xegpu_py.engines.jit.native_launch import NativeLaunch, Outcome
 from xegpu_py.engines.jit.native_launch_struct import (
     FULL_CALL,
     NOT_MISPLACED,
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
     from xegpu_py.engines import interpreter as interpreter_module
     from xegpu_py.engines.interpreter import Interpreter
-    from xegpu_py.engines.jit.checks import Log, Shadow
     from xegpu_py.engines.jit.host import Helper
     from xegpu_py.engines.operands import Batch
 else:
@@ -78,89 +77,6 @@ _TOGETHER_BYTES = 1 << 20
 BRIEF = 2e-4
 """The duration in seconds of a launch below which it uses no other threads. To wake them takes half as long, to start
 the first ones milliseconds. At 0 all launches use them."""
-
-QUICK_SECONDS = 0.02
-"""Until launches have kept the calling thread busy for so long, they run unoptimized code, if no disk cache keeps the
-code; the first launch until it takes as long as the optimization: most programs are launched once. It is less than the
-25 ms for which Triton's `do_bench` warms up. A product of 512x512 f16 matrices is compiled 200 ms of processor time
-faster, and takes 10 ms instead of 4. At 0 all code is optimized.
-"""
-
-
-class NativeLaunch(Struct, dict=True):
-    """The arguments of a launch.
-
-    Attributes:
-        grid: workgroups in x, y, z.
-        block: work items of a workgroup in x and y.
-        group_size: hardware threads of a workgroup.
-        items: work items of a hardware thread.
-        registers: the register file with which threads start, uint8[bytes].
-        memory: global memory.
-        name_thread: names a thread in messages, from its number among all threads.
-        written: bool[bytes], which bytes of the registers are written before a thread starts; used only if reads of
-            unwritten registers are looked for.
-        shadow: the history of accesses of global memory; used only if races are looked for.
-        log: the log of messages, or None; with a log one thread of the operating system runs all workgroups.
-        across, down: the numbers of adjacent workgroups in x and in y that run together as one workgroup.
-        chosen: the numbers of the workgroups that run; None for all.
-    """
-
-    grid: tuple[int, int, int]
-    block: tuple[int, int]
-    group_size: int
-    items: int
-    registers: Array
-    memory: GlobalMemory
-    name_thread: Callable[[int], str]
-    written: Array | None = None
-    shadow: Shadow | None = None
-    log: Log | None = None
-    across: int = 1
-    down: int = 1
-    chosen: range | None = None
-
-    @cached_property
-    def table(self) -> Array:
-        """The allocations of global memory, i64[buffers, 3]: see `GlobalMemory.ranges`."""
-        return np.array(self.memory.ranges(), np.int64).reshape(-1, 3)
-
-    @property
-    def first(self) -> int:
-        """The number of the first workgroup that runs."""
-        return self.chosen.start if self.chosen else 0
-
-    @property
-    def groups(self) -> int:
-        """The number of workgroups that run; workgroups that run together count as one."""
-        x, y, z = self.grid
-        return x * y * z // (self.across * self.down) if self.chosen is None else len(self.chosen)
-
-    @property
-    def threads(self) -> int:
-        """Hardware threads of the workgroups that run together."""
-        return self.group_size * self.across * self.down
-
-    def name(self, group: int, thread: int) -> str:
-        """The name of a thread among those that run together."""
-        member, thread_in_group = divmod(thread, self.group_size)
-        row, column = divmod(member, self.across)
-        line, x = divmod(group, self.grid[0] // self.across)
-        z, y = divmod(line, self.grid[1] // self.down)
-        y, x = y * self.down + row, x * self.across + column
-        return self.name_thread(((z * self.grid[1] + y) * self.grid[0] + x) * self.group_size + thread_in_group)
-
-
-class Outcome(Struct):
-    """Counts of a launch: executions of each instruction, and bytes moved by memory and category.
-
-    Attributes:
-        misplaced: the number of the first message that `RegisterPositions.watches_columns` notes.
-    """
-
-    executed: Array
-    traffic: Counter[tuple[str, str]]
-    misplaced: int | None = None
 
 
 class _WorkerSlot:
@@ -204,7 +120,7 @@ class Jit:
         program: the program, which must be valid.
         layout: where its variables lie.
         model: the rounding model of dpas.
-        optimization: how code that was compiled quickly is optimized; None if the code is.
+        code: its code.
     """
 
     def __init__(
@@ -233,7 +149,7 @@ class Jit:
         """
         self.program, self.layout, self.model = program, layout, model
         self.frame = frame_of(self.program, self.layout)
-        native, self.thread, self.optimization = native_program(
+        native, self.code = native_program(
             program,
             layout,
             model,
@@ -242,9 +158,8 @@ class Jit:
             keep=keep,
             single_thread=single_thread,
             cache=cache,
-            quick=quick and QUICK_SECONDS > 0,
+            quick=quick,
         )
-        self._quick_seconds, self._is_launched = 0.0, False
         self.divergent, self.starts = native.divergent, native.starts
         self.panel_bytes, self.step_bytes = native.panel_bytes, native.step_bytes
         self.input_bytes, self.independent = native.input_bytes, native.independent
@@ -311,30 +226,6 @@ class Jit:
                 break
         return launch
 
-    def count_quick(self, seconds: float) -> None:
-        """Count the processor time that the calling thread has run code which was compiled quickly."""
-        self._quick_seconds += seconds
-
-    def optimize_if_hot(self, seconds_left: float = 0) -> bool:
-        """Optimize code that was compiled quickly if it runs for long; return whether `thread` is new.
-
-        Code that LLVM fails to optimize is kept.
-
-        Args:
-            seconds_left: how long the calling thread will be busy with the rest of a launch.
-        """
-        optimization = self.optimization
-        if optimization is None:
-            return False
-        limit = QUICK_SECONDS if self._is_launched else max(QUICK_SECONDS, optimization.seconds)
-        if self._quick_seconds + seconds_left <= limit:
-            return False
-        self.optimization = None
-        with contextlib.suppress(LLVMError):
-            self.thread = optimization.compile()
-            return True
-        return False
-
     def run(
         self, launch: NativeLaunch, threads: int | None = None, progress: Callable[[int], None] | None = None
     ) -> Outcome:
@@ -349,14 +240,13 @@ class Jit:
             RaceSuspected: if races are looked for, and two accesses may race.
             KeyboardInterrupt: if the user interrupts the launch; the effects of instructions that ran remain.
         """
-        self.optimize_if_hot()
+        self.code.optimize_if_hot()
         workers = threads or processors()
         launch = self._side_by_side(launch, workers)
         team = _ThreadTeam(self, launch, max(1, min(workers, launch.groups)))
         self._brief = team.run(progress, self._brief)
         executed, traffic = team.counts()
         self.keep(team.workers, team.board)
-        self._is_launched = True
         counts = np.repeat(executed, self._lengths)
         misplaced = min(int(worker.traffic[-1]) for worker in team.workers)
         return Outcome(
@@ -380,7 +270,7 @@ class _ThreadTeam(Struct, dict=True):
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
         # Kept for the whole launch, since this one or another may replace it.
-        self.code = [self.jit.thread]
+        self.codes = [self.jit.code.loaded]
         self.board = self.jit.board()
         self.next, self.stop, template = self.board.next, self.board.stop, self.board.template
         self.table = self.launch.table
@@ -425,12 +315,12 @@ class _ThreadTeam(Struct, dict=True):
             for _ in own_worker.steps(brief and self.size > 1):
                 if not self.tasks and self.size > 1 and time.perf_counter() - start_time > BRIEF:
                     self._start()
-                if self.jit.optimization:
-                    self._count_quick()
+                if self.jit.code.is_quick:
+                    self._count_time()
                     self._optimize_if_hot()
                 self._show(progress)
-            if self.jit.optimization:
-                self._count_quick()
+            if self.jit.code.is_quick:
+                self._count_time(ends_launch=True)
             own_time = time.perf_counter() - own_start_time
             for task in self.tasks:
                 # No work is left: a task that has not begun is not needed.
@@ -453,18 +343,19 @@ class _ThreadTeam(Struct, dict=True):
         # This thread alone would have taken as much longer as it ran fewer workgroups.
         return own_time * self._ended() <= BRIEF * own_worker.context.ended
 
-    def _count_quick(self) -> None:
-        self.jit.count_quick(time.thread_time() - self._counted)
-        self._counted = time.thread_time()
+    def _count_time(self, ends_launch: bool = False) -> None:
+        now = time.thread_time()
+        self.jit.code.count(now - self._counted, ends_launch)
+        self._counted = now
 
     def _optimize_if_hot(self) -> None:
         """Let workers run optimized code from their next workgroups on, if the launch takes long."""
         ended = self._ended()
-        busy = self._counted - self._own_start
-        if self.jit.optimize_if_hot(busy * (self.launch.groups - ended) / ended if ended else 0):
-            self.code.append(self.jit.thread)
+        seconds_left = (self._counted - self._own_start) * (self.launch.groups - ended) / ended if ended else 0
+        if self.jit.code.optimize_if_hot(seconds_left):
+            self.codes.append(self.jit.code.loaded)
             for worker in self.workers:
-                worker.context.thread = self.jit.thread.addresses[0]
+                worker.context.thread = self.codes[-1].addresses[0]
             self._counted = time.thread_time()
 
     def _start(self) -> None:
@@ -550,7 +441,7 @@ class _Worker:
         self.traffic[:] = 0
         self.traffic[-1] = NOT_MISPLACED
         launch, context = team.launch, self.context
-        context.thread = team.code[-1].addresses[0]
+        context.thread = team.codes[-1].addresses[0]
         if self.slot is None or self.own.threads != launch.threads or launch.shadow:
             self._spare.clear()
             self.slot, self._patience = self._new_slot(), _PATIENCE

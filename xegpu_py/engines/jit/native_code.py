@@ -8,7 +8,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, msgpack
@@ -16,6 +16,7 @@ from msgspec import Struct, msgpack
 from xegpu_py.cache import NO_CACHE, Cache, digest, recalled, remembered
 from xegpu_py.collector import collector_paused
 from xegpu_py.deferred import deferred
+from xegpu_py.engines.jit import tiered_code
 from xegpu_py.engines.jit.host import Host
 from xegpu_py.engines.jit.llvm import (
     FIXED,
@@ -28,6 +29,7 @@ from xegpu_py.engines.jit.llvm import (
 )
 from xegpu_py.engines.jit.native_launch_struct import TABLES, Context
 from xegpu_py.engines.jit.thread_function import block_starts, functions_of_program, input_bytes, matrices_of
+from xegpu_py.engines.jit.tiered_code import TieredCode
 from xegpu_py.engines.operands import RegisterPositions
 from xegpu_py.numerics.dpas import Model
 from xegpu_py.visa.dataflow import flow_of
@@ -167,18 +169,6 @@ class NativeProgram(Struct, frozen=True):
         return self, Loaded(self.objects, ("thread",))
 
 
-class Optimization(Struct, frozen=True):
-    """Code that was compiled quickly can be compiled again, optimized.
-
-    Attributes:
-        compile: compiles it.
-        seconds: how long that takes, as estimated from the time of the quick code.
-    """
-
-    compile: Callable[[], Loaded]
-    seconds: float
-
-
 @collector_paused()
 def native_program(
     program: Program,
@@ -191,12 +181,8 @@ def native_program(
     single_thread: bool = True,
     cache: Cache = NO_CACHE,
     quick: bool = False,
-) -> tuple[NativeProgram, Loaded, Optimization | None]:
-    """A program and its code, of the process or the cache if one has it; see `engine.Jit`.
-
-    Returns:
-        The program, its code, and for code that was compiled quickly how it is optimized.
-    """
+) -> tuple[NativeProgram, TieredCode]:
+    """A program and its code, of the process or the cache if one has it; see `engine.Jit`."""
 
     @functools.cache
     def functions() -> tuple[bool, list[str]]:
@@ -241,14 +227,16 @@ def native_program(
     key = "" if single_thread and not cache.folder else digest(digest_of(program), repr(how), *host.key)
     cached_program = None if single_thread else recalled(key)
     if cached_program:
-        return (*remembered(key, cached_program), None)
-    if quick and not cache.folder and not host.is_arm:
+        native, code = remembered(key, cached_program)
+        return native, TieredCode(code)
+    if quick and tiered_code.QUICK_SECONDS > 0 and not cache.folder and not host.is_arm:
         functions()
         start_time = time.perf_counter()
-        quick_program, quick_code = made(QUICK_LEVEL)
+        native, code = made(QUICK_LEVEL)
         seconds = (time.perf_counter() - start_time) / QUICK_SHARE
-        return quick_program, quick_code, Optimization(lambda: optimized()[1], seconds)
-    return (*optimized(), None)
+        return native, TieredCode(code, lambda: optimized()[1], seconds)
+    native, code = optimized()
+    return native, TieredCode(code)
 
 
 def is_independent(program: Program) -> bool:

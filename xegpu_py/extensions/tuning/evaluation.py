@@ -206,7 +206,7 @@ def counts_of(program: Program, statistics: Statistics) -> dict[str, float]:
 
 
 def _seconds(run: Run) -> float:
-    """The seconds of a launch on the engine, the best of `RUNS`; the first launch has compiled it."""
+    """The seconds of a launch on the engine, the best of `RUNS`; a launch before has compiled optimized code."""
     if run.kernel:
         run.kernel.executor.optimize()
         run.again()

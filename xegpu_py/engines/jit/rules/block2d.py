@@ -429,11 +429,10 @@ class _BlockFunction:
         name = f"partial_{self.name}"
 
         def text() -> str:
-            partial_block = _BlockFunction(self.emitter, name, self.shape, is_located=True, is_partial=True)
-            return partial_block.load() if category == "load" else partial_block.store()
+            block = _BlockFunction(self.emitter, name, self.shape, is_located=True, is_partial=True)
+            return block.load() if category == "load" else block.store()
 
-        self.emitter.helper(name, text)
-        return name
+        return self.emitter.helper(name, text)
 
     def _note(self, category: str, pointer: LLVMValue, inside: _Inside) -> None:
         """Record the accesses of rows if races are detected; return if an access may race with one."""
