@@ -66,7 +66,7 @@ class XeGPULowerUnalignedBlocks(Pass):
     target has no such messages. They become 1D messages if rows are known to be in bounds and aligned, and gathers and
     scatters otherwise. Their descriptors become offsets; those that control flow joins with descriptors of other
     tensors become addresses, extents, strides and offsets. A load with a transform becomes a plain load and a transform
-    in registers, but if it transposes dwords in shared local memory, gathers in which each lane loads several
+    in registers, but if it transposes dwords and has no boundary check, gathers in which each lane loads several
     dwords of one row: registers have the columns. A remark (`--remarks`) reports the number of messages. `unaligned`,
     `max-bytes` and `marked` are those of xegpu-legalize.
 
@@ -134,7 +134,7 @@ def _is_gathered_transposed(view: Any, surfaces: Surfaces, target: Target) -> bo
     """Whether each lane of a gather loads dwords of one row of a block, so that registers have the columns."""
     desc = TensorDesc.of(view.tdesc)
     unit = view.transpose_bit_width or desc.bits
-    if not desc.in_slm or view.mode != Mode.VC or len(desc.shape) != 2 or desc.attr.array_length != 1:
+    if view.mode != Mode.VC or len(desc.shape) != 2 or desc.attr.array_length != 1:
         return False
     if view.vnni_axis is not None or tuple(view.transpose) != (1, 0) or unit != _DWORD or desc.attr.boundary_check:
         return False

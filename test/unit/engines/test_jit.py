@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Sequence
 
@@ -31,6 +32,7 @@ from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.messages import ATOMICS
 from xegpu_py.visa.operands import Address, Destination, Immediate, Raw, Region
 from xegpu_py.visa.program import Instruction
+from xegpu_py.visa.spec import DataShape
 from xegpu_py.visa.verify import instruction_problem
 
 from .machine import Machine, State, run_batch, varied
@@ -384,6 +386,36 @@ def test_messages(name: str, wrong: bool) -> None:
             for i in range(2):
                 memory.bytes_of(memory.allocate(f"B{i}", 1024))[:] = data[1024 * i : 1024 * (i + 1)]
             memories.append(memory)
+        compare([inst], before, machine, memories)
+
+
+@pytest.mark.parametrize("is_partial", [False, True])
+@pytest.mark.parametrize("size", ["d32", "d64"])
+def test_vectors_of_each_lane(size: str, is_partial: bool) -> None:
+    """Lanes that do not act load nothing, wherever their addresses are."""
+    rng, machine = random.Random(size), Machine(ANY)
+    variable = next(v for v in machine.variables if v.name == "UD0")
+    for vector, lanes, sfid in itertools.product((2, 3, 4, 8), (2, 4, 8, 16, 32), ("ugm", "slm")):
+        if machine.target.grf_bytes * 8 < vector * DataShape(size).row_bytes(lanes, machine.target.grf_bytes):
+            continue
+        inst = random_instruction("lsc_load", rng, ANY)
+        while inst["sfid"] != sfid or inst["dst"].var is None or inst["data"].transpose:
+            inst = random_instruction("lsc_load", rng, ANY)
+        values = {**inst.values, "data": DataShape(size, vector), "dst": Raw(variable)}
+        inst = inst.replaced(exec_size=lanes, mask="M1", guard=None, values=values)
+        assert instruction_problem(inst, ANY) is None
+        before, memories = machine.state(1, rng), [DeviceMemory() for _ in range(2)]
+        before.active[:] = True
+        addressed(inst, before, machine, rng, wrong=False)
+        if is_partial:
+            out = rng.randrange(lanes)
+            before.active[0, out] = False
+            first = machine.offsets[inst["address"].var] + inst["address"].offset
+            width = 8 if inst["address_size"] == "a64" else 4
+            before.regs[0, first + width * out : first + width * (out + 1)] = 0xAA
+        for memory in memories:
+            for name in ("B0", "B1"):
+                memory.bytes_of(memory.allocate(name, 1024))[:] = np.resize(np.arange(251, dtype=np.uint8), 1024)
         compare([inst], before, machine, memories)
 
 

@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -32,6 +33,9 @@ from xegpu_py.runtime.kernel import Kernel
 
 from .structured import HEAD, thread_number
 from .test_control import ADDRESS
+
+if TYPE_CHECKING:
+    from xegpu_py.engines.jit.llvm import Loaded
 
 pytestmark = pytest.mark.native
 
@@ -250,9 +254,13 @@ def test_a_long_launch_goes_on_in_optimized_code(threads: int, groups: int, monk
     launched.executor.jit.code._optimization_seconds = 0
     used: list[int] = []
     optimize = engine_module._ThreadTeam._optimize_if_hot
-    monkeypatch.setattr(
-        engine_module._ThreadTeam, "_optimize_if_hot", lambda team: (optimize(team), used.append(len(team.codes)))
-    )
+
+    def optimize_if_hot(team: Any) -> None:
+        optimize(team)
+        used.append(len(team.codes))
+        assert {worker.context.thread for worker in team.workers} == {team.codes[-1].addresses[0]}
+
+    monkeypatch.setattr(engine_module._ThreadTeam, "_optimize_if_hot", optimize_if_hot)
     done = launched(out, grid=groups, block=3)
     steps = np.arange(1, 3 * groups + 1)
     assert out.tolist() == (-(-limit // steps) * steps).tolist()
@@ -269,6 +277,29 @@ def test_a_first_launch_that_will_take_long_is_optimized_soon(monkeypatch: pytes
     first, *_, last = rests[1:]
     busy_seconds = launched.executor.jit.code._busy_seconds
     assert rests[0] == 0 and first > last >= 0 and first > busy_seconds / len(rests)
+
+
+@pytest.mark.parametrize(
+    ("is_launched", "busy_seconds", "seconds_left", "is_optimized"),
+    [
+        (False, 1.1, 0, False),
+        (False, 2.1, 0, True),
+        (False, 1.1, 1, True),
+        (True, 0.9, 0, False),
+        (True, 1.1, 0, True),
+        (True, 0.9, 0.2, True),
+    ],
+)
+def test_when_code_is_optimized(
+    is_launched: bool, busy_seconds: float, seconds_left: float, is_optimized: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a second, but in the first launch after the two seconds that the optimization takes."""
+    monkeypatch.setattr(tiered_code, "QUICK_SECONDS", 1)
+    quick, optimized = (cast("Loaded", object()) for _ in range(2))
+    code = tiered_code.TieredCode(quick, lambda: optimized, 2)
+    code.count(busy_seconds, is_launched)
+    assert code.optimize_if_hot(seconds_left) == is_optimized
+    assert code.loaded is (optimized if is_optimized else quick) and code.is_quick != is_optimized
 
 
 def test_code_that_llvm_fails_to_optimize_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -312,7 +312,7 @@ def _load(message: _Message) -> None:
                 code.store(part, code.at(to, row + first * size))
 
     if message.first_pointer is None:
-        if shape.vector in (2, 4, 8) and lanes % shape.vector == 0 and wide == 8 * size:
+        if shape.vector in (2, 4, 8) and lanes % shape.vector == 0:
             # CPUs load vectors faster than they gather elements.
             code.choose(message.all_act, load_lanes, gather)
         else:

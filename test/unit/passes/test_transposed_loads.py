@@ -1,6 +1,9 @@
-"""Blocks in shared local memory that are loaded transposed: each lane of a gather loads dwords of one row."""
+"""Blocks that are loaded transposed without boundary checks: each lane of a gather loads dwords of one row."""
 
 from __future__ import annotations
+
+import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,6 +69,11 @@ def program(element: str, rows: int, columns: int, pitch: int, column: int | str
     )
 
 
+def gathers(asm: str, memory: str = "slm") -> set[str]:
+    """The data of the loads whose lanes load dwords."""
+    return {*re.findall(rf"lsc_load\.{memory} \(\S+ \d+\) \S+:(d32(?:x\d)?) flat", asm)}
+
+
 @pytest.mark.each_value
 @pytest.mark.parametrize("target", ["pvc", "bmg", "dg2"])
 @pytest.mark.parametrize("carried", [False, True])
@@ -111,7 +119,7 @@ def test_transposed_loads(
         kernel(a, o, first, n)
         np.testing.assert_array_equal(o, expected)
     fits = message is not None and rows % (target_of(target).grf_bytes // 4) == 0
-    assert (f":{message} flat" in compiled.asm) == fits
+    assert gathers(compiled.asm) == ({message} if fits else set())
 
 
 JOINED = """
@@ -157,4 +165,71 @@ def test_blocks_of_two_buffers_and_permutations_that_change_nothing(order: str) 
         o, block = np.zeros((16, 16), np.float32), a[8:24] if first else 2 * a[16:]
         compiled(a, o, int(first))
         np.testing.assert_array_equal(o, block.T if order == "[1, 0]" else block)
-    assert (":d32x8 flat" in compiled.asm) == (order == "[1, 0]")
+    assert gathers(compiled.asm) == ({"d32x8"} if order == "[1, 0]" else set())
+
+
+GLOBAL = """
+!array = memref<{height}x{pitch}x{element}>
+!block = !xegpu.tensor_desc<{rows}x{columns}x{element}, #xegpu.tdesc_attr<boundary_check = {checked}>>
+!result = vector<{dwords}x{across}x{element}>
+!out = !xegpu.tensor_desc<{dwords}x{across}x{element}>
+gpu.module @m {{
+  gpu.func @k(%a: !array, %o: memref<{dwords}x{across}x{element}>) kernel {{
+    %pointer = memref.extract_aligned_pointer_as_index %a : !array -> index
+    %address = arith.index_cast %pointer : index to i64
+    %step = arith.constant {step} : index
+    %d = xegpu.create_nd_tdesc {tensor} -> !block
+    %x = xegpu.load_nd %d {{mode = vc, transpose = [1, 0]{unit}}} : !block -> !result
+    %out = xegpu.create_nd_tdesc %o[0, 0] {{mode = vc}} : memref<{dwords}x{across}x{element}> -> !out
+    xegpu.store_nd %x, %out {{mode = vc}} : !result, !out
+    gpu.return
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize("target", ["bmg", "dg2"])
+@pytest.mark.parametrize(
+    ("element", "rows", "columns", "pitch", "unit", "options", "message"),
+    [
+        ("f32", 16, 16, 18, 32, {}, "d32x8"),
+        ("f16", 16, 24, 36, 32, {}, "d32x4"),
+        ("f32", 16, 16, 18, 32, {"checked": "true"}, None),
+        ("f16", 16, 16, 18, 16, {}, None),
+        ("i8", 16, 16, 20, 16, {}, None),
+        ("f64", 16, 4, 9, 64, {}, None),
+        ("f32", 16, 8, 18, 32, {"step": 2}, "d32"),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.*upstream's lowering makes a 2D block message")
+def test_loads_of_global_memory(
+    element: str,
+    rows: int,
+    columns: int,
+    pitch: int,
+    unit: int,
+    options: dict[str, Any],
+    message: str | None,
+    target: str,
+) -> None:
+    kind, column = np.dtype((TYPES | {"f64": np.float64})[element]), 2
+    across, step = unit // 8 // kind.itemsize, int(options.get("step", 1))
+    height, shape = rows + 4, (columns // across, rows * across)
+    tensor = f"%a[3, {column}] {{mode = vc}} : !array"
+    if step > 1:
+        size, strides = f"[{height}, {pitch // step}]", f"[{pitch}, %step]"
+        tensor = f"%address[3, {column // step}], {size}, {strides} {{mode = vc}} : i64"
+    text = GLOBAL.format(
+        element=element, rows=rows, columns=columns, pitch=pitch, height=height, dwords=shape[0], across=shape[1],
+        tensor=tensor, step=step, unit=f", transpose_bit_width = {unit}" if across > 1 else "",
+        checked=options.get("checked", "false"),
+    )  # fmt: skip
+    a = np.random.default_rng(rows * columns).integers(-128, 128, (height, pitch)).astype(kind)
+    block = np.ascontiguousarray(a[3 : 3 + rows, column::step][:, :columns])
+    expected = block.reshape(rows, -1, across).transpose(1, 0, 2).reshape(shape)
+    compiled = xegpu_py.compile(text, target=target, engine="both")
+    for kernel in (compiled, xegpu_py.compile(text, engine="reference")):
+        o = np.zeros(shape, kind)
+        kernel(a, o)
+        np.testing.assert_array_equal(o, expected)
+    assert gathers(compiled.asm, "ugm") == ({message} if message else set())
