@@ -30,8 +30,8 @@ from support.processes import missing
 
 import xegpu_py
 from xegpu_py.engines.jit.host import chosen_host
-from xegpu_py.runtime.executable import ENGINES
 from xegpu_py.runtime.host_arrays import DTYPES
+from xegpu_py.runtime.options import ENGINES
 
 CLOCK = clock(sys.argv)
 PLOTTED = (

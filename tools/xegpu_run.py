@@ -18,10 +18,10 @@ from xegpu_py.ir.diagnostics import Source
 from xegpu_py.lower_kernel import compile as compile_kernel
 from xegpu_py.lower_kernel import stated_target
 from xegpu_py.plugins import MissingExtra, plugin
-from xegpu_py.runtime.executable import ALL_CHECKS, CHECKS, DENORMALS, ENGINES, REFERENCE
 from xegpu_py.runtime.host_arrays import FORMS
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import NO_GRID, Grid, Statistics, Tracer, statistics_json, statistics_table, summary
+from xegpu_py.runtime.options import ALL_CHECKS, CHECKS, DENORMALS, ENGINES, REFERENCE
 from xegpu_py.target import DEFAULT
 from xegpu_py.tools import driver
 from xegpu_py.tools.kernel_arguments import KernelParser

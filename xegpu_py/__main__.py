@@ -11,7 +11,7 @@ from importlib.metadata import packages_distributions, version
 from xegpu_py import external_tools
 from xegpu_py.cache import folder_of
 from xegpu_py.engines.jit.host import chosen_host
-from xegpu_py.runtime.executable import ENGINES
+from xegpu_py.runtime.options import ENGINES
 from xegpu_py.target import TARGETS
 from xegpu_py.tools import driver
 

@@ -31,16 +31,11 @@ from xegpu_py.passes.analysis.block_surfaces import (
 )
 from xegpu_py.passes.analysis.ir_queries import SHARES, has_tiles, is_marked
 from xegpu_py.passes.analysis.launch_assumptions import EXPANDED, unaligned_arguments
-from xegpu_py.runtime.executable import (
-    REFERENCE,
-    SMALL,
-    Executable,
-    Options,
-    Surface,
-    parameters_of,
-    reads_group_ids,
-)
+from xegpu_py.runtime.argument_conditions import Surface
+from xegpu_py.runtime.executable import Executable, reads_group_ids
 from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.runtime.options import REFERENCE, Options
+from xegpu_py.runtime.parameters import SMALL, parameters_of
 from xegpu_py.runtime.repairs import repair_warning
 from xegpu_py.runtime.specialization import Specialization
 from xegpu_py.target import TARGETS
@@ -56,7 +51,7 @@ if TYPE_CHECKING:
     from xegpu_py.dialects import xetile
     from xegpu_py.passes.analysis import tile_division, tile_layout_inference
     from xegpu_py.reference import evaluate
-    from xegpu_py.runtime.executable import CompileKeywords
+    from xegpu_py.runtime.options import CompileKeywords
 else:
     xetile = deferred("xegpu_py.dialects.xetile")
     tile_division = deferred("xegpu_py.passes.analysis.tile_division")

@@ -49,6 +49,7 @@ PUBLIC = (
     "xegpu_py.runtime.kernel",
     "xegpu_py.runtime.executor",
     "xegpu_py.runtime.executable",
+    "xegpu_py.runtime.options",
     "xegpu_py.bisection",
     "xegpu_py.extensions.portability.verdicts",
     "xegpu_py.extensions.profile.profiles",

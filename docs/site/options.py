@@ -17,7 +17,7 @@ from xegpu_py.extensions.tuning.autotune import autotune
 from xegpu_py.language.jit_function import EAGER
 from xegpu_py.numerics.choices import CHOICES
 from xegpu_py.numerics.dpas import MODELS
-from xegpu_py.runtime.executable import CHECKS, ENGINES, OPTIONS, REFERENCE, Options
+from xegpu_py.runtime.options import CHECKS, ENGINES, OPTIONS, REFERENCE, Options
 from xegpu_py.target import TARGETS
 
 VARIABLES = {

@@ -35,7 +35,7 @@ from xegpu_py.passes.analysis.ir_queries import (
     view_numbers,
 )
 from xegpu_py.passes.analysis.launch_assumptions import ASSUMED_32_BIT, assumed_multiples, unaligned_arguments
-from xegpu_py.runtime.executable import OPERATIONS, Expression, Multiple, Product, Sum, Surface
+from xegpu_py.runtime.argument_conditions import OPERATIONS, Expression, Multiple, Product, Sum, Surface
 from xegpu_py.target import Target
 from xegpu_py.target.message_rules import Block2DLimits
 

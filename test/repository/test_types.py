@@ -11,7 +11,7 @@ import pytest
 from markdown import ROOT, blocks
 
 from xegpu_py.ir.type_stubs import files
-from xegpu_py.runtime.executable import OPTIONS
+from xegpu_py.runtime.options import OPTIONS
 
 PROJECT = Path(__file__).parent / "typed_project"
 TUTORIALS = [f"docs/tutorial/{path.name}" for path in (ROOT / "docs" / "tutorial").glob("*.md")]
@@ -95,7 +95,7 @@ def test_committed_stubs_are_up_to_date(path, text):
 
 def test_type_checkers_know_all_options():
     """`JitKeywords` is read as text, since only type checkers execute it."""
-    text = (ROOT / "xegpu_py" / "runtime" / "executable.py").read_text()
+    text = (ROOT / "xegpu_py" / "runtime" / "options.py").read_text()
     text = text[text.index("class _Keywords") : text.index("DENORMALS =")]
     known = {line.split(":")[0].strip() for line in text.splitlines() if ": " in line and "class" not in line}
     assert known >= OPTIONS and "engine" in known

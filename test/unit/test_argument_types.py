@@ -13,7 +13,7 @@ import pytest
 import xegpu_py
 from xegpu_py import numerics
 from xegpu_py.argument_types import Range, check, checked
-from xegpu_py.runtime.executable import Options
+from xegpu_py.runtime.options import Options
 
 ACCEPTED = [
     (5, int),

@@ -27,9 +27,10 @@ from xegpu_py.lower_kernel import chosen_kernel, executable_of, mark_unaligned, 
 from xegpu_py.numerics.differences import unlike
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.device_memory import BASE
-from xegpu_py.runtime.executable import Options, beyond, parameters_of
 from xegpu_py.runtime.host_arrays import copy_of
 from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.runtime.options import Options
+from xegpu_py.runtime.parameters import beyond, parameters_of
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.assembly import write_statement
 

@@ -34,9 +34,9 @@ from xegpu_py.passes.analysis.ir_queries import SHARES
 from xegpu_py.passes.analysis.tile_division import can_be_divided
 from xegpu_py.passes.analysis.tile_layout_inference import has_maps
 from xegpu_py.plugins import plugin
-from xegpu_py.runtime.executable import OPTIONS, refuse_checks, refuse_choices
 from xegpu_py.runtime.kernel import CompiledKernel
 from xegpu_py.runtime.launch import NO_GRID, Statistics
+from xegpu_py.runtime.options import OPTIONS, refuse_checks, refuse_choices
 from xegpu_py.target import DEFAULT
 from xegpu_py.target import target as target_of
 from xegpu_py.tiles.arrays import Array
@@ -62,7 +62,7 @@ from xegpu_py.visa.program import extent
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from xegpu_py.runtime.executable import JitKeywords
+    from xegpu_py.runtime.options import JitKeywords
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

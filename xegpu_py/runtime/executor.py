@@ -27,7 +27,7 @@ from xegpu_py.numerics.choices import selected
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.caller_warnings import warn_caller
 from xegpu_py.runtime.device_memory import DeviceMemory
-from xegpu_py.runtime.executable import Executable, Options
+from xegpu_py.runtime.executable import Executable
 from xegpu_py.runtime.launch import (
     THREADS_AT_ONCE,
     EngineMismatch,
@@ -40,6 +40,7 @@ from xegpu_py.runtime.launch import (
     progress_bar,
     without_waits,
 )
+from xegpu_py.runtime.options import Options
 from xegpu_py.runtime.repairs import Repairs
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.allocate import HEADER_BYTES, engine_allocation

@@ -17,10 +17,12 @@ from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source, decode_
 from xegpu_py.ir.module import Module
 from xegpu_py.plugins import plugin
 from xegpu_py.runtime.caller_warnings import warn_caller
-from xegpu_py.runtime.executable import Engine, Executable, Options, beyond, is_pointer, value_of
+from xegpu_py.runtime.executable import Executable
 from xegpu_py.runtime.executor import Executor
 from xegpu_py.runtime.host_arrays import PackedArrays, PointerTable, Staged
 from xegpu_py.runtime.launch import NO_GRID, Grid, Prepared, Statistics, block_of, memory_for
+from xegpu_py.runtime.options import Engine, Options
+from xegpu_py.runtime.parameters import beyond, is_pointer, value_of
 from xegpu_py.runtime.specialization import Compiler, Specialization
 from xegpu_py.target import target as target_of
 from xegpu_py.visa.linking import linked

@@ -23,8 +23,8 @@ from xegpu_py.engines.operands import Batch, RegisterPositions
 from xegpu_py.numerics.dpas import ops_per_channel
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.device_memory import DeviceMemory, HostMemory
-from xegpu_py.runtime.executable import Engine, Options
 from xegpu_py.runtime.host_arrays import Staged
+from xegpu_py.runtime.options import Engine, Options
 from xegpu_py.visa.allocate import Allocation
 from xegpu_py.visa.dataflow import accesses
 from xegpu_py.visa.instructions import INSTRUCTIONS

@@ -8,7 +8,9 @@ from typing import Any, Protocol
 from msgspec import Struct, structs
 
 from xegpu_py.ir.module import Module
-from xegpu_py.runtime.executable import Executable, Options, beyond
+from xegpu_py.runtime.executable import Executable
+from xegpu_py.runtime.options import Options
+from xegpu_py.runtime.parameters import beyond
 from xegpu_py.target import target as target_of
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from recordings import FOLDER, Array, Case, Peer, devices, vendors
 
 from xegpu_py import opencl
-from xegpu_py.runtime.executable import Options
+from xegpu_py.runtime.options import Options
 from xegpu_py.target import TARGETS
 from xegpu_py.visa.finalizer import DEVICES
 

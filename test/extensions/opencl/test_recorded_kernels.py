@@ -18,8 +18,8 @@ from xegpu_py import external_tools, opencl
 from xegpu_py.extensions.opencl import abi, comparison, compiler
 from xegpu_py.extensions.opencl.program import Program
 from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.runtime.executable import Options
 from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.runtime.options import Options
 from xegpu_py.target import target as target_of
 
 RECORDED = recordings.read()

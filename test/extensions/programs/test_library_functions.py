@@ -16,7 +16,7 @@ from xegpu_py.extensions.programs.__main__ import _given, _results, _taken
 from xegpu_py.extensions.programs.host_libraries import LIBRARY, HostMemRef, LibraryState, memref_copy
 from xegpu_py.ir.context import Context
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position
-from xegpu_py.runtime.executable import Parameter
+from xegpu_py.runtime.parameters import Parameter
 
 BF16 = ml_dtypes.bfloat16
 

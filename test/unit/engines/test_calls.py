@@ -12,9 +12,9 @@ import pytest
 
 from xegpu_py.ir.diagnostics import DiagnosticError, Source
 from xegpu_py.runtime.device_memory import DeviceMemory
-from xegpu_py.runtime.executable import Options
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Grid, Prepared
+from xegpu_py.runtime.options import Options
 from xegpu_py.target import target
 from xegpu_py.visa.assembly import read
 from xegpu_py.visa.linking import link

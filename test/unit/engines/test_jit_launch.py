@@ -27,9 +27,9 @@ from xegpu_py.engines.jit.llvm import LLVMError
 from xegpu_py.engines.jit.native_launch_struct import ALLOCATION, STRIDE_BYTES
 from xegpu_py.engines.jit.rules.alu import ARITHMETIC
 from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.runtime.executable import ENGINES
 from xegpu_py.runtime.executor import Executor
 from xegpu_py.runtime.kernel import Kernel
+from xegpu_py.runtime.options import ENGINES
 
 from .structured import HEAD, thread_number
 from .test_control import ADDRESS

@@ -12,7 +12,7 @@ from xegpu_py.ir.diagnostics import Source
 from xegpu_py.numerics.dpas import NARROW, dpas, pack_a, pack_b, unpack_c
 from xegpu_py.numerics.formats import BF
 from xegpu_py.numerics.systolic import Systolic
-from xegpu_py.runtime.executable import Options
+from xegpu_py.runtime.options import Options
 from xegpu_py.target import TARGETS, target
 from xegpu_py.visa.assembly import read
 from xegpu_py.visa.fp_modes import KEEPS, SYSTOLIC, keep_subnormals, with_modes

@@ -22,7 +22,7 @@ from xegpu_py.numerics.dpas import MODELS, dpas, pack_a, pack_b, round_tf32, unp
 from xegpu_py.numerics.elementary import decide
 from xegpu_py.numerics.formats import TYPES, bits_of
 from xegpu_py.numerics.systolic import VARIANTS
-from xegpu_py.runtime.executable import DENORMALS, Options
+from xegpu_py.runtime.options import DENORMALS, Options
 
 from .exact import nearest, value
 

@@ -15,7 +15,7 @@ from xegpu_py.passes.analysis.tile_division import (
     stored_arguments,
     suitable_subgroups,
 )
-from xegpu_py.runtime.executable import Options
+from xegpu_py.runtime.options import Options
 
 ARGUMENTS = "%Y: memref<?x?xf32>, %Z: memref<?x?xf32>, %i: index, %p: i1"
 

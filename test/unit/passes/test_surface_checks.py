@@ -16,7 +16,7 @@ from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import walk
 from xegpu_py.passes import xegpu_lower_unaligned_blocks
 from xegpu_py.passes.analysis import block_surfaces, launch_assumptions
-from xegpu_py.runtime.executable import Multiple, Sum
+from xegpu_py.runtime.argument_conditions import Multiple, Sum
 from xegpu_py.target import TARGETS
 
 VC = """

@@ -15,8 +15,8 @@ import pytest
 import xegpu_py
 from xegpu_py import Kernel
 from xegpu_py.ir.diagnostics import DiagnosticError
-from xegpu_py.runtime.executable import Options
 from xegpu_py.runtime.host_arrays import check_numbers
+from xegpu_py.runtime.options import Options
 
 from .programs import SCALE
 

@@ -8,8 +8,9 @@ import pytest
 from msgspec import structs
 
 import xegpu_py
-from xegpu_py.runtime.executable import SMALL, Multiple, Parameter, Product, Sum, Surface, beyond, evaluated
+from xegpu_py.runtime.argument_conditions import Multiple, Product, Sum, Surface, evaluated
 from xegpu_py.runtime.host_arrays import from_dlpack
+from xegpu_py.runtime.parameters import SMALL, Parameter, beyond
 
 TEXT = """
 gpu.module @m {

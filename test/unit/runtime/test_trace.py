@@ -7,8 +7,8 @@ import pytest
 
 from xegpu_py import Kernel
 from xegpu_py.engines.operands import Batch
-from xegpu_py.runtime.executable import Engine
 from xegpu_py.runtime.launch import Tracer, statistics_table
+from xegpu_py.runtime.options import Engine
 
 from .programs import SCALE
 

@@ -6,7 +6,7 @@ from msgspec import structs
 import xegpu_py
 from xegpu_py.ir.module import parse
 from xegpu_py.lower_kernel import KernelLowering
-from xegpu_py.runtime.executable import Options
+from xegpu_py.runtime.options import Options
 
 OPTIONS = Options(target="bmg")
 

@@ -24,11 +24,11 @@ from xegpu_py.numerics.differences import APART, unlike
 from xegpu_py.numerics.formats import Array
 from xegpu_py.numerics.systolic import VARIANTS
 from xegpu_py.runtime.device_memory import DeviceMemory
-from xegpu_py.runtime.executable import Options
 from xegpu_py.runtime.executor import Executor
 from xegpu_py.runtime.host_arrays import PackedArrays, PointerTable
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Prepared, Statistics
+from xegpu_py.runtime.options import Options
 from xegpu_py.visa.choices import governed
 from xegpu_py.visa.dataflow import polls
 from xegpu_py.visa.instructions import INSTRUCTIONS

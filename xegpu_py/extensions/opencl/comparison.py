@@ -20,8 +20,8 @@ from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Position, Sourc
 from xegpu_py.numerics.differences import Unlike, unlike
 from xegpu_py.numerics.formats import Array
 from xegpu_py.runtime.device_memory import BASE, DeviceMemory
-from xegpu_py.runtime.executable import Options
 from xegpu_py.runtime.host_arrays import copy_of, parse_argument
+from xegpu_py.runtime.options import Options
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Instruction
 

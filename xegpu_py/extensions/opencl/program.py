@@ -21,10 +21,11 @@ from xegpu_py.extensions.profile.launches import Groups, ProfiledLaunch, counted
 from xegpu_py.extensions.profile.profiles import Profile, profile_of
 from xegpu_py.ir.diagnostics import Position, Source, error_at
 from xegpu_py.runtime.device_memory import Buffer, DeviceMemory
-from xegpu_py.runtime.executable import REFERENCE, Executable, Options
+from xegpu_py.runtime.executable import Executable
 from xegpu_py.runtime.host_arrays import Staged
 from xegpu_py.runtime.kernel import Kernel as Version
 from xegpu_py.runtime.launch import Grid, Prepared, Statistics, memory_for
+from xegpu_py.runtime.options import REFERENCE, Options
 from xegpu_py.target import target as target_of
 from xegpu_py.visa import assembly
 from xegpu_py.visa.linking import link

@@ -22,9 +22,9 @@ from xegpu_py.extensions.programs.load import Job
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, error_at, position_of
 from xegpu_py.ir.module import Module, walk
 from xegpu_py.lower_kernel import ModuleSource, compile
-from xegpu_py.runtime.executable import Parameter
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Tracer, statistics_json, statistics_table
+from xegpu_py.runtime.parameters import Parameter
 from xegpu_py.visa.program import PRINT_BUFFER, Dim, Program
 
 MANY = 100

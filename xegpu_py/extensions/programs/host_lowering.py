@@ -18,7 +18,7 @@ from xegpu_py.ir.module import Module, from_mlir, walk
 from xegpu_py.ir.passes import Runner, parse_pipeline
 from xegpu_py.passes.analysis.ir_queries import attributes_of, constant_of, defining_op, segments, symbol_of
 from xegpu_py.passes.rewriting.builders import reinterpret_cast
-from xegpu_py.runtime.executable import Parameter, parameters_of
+from xegpu_py.runtime.parameters import Parameter, parameters_of
 
 # Lowering of host code: gpu ops become calls of the runtime, and MLIR's passes lower the rest to LLVM.
 

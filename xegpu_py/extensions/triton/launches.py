@@ -24,9 +24,9 @@ from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Source
 from xegpu_py.ir.module import Module, parse_source
 from xegpu_py.lower_kernel import KernelSource, ModuleSource
 from xegpu_py.runtime.caller_warnings import warn_caller
-from xegpu_py.runtime.executable import Options
 from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.runtime.launch import Prepared
+from xegpu_py.runtime.options import Options
 from xegpu_py.target import target as target_of
 
 if TYPE_CHECKING:

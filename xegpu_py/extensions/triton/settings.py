@@ -12,10 +12,10 @@ from msgspec import Struct, structs
 from xegpu_py.deferred import deferred
 
 if TYPE_CHECKING:
-    from xegpu_py.runtime import executable
+    from xegpu_py.runtime import options as kernel_options
 else:
     # Triton imports this module at its start.
-    executable = deferred("xegpu_py.runtime.executable")
+    kernel_options = deferred("xegpu_py.runtime.options")
 
 AUTOTUNE = ("time", "first", "model")
 """How an autotuner finds its configuration: by the time of native code on this machine, the first one that fits, or by
@@ -48,7 +48,7 @@ class Settings(Struct, frozen=True):
     def __post_init__(self) -> None:
         if self.autotune not in AUTOTUNE:
             raise ValueError(f"'autotune' must be one of {', '.join(AUTOTUNE)}, but got {self.autotune!r}")
-        legal = (*executable.CHECKS, DIVISION, executable.ALL_CHECKS)
+        legal = (*kernel_options.CHECKS, DIVISION, kernel_options.ALL_CHECKS)
         for name in self.check:
             if name not in legal:
                 raise ValueError(f"unknown check '{name}'; there are {', '.join(legal)}")
@@ -61,7 +61,7 @@ class Settings(Struct, frozen=True):
     @property
     def divisions(self) -> bool:
         """Whether integers that are divided by zero are found, by assertions that are compiled into the kernel."""
-        return DIVISION in self.check or executable.ALL_CHECKS in self.check
+        return DIVISION in self.check or kernel_options.ALL_CHECKS in self.check
 
 
 def of_environment() -> Settings:

@@ -29,10 +29,10 @@ from xegpu_py.extensions.tuning.evaluation import Bound, bound
 from xegpu_py.ir.diagnostics import Diagnostic, DiagnosticError, Lines, error_at
 from xegpu_py.lower_kernel import compile
 from xegpu_py.numerics.formats import Array
-from xegpu_py.runtime.executable import OPTIONS
 from xegpu_py.runtime.host_arrays import memory_between, overlapping, span_of
 from xegpu_py.runtime.kernel import CompiledKernel
 from xegpu_py.runtime.launch import Prepared, Statistics
+from xegpu_py.runtime.options import OPTIONS
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Program, extent
 

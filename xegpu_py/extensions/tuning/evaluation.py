@@ -20,10 +20,10 @@ from xegpu_py.extensions.tuning.space import Configuration
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.ir.module import Module
 from xegpu_py.lower_kernel import compile
-from xegpu_py.runtime.executable import OPTIONS
 from xegpu_py.runtime.host_arrays import PointerTable, copy_of
 from xegpu_py.runtime.kernel import CompiledKernel
 from xegpu_py.runtime.launch import Statistics
+from xegpu_py.runtime.options import OPTIONS
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.program import Program
 

@@ -19,9 +19,9 @@ from xegpu_py.extensions.tuning.evaluation import TrialLaunch
 from xegpu_py.extensions.tuning.space import Configuration, Space, expression
 from xegpu_py.ir.diagnostics import Position, decode_utf8, error_at
 from xegpu_py.ir.module import decode
-from xegpu_py.runtime.executable import OPTIONS
 from xegpu_py.runtime.host_arrays import DTYPES
 from xegpu_py.runtime.kernel import CompiledKernel
+from xegpu_py.runtime.options import OPTIONS
 
 
 class GridExpression(Struct):

@@ -15,7 +15,7 @@ from xegpu_py.extensions.tuning.cluster import LIMIT, Cluster, TrialLimits
 from xegpu_py.extensions.tuning.evaluation import ERRORS, TrialLaunch, arrays_of, copied, difference, launch_of
 from xegpu_py.extensions.tuning.kernel_space import Subject, write_launch
 from xegpu_py.extensions.tuning.space import Configuration, Space
-from xegpu_py.runtime.executable import REFERENCE
+from xegpu_py.runtime.options import REFERENCE
 
 if TYPE_CHECKING:
     from distributed import Client
