@@ -26,8 +26,9 @@ from xegpu_py.passes.xegpu_to_visa import (  # noqa: F401  (define the rules)
     vector,
 )
 from xegpu_py.passes.xegpu_to_visa.addresses import allocate_slm
-from xegpu_py.passes.xegpu_to_visa.emitter import COPY, Emitter, Reg
+from xegpu_py.passes.xegpu_to_visa.emitter import COPY, Emitter
 from xegpu_py.passes.xegpu_to_visa.lowering import Lowering
+from xegpu_py.passes.xegpu_to_visa.register_values import Reg
 from xegpu_py.target import GRID_LIMIT, Target
 from xegpu_py.visa.dataflow import ControlFlowGraph, accesses, referenced_variables
 from xegpu_py.visa.fp_modes import keep_subnormals

@@ -19,15 +19,8 @@ from xegpu_py.passes.analysis.ir_queries import (
     view_numbers,
 )
 from xegpu_py.passes.analysis.target_messages import line_messages
-from xegpu_py.passes.xegpu_to_visa.emitter import (
-    Const,
-    MemRefValue,
-    Numbers,
-    Reg,
-    Value,
-    const,
-)
 from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, vc_lowering_rule
+from xegpu_py.passes.xegpu_to_visa.register_values import Const, MemRefValue, Numbers, Reg, Value, const
 from xegpu_py.visa.operands import Guard, Raw
 from xegpu_py.visa.spec import DataShape
 

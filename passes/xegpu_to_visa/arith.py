@@ -20,7 +20,23 @@ from xegpu_py.passes.analysis.ir_queries import (
     unsigned,
 )
 from xegpu_py.passes.rewriting.builders import FLOAT_PREDICATES, PREDICATES
-from xegpu_py.passes.xegpu_to_visa.emitter import (
+from xegpu_py.passes.xegpu_to_visa.arith_expansion import (
+    combiner,
+    high_product,
+    low_half,
+    product,
+)
+from xegpu_py.passes.xegpu_to_visa.arith_expansion import divide as divide_integers
+from xegpu_py.passes.xegpu_to_visa.lowering import (
+    Lowering,
+    LoweringRule,
+    Results,
+    result_of,
+    select_handle,
+    sources_of,
+    vc_lowering_rule,
+)
+from xegpu_py.passes.xegpu_to_visa.register_values import (
     NARROW,
     Const,
     Dense,
@@ -33,22 +49,6 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     const,
     is_handle,
 )
-from xegpu_py.passes.xegpu_to_visa.lowering import (
-    Lowering,
-    LoweringRule,
-    Results,
-    result_of,
-    select_handle,
-    sources_of,
-    vc_lowering_rule,
-)
-from xegpu_py.passes.xegpu_to_visa.register_values import (
-    combiner,
-    high_product,
-    low_half,
-    product,
-)
-from xegpu_py.passes.xegpu_to_visa.register_values import divide as divide_integers
 from xegpu_py.visa.operands import Flag, Immediate
 
 

@@ -22,10 +22,12 @@ from xegpu_py.numerics.narrow_floats import half_of, round_to, tf32_of
 from xegpu_py.passes.analysis.ir_queries import INDEX, register_type, shape_and_element, unsigned
 from xegpu_py.passes.analysis.target_messages import precision_of
 from xegpu_py.passes.xegpu_to_visa.arith import SIGNS, apply_to_bits
-from xegpu_py.passes.xegpu_to_visa.emitter import (
+from xegpu_py.passes.xegpu_to_visa.arith_expansion import assign, bf_as_f, divide, half_of_64_bits, with_sign
+from xegpu_py.passes.xegpu_to_visa.emitter import Emitter
+from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, result_of, vc_lowering_rule
+from xegpu_py.passes.xegpu_to_visa.register_values import (
     MASK_LANES,
     Const,
-    Emitter,
     KnownMask,
     Mask,
     Numbers,
@@ -34,8 +36,6 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     const,
     is_whole_variable,
 )
-from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, result_of, vc_lowering_rule
-from xegpu_py.passes.xegpu_to_visa.register_values import assign, bf_as_f, divide, half_of_64_bits, with_sign
 from xegpu_py.passes.xegpu_to_visa.vector import gather
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import Guard, Raw, Vector

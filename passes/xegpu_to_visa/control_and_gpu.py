@@ -19,13 +19,14 @@ from xegpu_py.numerics.formats import TYPES
 from xegpu_py.passes.analysis.ir_queries import INDEX, Functions, element_of, shape_and_element, shape_of, unsigned
 from xegpu_py.passes.analysis.target_messages import atomic_shape
 from xegpu_py.passes.xegpu_to_visa.addresses import store_line
-from xegpu_py.passes.xegpu_to_visa.emitter import (
+from xegpu_py.passes.xegpu_to_visa.arith_expansion import assign, copy_to_new_registers
+from xegpu_py.passes.xegpu_to_visa.emitter import THREAD_WORD, Emitter
+from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, LoweringRule, Results, result_of, vc_lowering_rule
+from xegpu_py.passes.xegpu_to_visa.register_values import (
     MASK_LANES,
     NARROW,
-    THREAD_WORD,
     BlockDescriptor,
     Const,
-    Emitter,
     KnownMask,
     Mask,
     NamedBarrierNumbers,
@@ -38,8 +39,6 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     index_type,
     value_parts,
 )
-from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, LoweringRule, Results, result_of, vc_lowering_rule
-from xegpu_py.passes.xegpu_to_visa.register_values import assign, copy_to_new_registers
 from xegpu_py.visa.instructions import INSTRUCTIONS
 from xegpu_py.visa.operands import BUILTINS, Guard, Predicate, Raw, Variable
 from xegpu_py.visa.print_records import HEADER_WORDS, STOPS, text_bytes, text_words

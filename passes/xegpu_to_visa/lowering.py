@@ -36,15 +36,14 @@ from xegpu_py.passes.analysis.ir_queries import (
     shape_of,
 )
 from xegpu_py.passes.rewriting.rewriter import Rewriter, Rules
-from xegpu_py.passes.xegpu_to_visa.emitter import (
-    ALIGNMENTS,
-    MOST_OFFSET,
+from xegpu_py.passes.xegpu_to_visa.arith_expansion import assign, constants_in_registers, copy_to_new_registers, product
+from xegpu_py.passes.xegpu_to_visa.emitter import ALIGNMENTS, MOST_OFFSET, Emitter
+from xegpu_py.passes.xegpu_to_visa.register_values import (
     NARROW,
     AnyNumbers,
     BlockDescriptor,
     Const,
     Dense,
-    Emitter,
     KnownMask,
     Lanes,
     Mask,
@@ -61,7 +60,6 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     value_parts,
     with_value_parts,
 )
-from xegpu_py.passes.xegpu_to_visa.register_values import assign, constants_in_registers, copy_to_new_registers, product
 from xegpu_py.target import Target
 from xegpu_py.visa.operands import Variable
 from xegpu_py.visa.program import PRINT_BUFFER, Input

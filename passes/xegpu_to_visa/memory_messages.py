@@ -34,14 +34,15 @@ from xegpu_py.passes.analysis.target_messages import (
     chunk_messages,
 )
 from xegpu_py.passes.xegpu_to_visa.addresses import address_of, load_line, prefetch_line, store_line
+from xegpu_py.passes.xegpu_to_visa.arith_expansion import Combine, assign, combiner
 from xegpu_py.passes.xegpu_to_visa.casts_and_math import f8_to_hf, hf_to_f8
-from xegpu_py.passes.xegpu_to_visa.emitter import (
+from xegpu_py.passes.xegpu_to_visa.emitter import MOST_OFFSET, Emitter
+from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, vc_lowering_rule
+from xegpu_py.passes.xegpu_to_visa.register_values import (
     MASK_LANES,
-    MOST_OFFSET,
     NARROW,
     BlockDescriptor,
     Const,
-    Emitter,
     KnownMask,
     Lanes,
     Mask,
@@ -53,8 +54,6 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     const,
     index_type,
 )
-from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, vc_lowering_rule
-from xegpu_py.passes.xegpu_to_visa.register_values import Combine, assign, combiner
 from xegpu_py.visa.operands import Guard, Immediate, Raw, Region
 from xegpu_py.visa.spec import BlockShape, DataShape, payload_lanes
 

@@ -13,7 +13,9 @@ from msgspec import Struct
 from xegpu_py.ir.builtin import CombiningKind, bit_width
 from xegpu_py.ir.element_movement import VIEWS, positions
 from xegpu_py.passes.analysis.ir_queries import INDEX, defining_op, integers, narrow_bits, shape_and_element, shape_of
-from xegpu_py.passes.xegpu_to_visa.emitter import (
+from xegpu_py.passes.xegpu_to_visa.arith_expansion import Combine, combiner, constants_in_registers, from_numbers, iota
+from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, result_of, vc_lowering_rule
+from xegpu_py.passes.xegpu_to_visa.register_values import (
     MASK_LANES,
     NARROW,
     Const,
@@ -28,8 +30,6 @@ from xegpu_py.passes.xegpu_to_visa.emitter import (
     is_handle,
     is_whole_variable,
 )
-from xegpu_py.passes.xegpu_to_visa.lowering import Lowering, result_of, vc_lowering_rule
-from xegpu_py.passes.xegpu_to_visa.register_values import Combine, combiner, constants_in_registers, from_numbers, iota
 from xegpu_py.visa.operands import (
     HORIZONTAL_STRIDES,
     VERTICAL_STRIDES,
