@@ -26,6 +26,7 @@ from xegpu_py.engines.jit import checks
 from xegpu_py.engines.jit.checks import Records
 from xegpu_py.engines.operands import BUILTIN_OFFSETS, Batch, count_of, masker, reader
 from xegpu_py.engines.semantics.memory import lane_addresses
+from xegpu_py.extensions.profile import counts as counts_module
 from xegpu_py.extensions.profile import launches
 from xegpu_py.extensions.profile.caches import FIRST, reuse_distances, reuse_of
 from xegpu_py.extensions.profile.counts import LINE, Counts, Segments, Trace, lines_of
@@ -450,6 +451,17 @@ gpu.module @kernels {
 """
 
 
+@pytest.mark.parametrize(("threads", "together"), [(8, 2), (11, 2), (12, 3), (64, 6)])
+def test_workgroups_that_run_at_the_same_time(threads: int, together: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The accesses of as many workgroups as have so many threads are in the order of their times, then of threads."""
+    monkeypatch.setattr(counts_module, "THREADS", threads)
+    launch = launched(xegpu_py.compile(UNEVEN), (np.zeros(16, np.int32),), 6, 4)
+    trace = launch.counts.trace
+    found = [*zip((trace.threads // 4 // together).tolist(), trace.times.tolist(), trace.threads.tolist())]
+    assert found == sorted(found) and len(found) == 6 * 60
+    assert len({group for group, *_ in found}) == -(-6 // together)
+
+
 def test_who_waits() -> None:
     found = profiled(UNEVEN, np.zeros(16, np.int32), block=4)
     (barrier,) = [row for row in found.rows if row.name == "barrier"]
@@ -651,6 +663,10 @@ def test_lines_of_messages(size: int, length: int, kind: str) -> None:
     ]
     assert found.counts.tolist() == [len(lines) for lines in expected]
     assert found.numbers.tolist() == [line for lines in expected for line in lines]
+    # Messages that are alike but for their first lines are looked at once, and no more lines of a segment than it has.
+    assert kind != "alike" or len(found.offsets) == 1
+    widest = max((end - 1) // size - at // size for at, end in zip(starts[valid], (starts + length)[valid])) + 1
+    assert found.offsets.shape[1] == 6 * widest
     assert size != LINE or lines_of(Segments(starts, starts + length, valid)).numbers.tolist() == found.numbers.tolist()
 
 

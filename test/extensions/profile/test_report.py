@@ -15,6 +15,7 @@ from msgspec import structs
 import xegpu_py
 from xegpu_py import Constexpr, external_tools
 from xegpu_py import language as xl
+from xegpu_py.extensions.profile import profiles
 from xegpu_py.extensions.profile import report as report_module
 from xegpu_py.extensions.profile.counts import live_bytes
 from xegpu_py.extensions.profile.gpus import gpu
@@ -257,6 +258,23 @@ def test_lines_that_no_thread_executes_look_different() -> None:
     assert len(never["vISA"]) >= 1 and "mul" in "".join(never["vISA"])
     assert any("arith.mulf" in re.sub("<.*?>", "", line) for line in never["xegpu"])
     assert not any(lines for lines in always.values())
+
+
+def test_the_gpu_of_the_model(found: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the named one, or the usual one of the target; that of Xe2 for targets that no GPU has."""
+
+    def modelled(on: str | None = None) -> set[str]:
+        *_, prediction, model, views = found.html(on, {"a": "view"})  # type: ignore[misc]
+        assert views == {"a": "view"}
+        return {prediction.gpu, model.name}
+
+    monkeypatch.setattr(profiles, "page", lambda *of: of)
+    assert (modelled(), modelled("b70"), modelled("max1100")) == ({"b580"}, {"b70"}, {"max1100"})
+    for target, usual in (("a770", "a770"), ("dg2", "a770"), ("pvc", "max1100"), ("ptl", "b580")):
+        monkeypatch.setattr(found, "target", target)
+        assert modelled() == {usual} and modelled("b60") == {"b60"}
+    with pytest.raises(ValueError, match="there is no model of 'none'"):
+        found.html("none")
 
 
 @pytest.mark.usefixtures("without_plots")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,8 +13,9 @@ from msgspec import structs
 import xegpu_py
 from xegpu_py import Constexpr
 from xegpu_py import language as xl
+from xegpu_py.extensions.profile import gpus as gpu_module
 from xegpu_py.extensions.profile.caches import WAYS, hits, new_lines
-from xegpu_py.extensions.profile.gpus import GPUS, gpu
+from xegpu_py.extensions.profile.gpus import GPUS, Gpu, gpu
 from xegpu_py.extensions.profile.launches import sample_of
 from xegpu_py.extensions.profile.time_model import (
     BRANCH,
@@ -170,9 +172,20 @@ cycle; TB/s of L2; the share of products of four bytes; cycles of a mad; the sha
 store to a part of a line; microseconds of a launch; MiB of L2."""
 
 
+@pytest.fixture
+def gpus() -> dict[str, Gpu]:
+    """The GPUs, made again: mistakes that `make mutants` plants act in tests only, and not in imports."""
+    spec = gpu_module.__spec__
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    table: dict[str, Gpu] = made.GPUS
+    return table
+
+
 @pytest.mark.parametrize("name", RATES)
-def test_published_rates(name: str) -> None:
-    on = gpu(name)
+def test_published_rates(name: str, gpus: dict[str, Gpu]) -> None:
+    on = gpus[name]
+    assert on.name == name
     rate = 2 * on.cores * on.engines * on.clock / 1e12
     found = (on.lanes * rate, on.double_lanes * rate, on.dpas_peak / 1e12, on.l1_bytes >> 10, on.slm_bytes >> 10)
     found += (on.l1_rate, on.l2_rate / 1e12, on.dp4a_share, on.mad_cycles, on.dpas_share, on.part_store)
@@ -550,3 +563,42 @@ def test_instructions_wait_for_results(
     program: Any = SimpleNamespace(instructions=[Instruction("dpas")] * 2)
     cycles = thread_cycles(program, (plan, {}), [0, 0], [0, 0])
     assert cycles.tolist() == [8, 20 if waits else 8]
+
+
+RESIDENT = """\
+.version 3.8
+.kernel "resident"
+.decl X v_type=G type=d num_elts=16 align=GRF
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+{slm}
+    mov (M1, 16) X(0,0)<1> 0x1:d
+    {barrier}
+    ret (M1, 1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "registers", "threads", "slm", "barrier", "groups"),
+    [
+        # A core has 8 engines, or 16 on Xe-HPG, each with 8 threads of 128 registers or 4 of 256.
+        ("max1100", 128, 1, 0, False, 64),
+        ("max1100", 256, 1, 0, False, 32),
+        ("max1100", 128, 3, 0, False, 21),
+        ("max1100", 256, 64, 0, False, 1),
+        ("a770", 128, 8, 0, False, 16),
+        ("a770", 128, 3, 0, False, 42),
+        # It has 128 KB of shared local memory, or 64 KB, 64 workgroups, and 32 barriers.
+        ("max1100", 128, 1, 3, False, 42),
+        ("b580", 128, 1, 128, False, 1),
+        ("a770", 128, 1, 3, False, 21),
+        ("a770", 128, 1, 0, False, 64),
+        ("b580", 128, 1, 0, True, 32),
+        ("b580", 128, 4, 0, True, 16),
+    ],
+)
+def test_workgroups_of_a_core(name: str, registers: int, threads: int, slm: int, barrier: bool, groups: int) -> None:
+    text = RESIDENT.format(slm=f".kernel_attr SLMSize={slm}", barrier="barrier" if barrier else "")
+    kernel = Kernel.from_assembly(text, target=gpu(name).target, registers=registers)
+    found = predict(kernel, (), 100 * gpu(name).cores, name, block=threads)
+    assert found.groups == groups and found.threads == groups * threads / gpu(name).engines

@@ -187,10 +187,11 @@ def new_lines(
     whole = lines_of_first(groups)
     if whole <= capacity:
         return 0.0 if warm else whole
-    waves = max(groups / wave, 1.0)
+    waves = groups / wave
     first = lines_of_first(min(wave, groups))
     cached = 0
-    while cached < waves - 1 and lines_of_first(wave * (cached + 1)) <= capacity:
+    # All waves do not fit.
+    while lines_of_first(wave * (cached + 1)) <= capacity:
         cached += 1
     added = lines_of_first(min(wave * (cached + 1), groups)) - (lines_of_first(wave * cached) if cached else 0.0)
     return max(first + (waves - 1) * added, whole)

@@ -30,7 +30,8 @@ STEPS = 1 << 13
 """The number of blocks of the first workgroups that are listed."""
 
 THREADS = 1 << 12
-"""The number of hardware threads of adjacent workgroups that are taken to run at the same time."""
+"""The number of hardware threads of adjacent workgroups that are taken to run at the same time; no workgroup of a
+target has more."""
 
 KINDS = ("load", "store", "atomic", "prefetch")
 """Kinds of messages. A prefetch is a load without a destination."""
@@ -302,7 +303,7 @@ class Counts:
         self.buffers = memory.buffers
         self._group_size, self._sample = size.threads(program), sample
         self._across = np.array([1, size.grid[0], size.grid[0] * size.grid[1]])
-        self._together = max(1, THREADS // self._group_size)
+        self._together = THREADS // self._group_size
         self._trace_limit, self._traced = trace_limit, 0
         self._pieces: list[tuple[Array, Array, Array, int, TouchedLines]] = []
         self._arrivals: list[tuple[Array, ...]] = []

@@ -60,8 +60,8 @@ class Gpu(Struct, frozen=True):
     @property
     def dpas_peak(self) -> float:
         """Operations of 16-bit dpas in a second at the full clock."""
-        # A row has 16 lanes (8 where an engine has 8) of 16 products of depth.
-        row = 2 * (16 if self.lanes == 16 else 8) * 16
+        # A row has as many lanes as an engine, each of 16 products of depth.
+        row = 2 * self.lanes * 16
         return self.cores * self.engines * self.clock * row / self.dpas_cycles
 
 
