@@ -399,10 +399,13 @@ class PythonSemantics:
                     container[key] = promoted(container[key])
 
     @staticmethod
-    def assigned(target: Any, new_value: Any) -> Any:
+    def is_value(target: Any) -> bool:
+        """Whether `x.assign(y)` assigns x, and does not call a method of an object."""
+        return isinstance(target, Value)
+
+    @staticmethod
+    def assigned(target: Value, new_value: Any) -> Value:
         """`x.assign(y)`: y in the type and shape of x."""
-        if not isinstance(target, Value):
-            return target.assign(new_value)
         return value_of(new_value, target.dtype).broadcast(target.shape)
 
 
@@ -553,10 +556,14 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         assign_target = assigned_by(node.value)
         self.generic_visit(node)
-        if isinstance(assign_target, ast.Name) and isinstance(node.value, ast.Call):
-            value = self._call("assigned", node, ast.Name(assign_target.id, ast.Load()), *node.value.args)
-            return ast.copy_location(ast.Assign([ast.Name(assign_target.id, ast.Store())], value), node)
-        return node
+        if not isinstance(assign_target, (ast.Name, ast.Subscript)):
+            return node
+        assert isinstance(node.value, ast.Call)
+        stored = copy.copy(assign_target)
+        stored.ctx = ast.Store()
+        value = self._call("assigned", node, assign_target, *node.value.args)
+        assignment = ast.copy_location(ast.Assign([stored], value), node)
+        return ast.copy_location(ast.If(self._call("is_value", node, assign_target), [assignment], [node]), node)
 
     # Expressions.
 

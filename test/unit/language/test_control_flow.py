@@ -793,8 +793,9 @@ def test_lists_of_one_name_in_nested_loops_stay_apart():
     np.testing.assert_array_equal(y, first + second)
 
 
-def test_assignments_in_the_older_spelling():
-    @xegpu_py.jit
+@pytest.mark.parametrize("engine", ["eager", "both"])
+def test_assignments_in_the_older_spelling(engine):
+    @xegpu_py.jit(engine=engine)
     def kernel(X, Y, n, N: xegpu_py.Constexpr):
         i = xl.arange(0, N)
         x = xl.load(X + i)
@@ -802,11 +803,39 @@ def test_assignments_in_the_older_spelling():
         for _ in range(n):
             x.assign(x + 1)
             parts[0].assign(parts[0] + x)
+        x.assign(-3)
         xl.store(Y + i, parts[0] - x)
 
     x, y = np.arange(16, dtype=np.int32), np.zeros(16, np.int32)
     kernel(x, y, 3, N=16)
-    np.testing.assert_array_equal(y, x + (x + 1) + (x + 2) + (x + 3) - (x + 3))
+    np.testing.assert_array_equal(y, x + (x + 1) + (x + 2) + (x + 3) + 3)
+
+
+class Holder:
+    """An object with a method of the name of the older assignment."""
+
+    def __init__(self):
+        self.numbers = []
+
+    def assign(self, number):
+        self.numbers.append(number)
+        return 5
+
+
+@pytest.mark.parametrize("engine", ["eager", "both"])
+def test_methods_named_assign_are_called(engine):
+    @xegpu_py.jit(engine=engine)
+    def kernel(X, Y, N: xegpu_py.Constexpr):
+        i = xl.arange(0, N)
+        held = Holder()
+        held.assign(xl.load(X + i))
+        held.assign(held.numbers[0] + 1)
+        held.numbers[0].assign(held.numbers[1] * 2)
+        xl.store(Y + i, held.numbers[0])
+
+    x, y = np.arange(16, dtype=np.int32), np.zeros(16, np.int32)
+    kernel(x, y, N=16)
+    np.testing.assert_array_equal(y, 2 * (x + 1))
 
 
 @pytest.mark.parametrize(
