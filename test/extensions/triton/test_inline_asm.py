@@ -153,7 +153,7 @@ INTEGERS: dict[str, Callable[..., Any]] = {
         f".reg .b64 a; cvt.s64.s32 a, $1; add.s64 a, a, {n}; mov.b64 {{_, $0}}, a": each(
             lambda x, y, z, n=n: of_sign(x, 32) + n >> 32
         )
-        for n in (-5, -(1 << 31), -(1 << 31) - 1, (1 << 32) - 1, 1 << 32)
+        for n in (-5, -(1 << 31), -(1 << 31) - 1, (1 << 32) - 1, 1 << 32, -(1 << 63), (1 << 64) - 1)
     },
     "mul.wide.u16 $0, $1, $2": each(lambda x, y, z: (x & 0xFFFF) * (y & 0xFFFF)),
     "mul.wide.s16 $0, $1, $2": each(lambda x, y, z: of_sign(x & 0xFFFF, 16) * of_sign(y & 0xFFFF, 16)),
@@ -402,7 +402,9 @@ def test_instructions_on_floats() -> None:
         "dp4a.u8.s32 $0, $1, $2, $3", "cvt.rn.e4m3x2.f32 $0, $1, $2", "add.e4m3x2 $0, $1, $2", "cvt.f32.f16x2 $0, $1",
         "ld.global.b32 $0, [$1]",
         "add.s32 $0, $1, 08",
-        "add.s32 $0, $1, 0x10000000000000000",
+        "add.s32 $0, $1, 0x10000000000000000", "add.s32 $0, $1, -0x8000000000000001",
+        "cvt.f16x2.e4m3x2 $0, $1", "cvt.rn.relu.f16x2.e4m3x2 $0, $1", "cvt.rn.satfinite.f16x2.e5m2x2 $0, $1",
+        "cvt.rn.bf16x2.e4m3x2 $0, $1",
     ],
 )  # fmt: skip
 def test_other_instructions_are_refused(text: str) -> None:

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -22,8 +23,9 @@ import triton_kernels as kernels  # noqa: E402  (after the skip)
 
 import xegpu_py  # noqa: E402
 from xegpu_py import lower_kernel  # noqa: E402
+from xegpu_py.engines.jit.host import THREADS  # noqa: E402
 from xegpu_py.extensions.triton import api as xe  # noqa: E402
-from xegpu_py.extensions.triton import backend, compile_ahead  # noqa: E402
+from xegpu_py.extensions.triton import backend, compile_ahead, launches  # noqa: E402
 from xegpu_py.ir.diagnostics import Position, error_at  # noqa: E402
 from xegpu_py.runtime.executor import Executor  # noqa: E402
 
@@ -58,6 +60,21 @@ def test_launches_are_remembered_by_address_and_numbers():
     kernels.add[(4,)](*wrapped[:2], xe.wrap(other), 1000, BLOCK=256)
     np.testing.assert_array_equal(other, x + y)
     assert xe.kernel_of(compiled).stats.threads >= 4
+
+
+def test_the_oldest_of_too_many_launches_is_forgotten(monkeypatch):
+    prepared, prepare = [], launches.LoadedKernel._prepare
+    monkeypatch.setattr(launches, "MOST_PREPARED", 2)
+    monkeypatch.setattr(
+        launches.LoadedKernel, "_prepare", lambda self, *a: prepared.append(a[-1][3]) or prepare(self, *a)
+    )
+    add = triton.jit(kernels.add.fn)  # no other test has launched this one
+    x, y, z = vectors()
+    for n in (100, 200, 100, 300, 200, 100):
+        z[:] = 0
+        add[(4,)](*map(xe.wrap, (x, y, z)), n, BLOCK=256)
+        np.testing.assert_array_equal(z, np.where(np.arange(1000) < n, x + y, 0))
+    assert prepared == [100, 200, 300, 100]
 
 
 def test_only_the_version_that_a_launch_needs_is_lowered(monkeypatch):
@@ -482,6 +499,20 @@ def test_kernels_that_are_compiled_ahead_do_not_run(monkeypatch, tmp_path):
     assert not z.any() and len(list(tmp_path.glob("*.lowered"))) == 2
     launches[0]()
     np.testing.assert_array_equal(z, x + y)
+
+
+def test_nothing_is_compiled_ahead_beside_other_threads(monkeypatch, tmp_path):
+    """A forked process would hold their locks for ever; those of the package that help launches hold none."""
+    monkeypatch.setenv("XEGPU_PY_CACHE", str(tmp_path))
+    monkeypatch.setattr(compile_ahead, "processors", lambda: 2)
+    done = mmap.mmap(-1, 2)
+    launches = [partial(done.__setitem__, i, 1) for i in range(2)]
+    own = threading.current_thread()
+    for name, expected in (("other", b"\0\0"), (f"{THREADS}-1", b"\1\1")):
+        other = threading.Thread(name=name)
+        monkeypatch.setattr(threading, "enumerate", lambda other=other: [own, other])
+        compile_ahead.compile_ahead(launches)
+        assert done[:] == expected
 
 
 def test_processes_that_do_not_end_are_ended(monkeypatch, tmp_path):

@@ -1,6 +1,7 @@
 """Ops of TTIR in forms that Triton's programs rarely have, against numpy."""
 
 import math
+import operator
 
 import ml_dtypes
 import numpy as np
@@ -140,6 +141,59 @@ def mask_of_indices(lines, computed, mask, compute):
 OUTER, INNER = "tensor<2x1x1x1xi32>", "tensor<1x1x2x1xi32>"
 CROSSED = "tensor<2x1x2x1xi32>"
 
+COMPARED = {
+    "eq": operator.eq, "ne": operator.ne, "slt": operator.lt, "sle": operator.le, "sgt": operator.gt,
+    "sge": operator.ge, "ult": operator.lt, "ule": operator.le, "ugt": operator.gt, "uge": operator.ge,
+}  # fmt: skip
+
+
+def truth_compared(predicate):
+    """A comparison of truth values: true is -1 where they have a sign."""
+    signs = np.int8([0, -1]) if predicate.startswith("s") else np.int8([0, 1])
+    return (
+        of_truth(f"arith.cmpi {predicate}, %m, %k"),
+        lambda a, b, f, g: COMPARED[predicate](signs[(a < b).astype(int)], signs[below(a, b).astype(int)]),
+    )
+
+
+ONE_TRUTH = {
+    "addi": (0, 1, 1, 0), "subi": (0, 1, 1, 0), "muli": (0, 0, 0, 1), "minsi": (0, 1, 1, 1), "maxsi": (0, 0, 0, 1),
+    "minui": (0, 0, 0, 1), "maxui": (0, 1, 1, 1), "andi": (0, 0, 0, 1), "ori": (0, 1, 1, 1), "xori": (0, 1, 1, 0),
+}  # fmt: skip
+"""The results for two truth values: of both false, of one true, of the other, and of both true."""
+
+
+def of_one_truth(op, *values):
+    """All results of an op on single truth values, side by side in a number."""
+    text = "%z = arith.constant 0 : i32\n%yes = arith.cmpi sgt, %n, %z : i32\n%no = arith.cmpi slt, %n, %z : i32\n"
+    total = "%z"
+    for i, (x, y) in enumerate((("no", "no"), ("no", "yes"), ("yes", "no"), ("yes", "yes"))):
+        text += f"%v{i} = arith.{op} %{x}, %{y} : i1\n%w{i} = arith.extui %v{i} : i1 to i32\n"
+        text += f"%k{i} = arith.constant {i} : i32\n%s{i} = arith.shli %w{i}, %k{i} : i32\n"
+        text += f"%t{i} = arith.addi {total}, %s{i} : i32\n"
+        total = f"%t{i}"
+    number = sum(v << i for i, v in enumerate(values))
+    return f"{text}%r = tt.splat {total} : i32 -> {T}", lambda a, b, f, g: np.full(N, number)
+
+
+def reduced_to(given, number):
+    """A reduction whose block combines its arguments, and gives another value.
+
+    Args:
+        number: the result of a row of numbers.
+    """
+    text = f"""%h = tt.reshape %a : {T} -> tensor<4x4xi32>
+    %s = "tt.reduce"(%h) <{{axis = 1 : i32}}> ({{
+    ^bb0(%l: i32, %t: i32):
+      %c = arith.addi %l, %t : i32
+      tt.reduce.return {given} : i32
+    }}) : (tensor<4x4xi32>) -> tensor<4xi32>
+    %e = tt.expand_dims %s {{axis = 1 : i32}} : tensor<4xi32> -> tensor<4x1xi32>
+    %d = tt.broadcast %e : tensor<4x1xi32> -> tensor<4x4xi32>
+    %r = tt.reshape %d : tensor<4x4xi32> -> {T}"""
+    return text, lambda a, b, f, g: np.repeat([number(row) for row in a.reshape(4, 4)], 4)
+
+
 ROWS = [3, -1, 2**31 - 1, -(2**31), *range(12)]
 
 FORMS = {
@@ -209,13 +263,34 @@ FORMS = {
         (1, 2, 1, 2),
         lambda i, j: i + 2 * j == 2,
     ),
-    "whether truth values are equal": (of_truth("arith.cmpi eq, %m, %k"), lambda a, b, f, g: (a < b) == below(a, b)),
-    "whether truth values differ": (of_truth("arith.cmpi ne, %m, %k"), lambda a, b, f, g: (a < b) != below(a, b)),
+    **{f"truth values compared by {predicate}": truth_compared(predicate) for predicate in COMPARED},
+    "the first element of each row": reduced_to("%l", lambda row: row[0]),
+    "the last element of each row": reduced_to("%t", lambda row: row[-1]),
+    "the sum of each row": reduced_to("%c", np.sum),
     "the greater truth value": (of_truth("arith.maxui %m, %k"), lambda a, b, f, g: (a < b) | below(a, b)),
     "the lesser truth value": (of_truth("arith.minui %m, %k"), lambda a, b, f, g: (a < b) & below(a, b)),
     "the greater truth value with a sign": (of_truth("arith.maxsi %m, %k"), lambda a, b, f, g: (a < b) & below(a, b)),
     "the lesser truth value with a sign": (of_truth("arith.minsi %m, %k"), lambda a, b, f, g: (a < b) | below(a, b)),
     "a sum of truth values": (of_truth("arith.addi %m, %k"), lambda a, b, f, g: (a < b) ^ below(a, b)),
+    "a difference of truth values": (of_truth("arith.subi %m, %k"), lambda a, b, f, g: (a < b) ^ below(a, b)),
+    "a product of truth values": (of_truth("arith.muli %m, %k"), lambda a, b, f, g: (a < b) & below(a, b)),
+    **{f"one truth value by {op}": of_one_truth(op, *values) for op, values in ONE_TRUTH.items()},
+    "a sum of the truth values of each row": (
+        f"""%h = tt.reshape %m : {TRUTH} -> tensor<4x4xi1>
+        %s = "tt.reduce"(%h) <{{axis = 1 : i32}}> ({{
+        ^bb0(%l: i1, %t: i1):
+          %c = arith.addi %l, %t : i1
+          tt.reduce.return %c : i1
+        }}) : (tensor<4x4xi1>) -> tensor<4xi1>
+        %e = tt.expand_dims %s {{axis = 1 : i32}} : tensor<4xi1> -> tensor<4x1xi1>
+        %d = tt.broadcast %e : tensor<4x1xi1> -> tensor<4x4xi1>
+        %v = tt.reshape %d : tensor<4x4xi1> -> {TRUTH}\n%r = arith.extui %v : {TRUTH} to {T}""",
+        lambda a, b, f, g: np.repeat((a < b).reshape(4, 4).sum(1) % 2, 4),
+    ),
+    "the lowest bits": (
+        f"%v = arith.trunci %a : {T} to {TRUTH}\n%r = arith.extui %v : {TRUTH} to {T}",
+        lambda a, b, f, g: a & 1,
+    ),
     "elements of a constant": (
         f"%c = arith.constant dense<{ROWS}> : {T}\n%r = arith.addi %c, %a : {T}",
         lambda a, b, f, g: np.array(ROWS, np.int32) + a,

@@ -43,15 +43,8 @@ def _poison(low: Lowering, op: mlir.Operation) -> Item:
     return Constant(kind, False if kind.element == "i1" else 0.0 if kind.dtype.is_float else 0)
 
 
-_OF_TRUTH = {"arith.addi": "arith.xori", "arith.subi": "arith.xori", "arith.muli": "arith.andi"}
-"""Arithmetic of single bits."""
-
-
 def _integer(low: Lowering, op: mlir.Operation) -> Value:
     """An op on signed integers, which wrap around, or on positions."""
-    if integer_bits(op.results[0].type) == 1:
-        a, b = (low.value(v) for v in op.operands)
-        return applied(_OF_TRUTH.get(op.name, op.name), a.dtype, a, b)
     operands = low.integers(list(op.operands), low.is_position(op.results[0]))
     _check_divisor(low, op, operands[1])
     return applied(op.name, operands[0].dtype, *operands)
@@ -64,7 +57,7 @@ def _exclusive_or(low: Lowering, op: mlir.Operation) -> Value:
     """
     for value, both in (op.operands, list(op.operands)[::-1]):
         axis = _axis_of_pairs(both, value)
-        if axis is not None and not low.is_position(op.results[0]):
+        if axis is not None:
             return flip(low.value(value), axis)
     return _integer(low, op)
 

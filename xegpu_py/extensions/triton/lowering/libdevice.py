@@ -129,7 +129,7 @@ def _next(x: Value, toward: Value) -> Value:
     least = chosen(_is_negative(toward), constant(bits.dtype, bits.dtype.limits[0] + 1), constant(bits.dtype, 1))
     moved = chosen(x.equals(0.0), _number(least), moved)
     moved = chosen(x.equals(toward), toward, moved)
-    return chosen(x.equals(x) & toward.equals(toward), moved, x + toward)
+    return chosen(x.equals(x) & toward.equals(toward), moved, _filled(x, math.nan))
 
 
 def _remainder(x: Value, y: Value) -> Value:

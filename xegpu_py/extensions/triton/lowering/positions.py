@@ -158,6 +158,11 @@ _COMPARED = range(6)
 """The predicates of `arith.cmpi` that take its operands as signed: eq, ne, slt, sle, sgt, sge."""
 
 
+def can_be_position(mlir_type: mlir.Type) -> bool:
+    """Whether integers of a type, or of its elements, can be positions: of 32 and of 64 bits."""
+    return integer_bits(mlir_type) in (32, 64)
+
+
 def is_signed_comparison(op: mlir.Operation) -> bool:
     """Whether an op compares signed integers of more than one bit."""
     return (
@@ -216,10 +221,10 @@ class Positions:
             elif op.name == "scf.for":
                 pending += list(op.operands)[:3]
             elif op.name.startswith("tt.descriptor_") or op.name == "tt.make_tensor_descriptor":
-                pending += [v for v in op.operands if integer_bits(v.type) >= 32]
+                pending += list(op.operands)
         while pending:
             value = pending.pop()
-            if value in self._wanted or integer_bits(value.type) < 32:
+            if value in self._wanted or not can_be_position(value.type):
                 continue
             self._wanted.add(value)
             pending += self._computed_of(value)
@@ -278,8 +283,7 @@ class Positions:
         return number
 
     def _made(self, value: mlir.Value) -> int | None:
-        bits = integer_bits(value.type)
-        if bits < 32:
+        if not can_be_position(value.type):
             return None
         op = defining_op(value)
         if op is None:

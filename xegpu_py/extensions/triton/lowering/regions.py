@@ -90,8 +90,7 @@ class _OtherMemory(Exception):
     """A loop carries pointers to several arrays, which it has to carry as addresses."""
 
     def __init__(self, index: int) -> None:
-        super().__init__()
-        self.place = index
+        self.index = index
 
 
 def _slot(low: Lowering, value: mlir.Value, item: Item, addresses: bool) -> Slot:
@@ -131,7 +130,7 @@ def _until_memory_agrees(build: Callable[[set[int]], list[Item]]) -> list[Item]:
         try:
             return build(addresses)
         except _OtherMemory as e:
-            addresses.add(e.place)
+            addresses.add(e.index)
 
 
 # Loops.

@@ -13,9 +13,9 @@ from xegpu_py import build
 from xegpu_py.collector import collector_paused
 from xegpu_py.extensions.triton.lowering import elementwise, inline_asm, memory, regions, tensors
 from xegpu_py.extensions.triton.lowering.lowering import Item, Lowering, place_of
-from xegpu_py.extensions.triton.lowering.positions import Assumptions, Positions
+from xegpu_py.extensions.triton.lowering.positions import Assumptions, Positions, can_be_position
 from xegpu_py.extensions.triton.lowering.regions import function_body
-from xegpu_py.extensions.triton.lowering.types import Kind, integer_bits, kind_of
+from xegpu_py.extensions.triton.lowering.types import Kind, kind_of
 from xegpu_py.extensions.triton.lowering.values import Descriptor, Pointer
 from xegpu_py.extensions.triton.settings import NUM_WARPS
 from xegpu_py.ir.diagnostics import emit_error
@@ -158,7 +158,7 @@ def _kernel(
     numbers: dict[mlir.Value, int] = {}
     likely_multiples: list[int] = []
     for argument in entry.arguments:
-        if integer_bits(argument.type) >= 32:
+        if can_be_position(argument.type):
             numbers[argument] = len(types)
             likely_multiples += _multiple(func, argument.arg_number, len(types))
         try:
