@@ -75,8 +75,8 @@ class XeTileScatteredToTiles(Pass):
     assumed of arrays that are not in `xegpu.unaligned`, and noted in the kernel's attribute `xetile.divided`; calls
     check it. So are multiples of arguments by which the first element of a matrix is aligned, those of
     `xetile.likely_multiples` that are the pitch or length of a single row, that arguments by which positions are
-    multiplied are positive, and that sums and products of arguments, such as a stride times a constant, fit 32 bits,
-    which the attribute `xetile.narrow` notes.
+    multiplied or divided are positive, and that sums and products of arguments, such as a stride times a constant, fit
+    32 bits, which the attribute `xetile.narrow` notes.
 
         %i = arith.addi %first, %step : vector<256xindex>
         %m = arith.cmpi slt, %i, %bound : vector<256xindex>
@@ -184,16 +184,14 @@ class _Blocks:
         numbers = [block.lead, block.row, block.column, *block.rows, *block.columns]
         scalars = {s for p in numbers for m in p for s in m if s in self._forms.assumed}
         array = argument_of(source)
+        multiples = [(self._forms.representative(scalar), count) for scalar, count in block.multiples.items()]
         for scalar in scalars:
-            number, count = self._forms.assumed[scalar]
-            if number is None:
-                continue
+            number, count, positive = self._forms.assumed[scalar]
+            multiples += [(self._forms.representative(s), 1) for s in positive]
+            if number is not None:
+                multiples.append((number, count))
+        for number, count in multiples:
             giver = self._giver(number)
-            if array is None or array in self._unaligned or giver is None:
-                return False
-            self._divided.add((array, *giver, count))
-        for scalar, count in block.multiples.items():
-            giver = self._giver(self._forms.representative(scalar))
             if array is None or array in self._unaligned or giver is None:
                 return False
             self._divided.add((array, *giver, count))
@@ -336,8 +334,11 @@ class _Blocks:
         ):
             return None
         # Such a matrix may have no rows and begin anywhere; calls see it if it depends on nothing but their arguments.
-        if rows.below and not (forms.is_nonnegative(row) or forms.depends_on_arguments(row)):
-            return None
+        if rows.below and not forms.depends_on_arguments(row):
+            positive = self._positive(row)
+            if positive is None:
+                return None
+            multiples = {**positive, **multiples}
         # Before the first row and column a matrix has no elements, but the buffer may have some.
         for position, is_known, others in ((column, columns.below, row or lead), (row, rows.below, lead)):
             is_first = not others and not self._windows
@@ -349,11 +350,8 @@ class _Blocks:
 
     def _positive(self, p: Polynomial) -> dict[int, int] | None:
         """The arguments that must be positive for a polynomial not to be negative; None if it may be all the same."""
-        forms = self._forms
-        scalars = [s for m in p for s in m if not forms.is_nonnegative(scalar_polynomial(s))]
-        if any(n < 0 for n in p.values()) or not all(self._giver(forms.representative(s)) for s in scalars):
-            return None
-        return dict.fromkeys(scalars, 1)
+        positive: set[int] = set()
+        return dict.fromkeys(positive, 1) if self._forms.is_nonnegative(p, positive) else None
 
     def _multiples(self, lead: Polynomial, size: int) -> dict[int, int] | None:
         """Of which arguments, such as strides of batches, which multiples align the matrix; None if none do."""

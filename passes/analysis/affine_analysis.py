@@ -20,12 +20,14 @@ from xegpu_py.passes.analysis.ir_queries import (
     constant_of,
     defining_op,
     element_of,
+    is_made_of_arguments,
     is_vector,
     sees,
     shape_of,
     splat_of,
     view_numbers,
 )
+from xegpu_py.passes.analysis.launch_assumptions import is_assumed_positive
 from xegpu_py.passes.rewriting.builders import PREDICATES, Index, add, create, index, index_type, multiply
 
 # Polynomials of scalars. Each product of scalars is a sorted tuple of their numbers in an `IndexForms`.
@@ -139,8 +141,9 @@ class IndexForms:
 
     Attributes:
         scalars: the values that equal each scalar, by the scalar's number, in program order.
-        assumed: for the number of a scalar that is a remainder, the divisor and the number whose positive multiple it
-            is assumed to be. The divisor is None if this is known.
+        assumed: for the number of a scalar that is a remainder, the divisor, the number whose positive multiple it is
+            assumed to be, and the scalars of arguments that are assumed to be positive. The divisor is None if it is
+            known.
     """
 
     def __init__(self, unwraps: bool = False, through_loops: bool = True) -> None:
@@ -152,7 +155,7 @@ class IndexForms:
         """
         self._unwraps, self._through_loops = unwraps, through_loops
         self.scalars: list[dict[ir.Value, None]] = []
-        self.assumed: dict[int, tuple[ir.Value | None, int]] = {}
+        self.assumed: dict[int, tuple[ir.Value | None, int, frozenset[int]]] = {}
         self._numbers: dict[object, int] = {}
         self._forms: dict[ir.Value, IndexForm | None] = {}
         self._integers = Integers()
@@ -292,7 +295,8 @@ class IndexForms:
         if len(moving) != 1 or constant_part(positions.steps[moving[0]]) != 1:
             return None
         count, modulus = positions.shape[moving[0]], constant_part(by.start)
-        if self.divisor(positions.start) % count or not self.is_nonnegative(positions.start):
+        positive: set[int] = set()
+        if self.divisor(positions.start) % count or not self.is_nonnegative(positions.start, positive):
             return None
         if (modulus is None and not (len(by.start) == 1 and self.depends_on_arguments(by.start))) or (
             modulus or count
@@ -306,7 +310,8 @@ class IndexForms:
             operands = [index(self.build(p, op)) for p in (positions.start, by.start)]
             first = create("arith.remsi", [index_type()], operands).results[0]
         ((scalar,),) = self._opaque_scalar(first).start
-        self.assumed[scalar] = (None if modulus is not None else self.representative(next(iter(by.start))[0]), count)
+        divisor = None if modulus is not None else self.representative(next(iter(by.start))[0])
+        self.assumed[scalar] = (divisor, count, frozenset(positive))
         return IndexForm(positions.shape, scalar_polynomial(scalar), positions.steps)
 
     def _loop_carried_form(self, value: ir.Value) -> IndexForm | None:
@@ -380,24 +385,61 @@ class IndexForms:
             return self.assumed[scalar][1]
         return self._integers.divisor(self.representative(scalar))
 
-    def is_nonnegative(self, p: Polynomial) -> bool:
-        """Return whether a polynomial is at least 0, provided that all divisors are."""
-        return all(n > 0 and all(self._is_nonnegative(self.representative(s)) for s in m) for m, n in p.items())
+    def is_nonnegative(self, p: Polynomial, positive: set[int] | None = None) -> bool:
+        """Return whether a polynomial is at least 0.
 
-    def _is_nonnegative(self, value: ir.Value) -> bool:
+        A divisor that depends on more than arguments is taken for positive, such as the rows of a group of programs.
+
+        Args:
+            positive: gets the scalars of the arguments that must be positive for that. Without it arguments may be
+                negative, but those that launches of the kernel check.
+        """
+        least = 0
+        for monomial, n in p.items():
+            is_constant = not monomial
+            needed: set[int] = set()
+            if not is_constant and (n < 0 or not all(self._is_nonnegative_scalar(s, needed) for s in monomial)):
+                return False
+            if needed and positive is None:
+                return False
+            if positive is not None:
+                positive |= needed
+            least += n if is_constant or needed.issuperset(monomial) else 0
+        return least >= 0
+
+    def _is_nonnegative_scalar(self, scalar: int, positive: set[int]) -> bool:
+        value = self.representative(scalar)
+        number = argument_number(value, "gpu.func", "func.func")
+        if number is None or self._integers.bounds(value)[0] >= 0:
+            return self._is_nonnegative(value, positive)
+        if not is_assumed_positive(value.owner.owner.operation, number):
+            positive.add(scalar)
+        return True
+
+    def _is_nonnegative(self, value: ir.Value, positive: set[int]) -> bool:
         op = defining_op(value)
         if op is None:
             loop = ir.BlockArgument(value).owner.owner.operation
             counts = argument_number(value, "scf.for") == 0 and "unsignedCmp" not in loop.attributes
-            return counts and self.is_nonnegative(self.scalar(loop.operands[0]))
+            return counts and self.is_nonnegative(self.scalar(loop.operands[0]), positive)
         inner = _floored_remainder(op) or _guarded_quotient(op)
         if inner is not None:
-            return self._is_nonnegative(inner)
+            return self._is_nonnegative(inner, positive)
         if op.name in _QUOTIENTS:
-            return (constant_of(op.operands[1]) or 1) > 0 and self.is_nonnegative(self.scalar(op.operands[0]))
-        if op.name == "arith.maxsi":
-            return any(self.is_nonnegative(self.scalar(v)) for v in op.operands)
+            dividend, divisor = op.operands
+            return self._may_divide(divisor, positive) and self.is_nonnegative(self.scalar(dividend), positive)
+        if op.name in ("arith.maxsi", "arith.minsi"):
+            holds = any if op.name == "arith.maxsi" else all
+            return holds(self.is_nonnegative(self.scalar(v), positive) for v in op.operands)
         return op.name == "memref.dim" or self._integers.bounds(value)[0] >= 0
+
+    def _may_divide(self, divisor: ir.Value, positive: set[int]) -> bool:
+        """Whether quotients by a number have the sign of the dividend, or it is taken for positive."""
+        number, needed = _unguarded_divisor(divisor), set[int]()
+        if self.is_nonnegative(self.scalar(number), needed):
+            positive |= needed
+            return True
+        return not is_made_of_arguments(number)
 
     def depends_on_arguments(self, p: Polynomial) -> bool:
         """Return whether a polynomial depends only on arguments of the kernel and their extents."""

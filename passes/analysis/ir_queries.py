@@ -99,6 +99,24 @@ def arguments_of(address: ir.Value, body: ir.Block) -> set[int]:
     return numbers
 
 
+def is_made_of_arguments(number: ir.Value) -> bool:
+    """Whether a number is computed from nothing but the arguments of its function and extents of arrays."""
+    visited, worklist = set[ir.Value](), [number]
+    while worklist:
+        value = worklist.pop()
+        if value in visited:
+            continue
+        visited.add(value)
+        op = defining_op(value)
+        if op is None and argument_number(value, "gpu.func", "func.func") is None:
+            return False
+        if op is not None and op.name != "memref.dim":
+            if not op.name.startswith("arith."):
+                return False
+            worklist += op.operands
+    return True
+
+
 def is_vector(value: ir.Value | ir.Type) -> bool:
     """Return whether this is, or has the type of, a vector of fixed size."""
     kind = value if isinstance(value, ir.Type) else value.type

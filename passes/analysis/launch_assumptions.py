@@ -45,6 +45,11 @@ def assumed_divisor(func: ir.Operation, number: int) -> int:
     return math.lcm(*(of for _, giver, dim, of in assumed_multiples(func) if giver == number and dim < 0))
 
 
+def is_assumed_positive(func: ir.Operation, number: int) -> bool:
+    """Whether launches check that an argument is positive."""
+    return any(giver == number and dim < 0 for _, giver, dim, _ in assumed_multiples(func))
+
+
 def likely_multiples(func: ir.Operation) -> dict[int, int]:
     """The pairs in a kernel's attribute `LIKELY_MULTIPLES`.
 

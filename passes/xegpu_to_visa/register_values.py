@@ -1,4 +1,4 @@
-"""What SSA values are in vISA: numbers in registers, constants, predicates, and the parts of descriptors."""
+"""The SSA values as vISA has them: numbers in registers, constants, predicates, and the parts of descriptors."""
 
 from __future__ import annotations
 

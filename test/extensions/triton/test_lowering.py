@@ -232,6 +232,19 @@ def test_reductions_into_blocks_of_descriptors(dtype):
         np.testing.assert_array_equal(y, want)
 
 
+@pytest.mark.parametrize("n", [4, -4, -2])
+@pytest.mark.parametrize("masked", [False, True])
+def test_quotients_by_negative_numbers(n, masked):
+    """Rows before the first one of a matrix are elements of its buffer, if the mask does not exclude them."""
+    x, o = np.arange(128 * 16, dtype=np.float32).reshape(128, 16), np.zeros((64, 16), np.float32)
+    kernel = kernels.rows_of_quotients[(8,)](wrap(x[64:]), wrap(o), n, 12, 16, 8, 16, masked)
+    quotients = (np.arange(8) / n).astype(int)
+    rows = (8 * quotients[:, None] + np.arange(8)).ravel()
+    np.testing.assert_array_equal(o, np.where(masked & (rows >= 12)[:, None], -1, x[64 + rows]))
+    # The version for positive numbers is the first one.
+    assert "lsc_load_block2d" in kernel.asm["visa"] and "lsc_load.ugm" not in kernel.asm["visa"]
+
+
 def test_rows_of_descriptors_are_scattered():
     x, rows, y = integers(8, 16, dtype=np.float32), np.array([3, 0, 19, 25, -1, 7, 6, 1], np.int32), np.zeros((20, 32))
     y = y.astype(np.float32)

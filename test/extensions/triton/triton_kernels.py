@@ -421,3 +421,17 @@ def truth_values(x_ptr, flag_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, AXI
 def reversed_copy(X, Y, N: tl.constexpr):
     i = tl.arange(0, N)
     tl.store(Y + i, tl.load(X + N - 1 - i))
+
+
+@triton.jit
+def rows_of_quotients(x, o, n, m, stride, ROWS: tl.constexpr, COLUMNS: tl.constexpr, MASKED: tl.constexpr):
+    program = tl.program_id(0)
+    rows = program // n * ROWS + tl.arange(0, ROWS)
+    columns = tl.arange(0, COLUMNS)
+    places = x + rows[:, None] * stride + columns[None, :]
+    if MASKED:
+        values = tl.load(places, mask=(rows[:, None] < m) & (columns[None, :] < COLUMNS), other=-1.0)
+    else:
+        values = tl.load(places)
+    out = program * ROWS + tl.arange(0, ROWS)
+    tl.store(o + out[:, None] * COLUMNS + columns[None, :], values)

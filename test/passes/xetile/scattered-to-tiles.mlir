@@ -221,6 +221,52 @@ gpu.module @modulo {
 
 // -----
 
+// Quotients are not negative if their divisors are not: those of arguments are noted, unless a call cannot tell. The
+// number of a program may be divided by another one that depends on it.
+
+!row = !xetile.tile<64xf32, #xetile.tile_attr<scattered = true>>
+
+// CHECK: gpu.func @quotients{{.*}}xetile.divided = array<i64: 0, 1, -1, 64, 0, 2, -1, 1>
+gpu.module @quotients {
+  gpu.func @quotients(%A: memref<?xf32>, %m: index, %n: index, %o: index) kernel {
+    %c64 = arith.constant 64 : index
+    %c63 = arith.constant 63 : index
+    %c8 = arith.constant 8 : index
+    %id = gpu.block_id x
+    %s = vector.step : vector<64xindex>
+    %modulus = vector.broadcast %m : index to vector<64xindex>
+    %above = arith.addi %n, %c63 : index
+    %blocks = arith.divsi %above, %c64 : index
+    %group = arith.muli %blocks, %c8 : index
+    %number = arith.divsi %id, %group : index
+    %left = arith.subi %c8, %number : index
+    %rows = arith.minsi %left, %c8 : index
+    %difference = arith.subi %n, %o : index
+    // CHECK: xetile.load_tile
+    %q0 = arith.divsi %id, %rows : index
+    %q1 = arith.addi %q0, %number : index
+    %f0 = arith.muli %q1, %c64 : index
+    %g0 = vector.broadcast %f0 : index to vector<64xindex>
+    %p0 = arith.addi %g0, %s : vector<64xindex>
+    %i0 = arith.remsi %p0, %modulus : vector<64xindex>
+    %t0 = xetile.init_tile %A, %i0 : memref<?xf32>, vector<64xindex> -> !row
+    %x0 = xetile.load %t0 : !row -> vector<64xf32>
+    // CHECK: xetile.load %
+    %q2 = arith.divsi %id, %difference : index
+    %f2 = arith.muli %q2, %c64 : index
+    %g2 = vector.broadcast %f2 : index to vector<64xindex>
+    %p2 = arith.addi %g2, %s : vector<64xindex>
+    %i2 = arith.remsi %p2, %modulus : vector<64xindex>
+    %t2 = xetile.init_tile %A, %i2 : memref<?xf32>, vector<64xindex> -> !row
+    %x2 = xetile.load %t2 : !row -> vector<64xf32>
+    %y = arith.addf %x0, %x2 : vector<64xf32>
+    xetile.store %y, %t2 : vector<64xf32>, !row
+    gpu.return
+  }
+}
+
+// -----
+
 // The map that the kernel gives its indices is that of the tile.
 
 !line = !xetile.tile<256xf32, #xetile.tile_attr<scattered = true>>
