@@ -16,6 +16,27 @@ gpu.func @sum(%m: memref<64x64xbf16>) kernel {
   gpu.return
 }
 
+// A power that is a constant is made of products.
+// CHECK-LABEL: @powers
+// CHECK-NOT: scf.for
+// CHECK: %[[POWER:.*]] = arith.muli %{{.*}}, %[[X:.*]] : vector<16xi32>
+// CHECK: %[[SQUARE:.*]] = arith.muli %[[X]], %[[X]] : vector<16xi32>
+// CHECK: arith.muli %[[POWER]], %[[SQUARE]] : vector<16xi32>
+// CHECK-NOT: scf.for
+// CHECK: gpu.return
+gpu.func @powers(%m: memref<2x16xi32>) kernel {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %none = arith.constant dense<0> : vector<16xi32>
+  %three = arith.constant dense<3> : vector<16xi32>
+  %x = vector.load %m[%c0, %c0] : memref<2x16xi32>, vector<16xi32>
+  %p = math.ipowi %x, %none : vector<16xi32>
+  %q = math.ipowi %x, %three : vector<16xi32>
+  vector.store %p, %m[%c0, %c0] : memref<2x16xi32>, vector<16xi32>
+  vector.store %q, %m[%c1, %c0] : memref<2x16xi32>, vector<16xi32>
+  gpu.return
+}
+
 // CHECK-LABEL: @row
 // CHECK: %[[X:.*]] = xegpu.load_nd
 // CHECK: %[[IS1:.*]] = arith.cmpi eq, %{{.*}}, %c1

@@ -792,6 +792,9 @@ def test_launches_of_subgroups_count_lanes_like_their_known_block(capfd):
     with_another = LANES_OF_SUBGROUPS.replace("i32: 32, 1, 1", "i32: 64, 1, 1")
     xegpu_py.load_program(with_another, import_upstream=True, engine="interpreter").main(array)
     assert "promises a known_block_size (64, 1, 1), but is launched with (32, 1, 1)" in capfd.readouterr().err
+    with_grid = LANES_OF_SUBGROUPS.replace("{known_block", "{known_grid_size = array<i32: 16, 1, 1>, known_block")
+    xegpu_py.load_program(with_grid, import_upstream=True, engine="interpreter").main(array)
+    assert "promises a known_grid_size (16, 1, 1), but is launched with (1, 1, 1)" in capfd.readouterr().err
 
 
 def test_subgroups_that_all_do_the_same_are_warned_of(capfd):

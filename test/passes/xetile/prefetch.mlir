@@ -71,8 +71,7 @@ gpu.module @m {
 // -----
 
 // Tiles that each iteration creates from its counter are also created for later iterations. Tiles that are not loaded,
-// or
-// whose offsets are loaded from memory, are not prefetched.
+// that lie in shared local memory, or whose offsets are loaded from memory, are not prefetched.
 
 // CHECK-LABEL: gpu.func @made
 // XEGPU-LABEL: gpu.func @made
@@ -81,6 +80,7 @@ gpu.module @m {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c16 = arith.constant 16 : index
+    %L = memref.alloc() : memref<8x1024xf32, 3>
     // CHECK: %[[T0:.*]] = xetile.init_tile %{{.*}}[8, %[[P0:.*]]] :
     // CHECK: xetile.prefetch_tile %[[T0]] {l1_hint = cached, l3_hint = cached}
     // CHECK: %[[T1:.*]] = xetile.init_tile %{{.*}}[8, %[[P1:.*]]] :
@@ -99,7 +99,10 @@ gpu.module @m {
       %row = memref.load %I[%k] : memref<64xindex>
       %u = xetile.init_tile %X[%row, %at] : memref<64x1024xf32> -> !xetile.tile<8x16xf32>
       %w = xetile.load_tile %u : !xetile.tile<8x16xf32> -> vector<8x16xf32>
-      %s = arith.addf %v, %w : vector<8x16xf32>
+      %local = xetile.init_tile %L[0, %at] : memref<8x1024xf32, 3> -> !xetile.tile<8x16xf32, #xetile.tile_attr<memory_space = 3>>
+      %z = xetile.load_tile %local : !xetile.tile<8x16xf32, #xetile.tile_attr<memory_space = 3>> -> vector<8x16xf32>
+      %vw = arith.addf %v, %w : vector<8x16xf32>
+      %s = arith.addf %vw, %z : vector<8x16xf32>
       %y = xetile.init_tile %Y[8, %at] : memref<64x1024xf32> -> !xetile.tile<8x16xf32>
       // CHECK: xetile.store_tile
       xetile.store_tile %s, %y : vector<8x16xf32>, !xetile.tile<8x16xf32>

@@ -34,6 +34,33 @@ def test_softmax():
     np.testing.assert_array_equal(out, powers / part[:, :1])
 
 
+@pytest.mark.parametrize("block", [(3, 1, 5), (11, 3, 2), (4, 2, 4), (2, 3, 8), (16, 1, 1)])
+def test_only_work_items_that_exist_act(block):
+    x, y, z = block
+    text = f"""
+    gpu.module @m {{
+      gpu.func @k(%o: memref<?xf32>) kernel
+          attributes {{xegpu.subgroup_size = 16 : i32, known_block_size = array<i32: {x}, {y}, {z}>}} {{
+        %one = arith.constant 1.0 : f32
+        %i = gpu.thread_id x
+        %j = gpu.thread_id y
+        %k = gpu.thread_id z
+        %x = gpu.block_dim x
+        %y = gpu.block_dim y
+        %jk = arith.muli %k, %y : index
+        %line = arith.addi %jk, %j : index
+        %first = arith.muli %line, %x : index
+        %at = arith.addi %first, %i : index
+        memref.store %one, %o[%at] : memref<?xf32>
+        gpu.return
+      }}
+    }}
+    """
+    out = np.zeros(x * y * z + 32, np.float32)
+    xegpu_py.compile(text, engine="both")(out, block=block)
+    np.testing.assert_array_equal(out, np.arange(len(out)) < x * y * z)
+
+
 @pytest.mark.parametrize("dtype", [np.float16])
 def test_gather(dtype):
     rng = np.random.default_rng(2)

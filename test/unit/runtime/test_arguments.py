@@ -13,7 +13,7 @@ import pytest
 
 from xegpu_py.runtime import host_arrays
 from xegpu_py.runtime.device_memory import zeros_aligned
-from xegpu_py.runtime.host_arrays import DTYPES, parse_argument, span_of
+from xegpu_py.runtime.host_arrays import DTYPES, overlapping, parse_argument, span_of
 
 
 @pytest.mark.parametrize("name", DTYPES)
@@ -209,3 +209,8 @@ def test_the_bytes_that_an_array_spans(shape: tuple[int, ...], strides: tuple[in
     else:
         start, end = span_of(array)
         assert (start, end - start) == (array.ctypes.data, reach)
+
+
+def test_spans_that_only_touch_do_not_overlap() -> None:
+    spans = [(0, 16), (16, 32), (8, 12), (40, 44), (31, 41), (44, 44)]
+    assert overlapping(spans) == [[0, 2], [1, 3, 4], [5]]
