@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 from xegpu_py.extensions.profile.gpus import gpu
@@ -27,7 +30,8 @@ def program(text: str) -> Program:
     declared = [f".decl {letter}{n} v_type=G type={FORMATS[letter]} num_elts=128 align=GRF"
                 for letter in FORMATS for n in range(4)]  # fmt: skip
     lines = "\n".join(f"    {line.strip()}" for line in text.strip().split("\n"))
-    head = '.version 3.8\n.kernel "k"\n.decl P v_type=P num_elts=32\n.decl A v_type=G type=uq num_elts=1 align=qword\n'
+    head = '.version 3.8\n.kernel "k"\n.decl P v_type=P num_elts=32\n.decl R v_type=A num_elts=4\n'
+    head += ".decl A v_type=G type=uq num_elts=1 align=qword\n"
     attributes = '.input A offset=64 size=8\n.kernel_attr Target="cm"\n.kernel_attr SimdSize=16\n'
     return Kernel.from_assembly(f"{head}{chr(10).join(declared)}\n{attributes}{lines}\n    ret (M1, 1)\n").program
 
@@ -133,6 +137,7 @@ def test_instructions_that_read_the_result_of_the_one_before() -> None:
     assert forwarded(program(text)) == {1, 2, 4}
 
 
+PLACE = "addr_add (M1_NM, 1) R(0)<1> &W0 0x0:uw"
 PRODUCT, SUM = operation("mul", 16, "W0", "W1", "W2"), operation("add", 16, "D0", "W0", "D1")
 
 
@@ -145,6 +150,7 @@ PRODUCT, SUM = operation("mul", 16, "W0", "W1", "W2"), operation("add", 16, "D0"
         ([PRODUCT, PRODUCT, SUM], set()),
         (["(P) " + PRODUCT, SUM], set()),
         ([PRODUCT, operation("mov", 16, "D0", "W0"), SUM], set()),
+        ([PRODUCT, SUM, operation("mov", 16, "D2", "W0")], set()),
         ([PRODUCT, operation("mov", 16, "D0", "W0")], set()),
         ([PRODUCT, operation("add", 8, "D0", "W0", "D1")], set()),
         ([operation("mul", 16, "D2", "W1", "W2"), operation("add", 16, "D0", "D2", "D1")], set()),
@@ -158,6 +164,27 @@ def test_products_that_are_joined_with_a_sum(lines: list[str], joined: set[int])
     joining = program("\n".join(lines))
     assert _joined_products(joining) == joined
     assert joined <= taken_out(joining, target("bmg"))
+
+
+@pytest.mark.parametrize(
+    ("line", "copies"),
+    [
+        ("mov (M1_NM, 16) D0(0,0)<1> D1(0,0)<1;1,0>", True),
+        ("mov (M1_NM, 16) U0(0,0)<1> D1(0,0)<1;1,0>", True),
+        ("mov (M1_NM, 16) F0(0,0)<1> F1(0,0)<1;1,0>", True),
+        ("(P) mov (M1_NM, 16) D0(0,0)<1> D1(0,0)<1;1,0>", False),
+        ("mov.sat (M1_NM, 16) F0(0,0)<1> F1(0,0)<1;1,0>", False),
+        ("mov (M1_NM, 16) F0(0,0)<1> (-)F1(0,0)<1;1,0>", False),
+        ("mov (M1_NM, 16) D0(0,0)<1> 0x1:d", False),
+        ("mov (M1_NM, 1) r[R(0),0]<1>:d D1(0,0)<0;1,0>\n" + PLACE, False),
+        ("mov (M1_NM, 16) D0(0,0)<1> W1(0,0)<1;1,0>", False),
+        ("mov (M1_NM, 16) D0(0,0)<1> F1(0,0)<1;1,0>", False),
+        ("mov (M1_NM, 16) F0(0,0)<1> U1(0,0)<1;1,0>", False),
+        ("add (M1_NM, 16) D0(0,0)<1> D1(0,0)<1;1,0> D1(0,0)<1;1,0>", False),
+    ],
+)
+def test_copies_without_a_conversion_are_taken_out(line: str, copies: bool) -> None:
+    assert taken_out(program(line), target("bmg")) == ({0} if copies else set())
 
 
 LOOP = """
@@ -175,3 +202,87 @@ def test_a_loop_counts_its_second_time_wherever_it_begins(before: int) -> None:
     plan, count = scheduled(looping, B580), len(looping.instructions)
     cycles = thread_cycles(looping, plan, [500.0] * count, [1.0] * count)
     assert plan[1] == {before: before + 3} and cycles[before + 1] == 500 - BRANCH and cycles[:before].sum() == before
+
+
+Tree = list[Any]
+"""A program: texts of instructions, and loops, which are such lists."""
+
+
+def random_tree(rng: np.random.Generator, depth: int) -> Tree:
+    kinds = ["sum", "short", "load", "inv", "mov", "dpas", "barrier", "loop"]
+    tree: Tree = []
+    for kind in rng.choice(kinds, 7, p=[0.3, 0.1, 0.15, 0.1, 0.05, 0.1, 0.05, 0.15]):
+        a, b, c = (f"D{n}" for n in rng.integers(0, 4, 3))
+        texts = {
+            "sum": operation("add", 16, a, b, c), "short": operation("add", 1, a, b, c), "barrier": "barrier",
+            "mov": operation("mov", 16, f"F{a[1]}", f"F{b[1]}"), "inv": operation("inv", 16, f"F{a[1]}", f"F{b[1]}"),
+            "load": f"lsc_load.ugm (M1_NM, 1) {a}:d32x16t flat[A]:a64",
+            "dpas": f"dpas.bf.bf.8.8 (M1, 16) F{a[1]}.0 F{rng.choice([a, b])[1]}.0 {b}.0 {c}(0,0)",
+        }  # fmt: skip
+        if kind != "loop":
+            tree.append(texts[kind])
+        elif depth:
+            tree.append(random_tree(rng, depth - 1))
+    return tree
+
+
+def written(tree: Tree) -> tuple[list[str], list[list[int]]]:
+    """The lines of a program, and the instructions that are executed if each loop runs twice, by blocks.
+
+    The instructions of a block may change places.
+    """
+    lines: list[str] = []
+
+    def write(tree: Tree) -> list[list[int]]:
+        blocks: list[list[int]] = [[]]
+        for part in tree:
+            if isinstance(part, list):
+                start = len(lines)
+                lines.append(f"L{start}:")
+                body = write(part)
+                lines.append(f"(P.any) jmp (M1, 1) L{start}")
+                blocks += [*body, [len(lines) - 1], *body, [len(lines) - 1], []]
+            elif part == "barrier":
+                lines.append(part)
+                blocks += [[len(lines) - 1], []]
+            else:
+                lines.append(part)
+                blocks[-1].append(len(lines) - 1)
+        return blocks
+
+    return lines, write(tree)
+
+
+@pytest.mark.parametrize("window", [1, 3, 32])
+@pytest.mark.parametrize("seed", range(12))
+def test_a_thread_that_is_followed_step_by_step(seed: int, window: int) -> None:
+    """Of the next instructions of a block, of those that depend on none before them, the first is next that waits
+    least; the cycles of the last time count."""
+    rng = np.random.default_rng(seed)
+    lines, blocks = written(random_tree(rng, 2))
+    followed = program("\n".join(lines))
+    plan, count = scheduled(followed, B580), len(followed.instructions)
+    latencies, sends = rng.integers(20, 300, count).tolist(), rng.integers(1, 9, count).tolist()
+    ready: dict[int, float] = {}
+    expected, now = [0.0] * count, 0.0
+    for block in [*blocks, [count - 1]]:
+        pending = [plan[0][at] for at in block]
+        while pending:
+            starts = {}
+            for n, step in enumerate(pending[:window]):
+                before = pending[:n]
+                if not any(b.writes & (step.reads | step.writes) or b.reads & step.writes for b in before):
+                    operands = [ready.get(root, 0.0) for root in step.reads]
+                    starts[n] = max([now, *operands]) if not step.out else now
+            step = pending.pop(min(starts, key=lambda n: (starts[n], n)))
+            operands = [ready.get(root, 0.0) for root in step.reads]
+            if step.out:
+                ready.update(dict.fromkeys(step.writes, max(operands, default=0.0)))
+                continue
+            start, cycles, wait = max([now, *operands]), step.cycles, step.wait
+            if step.message:
+                cycles, wait = sends[step.at], latencies[step.at]
+            for root in step.writes:
+                ready[root] = start + (cycles if step.product and root in step.reads else max(wait, cycles))
+            expected[step.at], now = start + cycles - now, start + cycles
+    assert thread_cycles(followed, plan, latencies, sends, window).tolist() == expected

@@ -157,6 +157,7 @@ def test_operations_of_lanes_and_lines_of_the_source(found: Profile, monkeypatch
     assert given == [2 * sum(row.lanes for row in found.rows if row.category in ("alu", "math"))] and given[0] > 0
     done = found.__dict__["launched"]
     source, *levels = report_module.listings(done, found.rows, [1.0] * len(done.kernel.program.instructions))
+    assert isinstance(source.lexer, report_module.PythonLexer)
     numbers = [row.line for row in found.rows if row.line]
     text = Path(__file__).read_text().split("\n")
     assert source.lines == text[min(numbers) - 13 : max(numbers) + 3]
@@ -169,6 +170,52 @@ def test_operations_of_lanes_and_lines_of_the_source(found: Profile, monkeypatch
     shares = {key: cost for key, cost in zip(source.keys, source.costs) if cost}
     by_line = {f"test_report.py:{n}": sum(r.executions for r in found.rows if r.line == n) / executed for n in numbers}
     assert shares == pytest.approx(by_line)
+
+
+MODULE = """\
+gpu.module @kernels {
+  gpu.func @k(%out: memref<16xi32>) kernel {
+    %one = arith.constant 1 : i32
+    %thread = gpu.thread_id x
+    memref.store %one, %out[%thread] : memref<16xi32>
+    gpu.return
+  }
+}
+"""
+
+
+def test_listings_of_modules(tmp_path: Path) -> None:
+    """Source in MLIR is shown as a whole; each level has the colours of its language."""
+    file = tmp_path / "k.mlir"
+    file.write_text(MODULE)
+    for kernel in (xegpu_py.compile(file), xegpu_py.compile(MODULE)):
+        profile = kernel.profile(np.zeros(16, np.int32))
+        done = profile.__dict__["launched"]
+        listed = report_module.listings(done, profile.rows, [1.0] * len(done.kernel.program.instructions))
+        [source] = (listing for listing in listed if listing.title.startswith("source: "))
+        assert source.lines == MODULE.rstrip().split("\n") and isinstance(source.lexer, report_module.MlirLexer)
+        store = next(at for at, line in enumerate(source.lines) if "memref.store" in line)
+        assert source.executions[store] and source.costs[store] > 0
+
+
+def test_the_tables_of_counts(found: Profile) -> None:
+    """The sums of each line of the source, and what messages moved of each buffer."""
+    done = found.__dict__["launched"]
+    lines, buffers = (
+        [re.findall(r"<t[dh]>(.*?)</t[dh]>", row) for row in re.findall(r"<tr>(.*?)</tr>", table)]
+        for table in report_module._tables(done, found.rows).split("<h3>")[1:]
+    )
+    names = lines[0][1:]
+    assert lines[0][0] == "line" and {"executions", "bytes"} <= set(names) and "conflicts" not in names
+    wanted = [[f"test_report.py:{line}" if line else "-", *(f"{sums[n]:,}" for n in names)]
+              for _, line, sums in found.lines]  # fmt: skip
+    assert lines[1:] == wanted and len(wanted) > 3
+    assert buffers[0] == ["buffer", "kind", "messages", "bytes", "lines", "unique", "coalescing"]
+    assert buffers[1:] == [
+        [t.buffer, t.kind, f"{t.messages:,}", f"{t.bytes:,}", f"{t.lines:,}", f"{t.unique:,}", f"{t.coalescing:.2f}"]
+        for t in found.traffic
+    ]
+    assert {"X", "Y"} <= {row[0] for row in buffers[1:]}
 
 
 def test_a_layout_has_one_picture_in_each_listing(found: Profile) -> None:
@@ -217,6 +264,9 @@ def test_when_each_thread_computes_sends_and_waits() -> None:
     cycles = [{"mov": 7.0, "lsc_load": 30.0, "label": 0.0}.get(name, 2.0) for name in names]
     drawn = report_module._timeline(launch, cycles)
     data = drawn.renderers[0].data_source.data
+    assert drawn.yaxis.ticker.interval == 1
+    many = launched(kernel, (np.zeros(16, np.int32),), 1, 24)
+    assert report_module._timeline(many, cycles).yaxis.ticker.interval == 3
     bars: dict[int, list[tuple[float, float, str]]] = {}
     for thread, left, right, kind, colour in sorted(zip(*(data[n] for n in ("y", "left", "right", "kind", "colour")))):
         bars.setdefault(thread, []).append((left, right, kind))

@@ -197,7 +197,7 @@ def _joined_products(program: Program) -> frozenset[int]:
                 readers.setdefault(value.var, []).append(at)
     joined = set()
     for at, inst in enumerate(program.instructions):
-        if inst.name != "mul" or inst.guard or not isinstance(inst["dst"], Destination):
+        if inst.name != "mul" or inst.guard:
             continue
         var = inst["dst"].var
         uses = readers.get(var, [])
