@@ -521,9 +521,9 @@ def test_the_line_with_most_atomics(threads: list[int], shared: bool) -> None:
     atomics = {"A": np.array([5, 0]), "B": np.zeros(50, int)}
     atomics["B"][[16, 31]] = 3, 4
     buffers = [Buffer("A", 64, 8), Buffer("none", 128, 8), Buffer("B", 256, 200)]
-    # The line before has accesses of all.
-    lines = np.r_[np.full(len(threads), 5), np.full(9, 4)]
-    trace = SimpleNamespace(lines=lines, threads=np.r_[threads, np.arange(9)])
+    # The line before has accesses of all, and so have the first lines.
+    lines = np.r_[np.full(len(threads), 5), np.full(9, 4), np.full(9, 0), np.full(9, 1)]
+    trace = SimpleNamespace(lines=lines, threads=np.r_[threads, np.arange(9), np.arange(9), np.arange(9)])
     counts = SimpleNamespace(buffers=buffers, _atomics=atomics, trace=trace, _group_size=4)
     assert Counts.hottest_line.fget(counts) == (7, shared)
     assert Counts.hottest_line.fget(SimpleNamespace(**{**vars(counts), "_atomics": {}})) == (0, False)

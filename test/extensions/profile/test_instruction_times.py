@@ -205,17 +205,19 @@ def test_a_loop_counts_its_second_time_wherever_it_begins(before: int) -> None:
 
 
 Tree = list[Any]
-"""A program: texts of instructions, and loops, which are such lists."""
+"""A program: texts of instructions, "skip" for a jump to its end, and loops, which are such lists."""
 
 
 def random_tree(rng: np.random.Generator, depth: int) -> Tree:
-    kinds = ["sum", "short", "load", "inv", "mov", "dpas", "barrier", "loop"]
+    kinds = ["sum", "short", "load", "inv", "mov", "dpas", "barrier", "loop", "compare", "skip"]
     tree: Tree = []
-    for kind in rng.choice(kinds, 7, p=[0.3, 0.1, 0.15, 0.1, 0.05, 0.1, 0.05, 0.15]):
+    for kind in rng.choice(kinds, 7, p=[0.15, 0.1, 0.15, 0.1, 0.05, 0.1, 0.05, 0.15, 0.1, 0.05]):
         a, b, c = (f"D{n}" for n in rng.integers(0, 4, 3))
         texts = {
             "sum": operation("add", 16, a, b, c), "short": operation("add", 1, a, b, c), "barrier": "barrier",
+            "skip": "skip",
             "mov": operation("mov", 16, f"F{a[1]}", f"F{b[1]}"), "inv": operation("inv", 16, f"F{a[1]}", f"F{b[1]}"),
+            "compare": f"cmp.lt (M1_NM, 16) P {a}(0,0)<1;1,0> {b}(0,0)<1;1,0>",
             "load": f"lsc_load.ugm (M1_NM, 1) {a}:d32x16t flat[A]:a64",
             "dpas": f"dpas.bf.bf.8.8 (M1, 16) F{a[1]}.0 F{rng.choice([a, b])[1]}.0 {b}.0 {c}(0,0)",
         }  # fmt: skip
@@ -235,6 +237,7 @@ def written(tree: Tree) -> tuple[list[str], list[list[int]]]:
 
     def write(tree: Tree) -> list[list[int]]:
         blocks: list[list[int]] = [[]]
+        behind = f"Behind{len(lines)}"
         for part in tree:
             if isinstance(part, list):
                 start = len(lines)
@@ -242,19 +245,20 @@ def written(tree: Tree) -> tuple[list[str], list[list[int]]]:
                 body = write(part)
                 lines.append(f"(P.any) jmp (M1, 1) L{start}")
                 blocks += [*body, [len(lines) - 1], *body, [len(lines) - 1], []]
-            elif part == "barrier":
-                lines.append(part)
+            elif part in ("barrier", "skip"):
+                lines.append(part if part == "barrier" else f"(P.any) jmp (M1, 1) {behind}")
                 blocks += [[len(lines) - 1], []]
             else:
                 lines.append(part)
                 blocks[-1].append(len(lines) - 1)
+        lines.append(f"{behind}:")
         return blocks
 
     return lines, write(tree)
 
 
 @pytest.mark.parametrize("window", [1, 3, 32])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(16))
 def test_a_thread_that_is_followed_step_by_step(seed: int, window: int) -> None:
     """Of the next instructions of a block, of those that depend on none before them, the first is next that waits
     least; the cycles of the last time count."""

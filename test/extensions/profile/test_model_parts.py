@@ -15,7 +15,9 @@ from xegpu_py.engines.jit.checks import Records
 from xegpu_py.extensions.profile import time_model
 from xegpu_py.extensions.profile.caches import WAYS, hits
 from xegpu_py.extensions.profile.counts import segments_of
+from xegpu_py.extensions.profile.launches import without_effect
 from xegpu_py.extensions.profile.time_model import FITTED, Fitted, Prediction, _Model
+from xegpu_py.target import target
 from xegpu_py.visa.program import Instruction
 from xegpu_py.visa.spec import BlockShape
 
@@ -249,3 +251,17 @@ def test_the_line_with_most_atomics_of_all_workgroups(shared: bool, seconds: flo
     counts = SimpleNamespace(hottest_line=(7, shared))
     model: Any = SimpleNamespace(counts=counts, groups=100, sampled=5, fitted=Fitted(atomic=2e-9))
     assert _Model._atomics(model) == pytest.approx(seconds)
+
+
+def test_registers_at_addresses_are_read_and_written_to_be_checked() -> None:
+    """What computes their addresses remains; a copy between variables with names, and a sum, do not."""
+    lines = """
+        mov (M1_NM, 16) D0(0,0)<1> D1(0,0)<1;1,0>
+        addr_add (M1_NM, 1) R(0)<1> &D0 S0(0,0)<0;1,0>
+        mov (M1_NM, 1) D2(0,0)<1> r[R(0),0]<0;1,0>:d
+        add (M1_NM, 1) D3(0,0)<1> D2(0,0)<0;1,0> D2(0,0)<0;1,0>
+        mov (M1_NM, 1) r[R(0),4]<1>:d 0x1:d
+    """
+    chosen = program(lines)
+    assert {at for at in without_effect(chosen, target("bmg")) if at > 0} == {3}
+    assert 0 in without_effect(program(lines.split("addr_add")[0].strip()), target("bmg"))

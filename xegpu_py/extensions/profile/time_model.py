@@ -367,16 +367,12 @@ def thread_cycles(
                     follow(at, last + 1, at)
                 at = last + 1
                 continue
-            stop = at
-            while stop < end and not fixed[stop] and (stop == at or stop not in loops):
+            stop = at + 1
+            # Loops begin at labels, which have places of their own.
+            while stop < end and not fixed[at] and not fixed[stop]:
                 stop += 1
             block([step for step in steps[at:stop] if step])
-            if stop < end and fixed[stop] and (stop == at or stop not in loops):
-                fenced = steps[stop]
-                if fenced:
-                    run(fenced)
-                stop += 1
-            at = max(stop, at + 1)
+            at = stop
 
     follow(0, len(instructions), -1)
     return cost
