@@ -319,6 +319,15 @@ def test_what_is_skipped() -> None:
     assert sorted(skipped) == [1, 4]
 
 
+def test_stores_from_which_addresses_are_loaded_change_no_array() -> None:
+    """The kernel writes zeros, and loads one as an offset; a run that is only counted has memory of its own."""
+    kernel, x = Kernel.from_assembly(CHAINED.replace("0x1:d", "0x0:d")), np.full(64, 9, np.int32)
+    counts = launched(kernel, (x,), 1).counts
+    assert (x == 9).all() and {t.bytes for t in counts.moved() if t.kind == "store" and t.buffer != "slm"} == {128}
+    kernel(x)
+    assert x.tolist() == [0] * 16 + [9] * 48
+
+
 @pytest.mark.parametrize("logged", [1, checks._RECORDED_LANES])
 def test_what_is_skipped_is_counted(logged: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The counts and the order of accesses are those of a run of all instructions, however many are counted at once."""

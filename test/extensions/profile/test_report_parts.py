@@ -22,7 +22,7 @@ from xegpu_py.highlighting import VisaLexer
 from xegpu_py.layout.maps import from_wg_map
 from xegpu_py.layout.nested import layout_picture
 
-pytest.importorskip("bokeh")
+HoverTool = pytest.importorskip("bokeh.models").HoverTool
 
 LOCATED = """\
 #loc = loc(unknown)
@@ -214,3 +214,20 @@ def test_what_waits_long_is_drawn_as_a_message() -> None:
     bars = [*zip(data["left"], data["right"], data["kind"])]
     wait = 81 + report.BARRIER
     assert bars == [(0, 40, "compute"), (40, 81, "messages"), (81, wait, "barrier"), (wait, wait + 1, "compute")]
+
+
+def test_what_plots_tell_below_the_pointer() -> None:
+    done = accesses([0, 1, 5], [0] * 3, 1)
+    map_ = report._Map.of(done, 0, 12, 4, 64)
+    launch = launched(xegpu_py.Kernel.from_assembly(COSTLY), (), 1, 1)
+    lines = report._Lines(4, 12, 12, np.arange(12, dtype=np.int32), "")
+    assert map_ is not None
+    plots = {
+        "instruction": report._pressure([], 64, 128),
+        "thread": report._timeline(launch, [1.0] * 4),
+        "accesses": report._memory_map(map_).children[0],
+        "": report._line_map("x", lines).children[0],
+    }
+    for name, plot in plots.items():
+        [hover] = plot.select(HoverTool)
+        assert hover.tooltips[0][0] == name

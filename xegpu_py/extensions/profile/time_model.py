@@ -604,7 +604,7 @@ class _Model:
         first = np.r_[True, ordered[1:] != ordered[:-1]][: len(lines)]
         room = max(0, on.l1_bytes - self.program.slm_bytes * self.resident) / LINE / together
         each = weight[order[first]].mean() if len(first) else 1.0
-        hit = hits(lines, int(room / max(each, 1 / together)))
+        hit = hits(lines, int(room / each))
         misses = np.where(stores, weight, weight * (1 - hit))
         # Threads that access a line at the same time all wait for it: only an earlier access has brought it.
         later = first | np.r_[True, times[1:] != times[:-1]][: len(lines)]
