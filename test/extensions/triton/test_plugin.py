@@ -487,6 +487,28 @@ def test_tuners_compile_other_configurations_in_processes_of_their_own(monkeypat
         np.testing.assert_array_equal(z, x + y)
 
 
+@pytest.mark.parametrize("prune", ["early_config_prune", "perf_model"])
+def test_what_a_first_tuning_prunes_is_not_compiled_ahead(prune, monkeypatch):
+    """It prunes before there is a driver, which records what is left."""
+    ahead = []
+    monkeypatch.setattr(backend, "compile_ahead", SimpleNamespace(compile_ahead=ahead.append))
+    rules = {
+        "early_config_prune": {"early_config_prune": lambda configs, *_, **__: configs[:2]},
+        "perf_model": {"perf_model": lambda BLOCK, **_: BLOCK, "top_k": 2},
+    }[prune]
+    configs = [triton.Config({"BLOCK": n}) for n in (64, 128, 256)]
+    for is_first, expected in ((True, [[]]), (False, [[128]])):
+        ahead.clear()
+        tuned = triton.autotune(configs, key=["n"], prune_configs_by=rules)(triton.jit(kernels.add.fn))
+        if is_first:
+            tuned.prune_configs = lambda _, tuned=tuned: tuned.configs[:2]
+        x, y, z = vectors(100)
+        with xe.options(autotune="model"):
+            tuned[lambda meta: (triton.cdiv(100, meta["BLOCK"]),)](*map(xe.wrap, (x, y, z)), 100)
+        assert [[one.keywords["BLOCK"] for one in found] for found in ahead] == expected
+        np.testing.assert_array_equal(z, x + y)
+
+
 def test_kernels_that_are_compiled_ahead_do_not_run(monkeypatch, tmp_path):
     monkeypatch.setenv("XEGPU_PY_CACHE", str(tmp_path))
     monkeypatch.setattr(compile_ahead, "processors", lambda: 2)
@@ -526,6 +548,22 @@ def test_processes_that_do_not_end_are_ended(monkeypatch, tmp_path):
     compile_ahead.compile_ahead([write[0], waits, write[1], waits, write[2]], limit=2)
     assert done[:] == b"\1\1\1" and time.monotonic() - start < 60
     assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("metadata", [None, "metadata"])
+def test_hooks_of_a_launch_get_its_metadata(metadata):
+    calls = []
+    launcher = object.__new__(backend.Launcher)
+    launcher._signature = (("X", "*fp32"),)
+    kernel = SimpleNamespace(launch=lambda *given: calls.append(given))
+    launch = ((1, 2, 3), launcher._signature, ("argument",))
+    launcher(1, 2, 3, None, kernel, None, metadata, None, None, "argument")
+    assert calls == [launch]
+    calls.clear()
+    enter, leave = ((lambda given, name=name: calls.append((name, given))) for name in ("enter", "leave"))
+    launcher(1, 2, 3, None, kernel, None, metadata, enter, leave, "argument")
+    hooked = [("enter", metadata), launch, ("leave", metadata)]
+    assert calls == ([launch] if metadata is None else hooked)
 
 
 def test_calls_that_compile_are_not_timed():

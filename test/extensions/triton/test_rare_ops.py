@@ -2,6 +2,7 @@
 
 import math
 import operator
+import re
 
 import ml_dtypes
 import numpy as np
@@ -594,6 +595,76 @@ def test_forms(name):
     out = np.zeros(N, np.int32)
     xegpu_py.compile(KERNEL.format(n=N, body=body + store), cache="off")(a.copy(), b.copy(), f, g, out, 3)
     np.testing.assert_array_equal(out, np.asarray(oracle(a, b, f, g)).astype(np.int32))
+
+
+ATOMIC = """module {{ tt.func public @k(%x: !tt.ptr<i32>, %y: !tt.ptr<i32>, %t: i64) {{
+  %v = tt.load %y : !tt.ptr<i32>
+  %m = arith.constant true
+  {}
+  tt.store %y, %v : !tt.ptr<i32>
+  tt.return
+}} }}"""
+ORDERED = {
+    "atomic_rmw add, {}, {}, %x, %v, %m : (!tt.ptr<i32>, i32, i1) -> i32": ("relaxed", "acquire", "release", "acq_rel"),
+    "atomic_cas {}, {}, %x, %v, %v : (!tt.ptr<i32>, i32, i32) -> i32": ("relaxed", "acquire", "release", "acq_rel"),
+    "atomic_load {}, {}, %x, %m : (!tt.ptr<i32>, i1) -> i32": ("relaxed", "acquire"),
+    "atomic_store {}, {}, %x, %v, %m : !tt.ptr<i32>": ("relaxed", "release"),
+}
+
+
+@pytest.mark.parametrize("op", ORDERED)
+def test_atomic_accesses_are_ordered(op):
+    """`release` orders them after earlier accesses, and `acquire` before later ones."""
+    for sem in ORDERED[op]:
+        for scope, fenced in (("cta", "workgroup"), ("gpu", "gpu"), ("sys", "gpu")):
+            result = "" if "store" in op else "%r = "
+            kernel = xegpu_py.compile(ATOMIC.format(f"{result}tt.{op.format(sem, scope)}"), cache="off")
+            found = re.findall(r"xetile\.(load|store|atomic)|fence \{scope = (\w+)", kernel.ir("xetile"))
+            before = [fenced] * (sem in ("release", "acq_rel"))
+            after = [fenced] * (sem in ("acquire", "acq_rel"))
+            assert [a or b for a, b in found] == ["load", *before, "atomic", *after, "store"], (sem, scope)
+
+
+@pytest.mark.parametrize(("timeout", "loads"), [(0, 1), (999, 1), (1000, 2), (5500, 6)])
+def test_polls_load_once_a_microsecond(timeout, loads):
+    text = ATOMIC.format("%a = tt.atomic_poll relaxed, gpu, %x, %v timeout %t : !tt.ptr<i32>, i32 -> i1")
+    kernel = xegpu_py.compile(text, cache="off")
+    x = np.zeros(1, np.int32)
+    kernel(x, np.ones(1, np.int32), timeout)
+    assert kernel.stats.traffic["ugm", "atomic"] == 4 * loads
+    kernel(x, np.zeros(1, np.int32), timeout)
+    assert kernel.stats.traffic["ugm", "atomic"] == 4
+
+
+CALLS = """module {{
+  tt.func public @k(%x: !tt.ptr<i32>) {{
+    %v = tt.load %x : !tt.ptr<i32>
+    %a = tt.call @outer(%v) : (i32) -> i32
+    %b = tt.call @inner(%a) : (i32) -> i32
+    %c = tt.call @outer(%b) : (i32) -> i32
+    tt.store %x, %c : !tt.ptr<i32>
+    tt.return
+  }}
+  tt.func private @outer(%n: i32) -> i32 {{
+    %a = tt.call @inner(%n) : (i32) -> i32
+    %r = arith.muli %a, %n : i32
+    tt.return %r : i32
+  }}
+  tt.func private @inner(%n: i32) -> i32 {{
+    {}
+    tt.return %r : i32
+  }}
+}}"""
+
+
+def test_functions_are_called_again_but_not_by_themselves():
+    x = np.full(1, 2, np.int32)
+    text = CALLS.format("%one = arith.constant 1 : i32\n%r = arith.addi %n, %one : i32")
+    xegpu_py.compile(text, cache="off")(x)
+    # 2 becomes 3 times 2, this 7, and this 8 times 7.
+    assert x[0] == 56
+    with pytest.raises(xegpu_py.DiagnosticError, match="calls 'outer', which calls itself"):
+        xegpu_py.compile(CALLS.format("%r = tt.call @outer(%n) : (i32) -> i32"), cache="off")
 
 
 FUNCTIONS = {

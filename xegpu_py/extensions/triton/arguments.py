@@ -28,8 +28,6 @@ DTYPES: dict[str, Any] = {
 
 ADDRESS = np.dtype(np.int64)
 
-_FORMATS = {"fp16": "<e", "fp32": "<f", "fp64": "<d"}
-
 
 class Parameter(Struct, frozen=True):
     """A parameter that Triton passes at run time.
@@ -103,7 +101,7 @@ def memory_of(argument: Any, name: str) -> tuple[int, int, int, bool]:
         # A tensor whose elements are taken for another type.
         argument = argument.base
     device = getattr(argument, "device", None)
-    if device is not None and getattr(device, "type", "cpu") != "cpu":
+    if getattr(device, "type", "cpu") != "cpu":
         raise TypeError(f"argument '{name}' must be a tensor in the host's memory, but got one on device {device}")
     if hasattr(argument, "untyped_storage"):
         storage = argument.untyped_storage()
@@ -183,9 +181,6 @@ def _spans_of_tensors() -> list[tuple[int, int]]:
 
 
 def _number(argument: Any, kind: str) -> Any:
-    if kind in _FORMATS:
-        # Python's numbers are rounded once.
-        return np.frombuffer(np.array(argument).astype(DTYPES[kind]).tobytes(), DTYPES[kind])[0]
     dtype = DTYPES[kind]
     if dtype.kind == "i":
         return np.array(int(argument) & (1 << 8 * dtype.itemsize) - 1, np.uint64).astype(dtype)[()]

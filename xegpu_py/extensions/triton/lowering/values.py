@@ -40,8 +40,8 @@ def unsigned(value: Value) -> Value:
 def chosen(condition: Value, a: Value, b: Value) -> Value:
     """Elements of `a` where a condition holds, and of `b` elsewhere, of one type."""
     shape = common_shape(condition.shape, a.shape, b.shape)
-    if not condition.shape and shape:
-        # One condition chooses whole vectors.
+    if not condition.shape:
+        # One condition chooses one element, or whole vectors.
         selected = arith.select(condition.ir, a.broadcast(shape).ir, b.broadcast(shape).ir)
         return Value(selected, a.dtype, shape)
     return where(condition, a.broadcast(shape), b.broadcast(shape))
