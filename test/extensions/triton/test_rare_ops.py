@@ -636,6 +636,22 @@ def test_polls_load_once_a_microsecond(timeout, loads):
     assert kernel.stats.traffic["ugm", "atomic"] == 4
 
 
+def test_a_block_of_a_descriptor_of_the_host_is_updated():
+    text = """module { tt.func public @k(%d: !tt.tensordesc<4x4xi32>) {
+      %one = arith.constant 1 : i32
+      %two = arith.constant 2 : i32
+      %v = arith.constant dense<5> : tensor<4x4xi32>
+      tt.descriptor_reduce add, %d[%one, %two], %v : !tt.tensordesc<4x4xi32>, tensor<4x4xi32>
+      tt.return
+    } }"""
+    x = np.arange(40, dtype=np.int32).reshape(5, 8)
+    expected = x.copy()
+    # The tensor has four rows of seven elements; the rest of each row is not of it.
+    expected[1:4, 2:6] += 5
+    xegpu_py.compile(text, cache="off")(x.reshape(-1), 4, 7, 8, 1)
+    np.testing.assert_array_equal(x, expected)
+
+
 CALLS = """module {{
   tt.func public @k(%x: !tt.ptr<i32>) {{
     %v = tt.load %x : !tt.ptr<i32>
