@@ -210,6 +210,8 @@ def test_the_tables_of_counts(found: Profile) -> None:
     wanted = [[f"test_report.py:{line}" if line else "-", *(f"{sums[n]:,}" for n in names)]
               for _, line, sums in found.lines]  # fmt: skip
     assert lines[1:] == wanted and len(wanted) > 3
+    for _, line, sums in found.lines:
+        assert sums == {name: sum(getattr(row, name) for row in found.rows if row.line == line) for name in sums}
     assert buffers[0] == ["buffer", "kind", "messages", "bytes", "lines", "unique", "coalescing"]
     assert buffers[1:] == [
         [t.buffer, t.kind, f"{t.messages:,}", f"{t.bytes:,}", f"{t.lines:,}", f"{t.unique:,}", f"{t.coalescing:.2f}"]

@@ -182,6 +182,12 @@ def gpus() -> dict[str, Gpu]:
     return table
 
 
+@pytest.mark.parametrize(("name", "rate"), [("max1550", 1000), ("b580", 410), ("b70", 532), ("a770", 400)])
+def test_rates_of_memory_that_programs_reach(name: str, rate: float, gpus: dict[str, Gpu]) -> None:
+    """GB in a second, as others measured them."""
+    assert gpus[name].memory_rate * gpus[name].memory_share / 1e9 == pytest.approx(rate, rel=1e-3)
+
+
 @pytest.mark.parametrize("name", RATES)
 def test_published_rates(name: str, gpus: dict[str, Gpu]) -> None:
     on = gpus[name]
