@@ -54,6 +54,9 @@ from xegpu_py.tiles.arrays import Array
 from xegpu_py.tiles.tile_values import Product, Value, constant, value_of
 from xegpu_py.tiles.value_base import BUILDING
 
+CONTAINER, KEY = "container of an element", "key of an element"
+"""Hidden variables, while an element is read and assigned."""
+
 LOAD_AHEAD = "xetile.load_ahead"
 """The attribute of loops that load ahead."""
 
@@ -107,17 +110,33 @@ class Compiler(Expressions):
         call = node.value
         assigned_to = assigned_by(call)
         if assigned_to is not None:
-            target_value = self._value(assigned_to)
-            if isinstance(target_value, Value):
-                # The older spelling of an assignment: `x.assign(y)` is `x = y` in the type and shape of x.
-                assert isinstance(call, ast.Call)
-                (assigned_value,) = self._elements(call.args)
-                self._assign(
-                    as_store(assigned_to), value_of(assigned_value, target_value.dtype).broadcast(target_value.shape)
-                )
-                return
-        if not isinstance(call, ast.Constant):
+            assert isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+            with self._evaluated_once(assigned_to) as place:
+                target_value = self._value(place)
+                if isinstance(target_value, Value):
+                    # The older spelling of an assignment: `x.assign(y)` is `x = y` in the type and shape of x.
+                    (assigned_value,) = self._elements(call.args)
+                    stored = value_of(assigned_value, target_value.dtype).broadcast(target_value.shape)
+                    self._assign(as_store(place), stored)
+                else:
+                    method = ast.copy_location(ast.Attribute(place, call.func.attr, ast.Load()), call.func)
+                    self._value(ast.copy_location(ast.Call(method, call.args, call.keywords), call))
+        elif not isinstance(call, ast.Constant):
             self._value(call)
+
+    @contextmanager
+    def _evaluated_once(self, target: ast.expr) -> Iterator[ast.expr]:
+        """A target that is read and assigned: the container and the key of an element become variables."""
+        if not isinstance(target, ast.Subscript):
+            yield target
+            return
+        variables = self.scope.variables
+        variables[CONTAINER], variables[KEY] = self._value(target.value), self._key(target.slice)
+        container, key = (ast.copy_location(ast.Name(name, ast.Load()), target) for name in (CONTAINER, KEY))
+        try:
+            yield ast.copy_location(ast.Subscript(container, key, target.ctx), target)
+        finally:
+            del variables[CONTAINER], variables[KEY]
 
     def _do_Pass(self, node: ast.Pass) -> None:
         pass
@@ -132,14 +151,15 @@ class Compiler(Expressions):
             self._assign(node.target, self._value(node.value))
 
     def _do_AugAssign(self, node: ast.AugAssign) -> None:
-        load = ast.copy_location(as_load(node.target), node.target)
-        old_value, operand = self._value(load), self._value(node.value)
-        combine = BINARY[type(node.op)]
-        if isinstance(old_value, (list, dict, set)):
-            # Other variables that hold the list see the change, as in Python.
-            self._check_changes(old_value, "an augmented assignment")
-            combine = getattr(operator, f"i{combine.__name__.rstrip('_')}")
-        self._assign(node.target, combine(old_value, operand))
+        with self._evaluated_once(node.target) as place:
+            old_value = self._value(ast.copy_location(as_load(place), place))
+            operand = self._value(node.value)
+            combine = BINARY[type(node.op)]
+            if isinstance(old_value, (list, dict, set)):
+                # Other variables that hold the list see the change, as in Python.
+                self._check_changes(old_value, "an augmented assignment")
+                combine = getattr(operator, f"i{combine.__name__.rstrip('_')}")
+            self._assign(place, combine(old_value, operand))
 
     def _assign(self, target: ast.expr, value: Any) -> None:
         if isinstance(target, ast.Name):

@@ -399,14 +399,19 @@ class PythonSemantics:
                     container[key] = promoted(container[key])
 
     @staticmethod
-    def is_value(target: Any) -> bool:
-        """Whether `x.assign(y)` assigns x, and does not call a method of an object."""
-        return isinstance(target, Value)
-
-    @staticmethod
-    def assigned(target: Value, new_value: Any) -> Value:
-        """`x.assign(y)`: y in the type and shape of x."""
+    def assigned(target: Any, new_value: Any) -> Any:
+        """`x.assign(y)`: y in the type and shape of x, or an object that has a method of this name."""
+        if not isinstance(target, Value):
+            target.assign(new_value)
+            return target
         return value_of(new_value, target.dtype).broadcast(target.shape)
+
+    @classmethod
+    def assign_item(cls, container: Any, key: Any, new_value: Any) -> None:
+        """`container[key].assign(y)`."""
+        target = container[key]
+        if (stored := cls.assigned(target, new_value)) is not target:
+            container[key] = stored
 
 
 class _Counted:
@@ -556,14 +561,14 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         assign_target = assigned_by(node.value)
         self.generic_visit(node)
-        if not isinstance(assign_target, (ast.Name, ast.Subscript)):
+        if not isinstance(node.value, ast.Call):
             return node
-        assert isinstance(node.value, ast.Call)
-        stored = copy.copy(assign_target)
-        stored.ctx = ast.Store()
-        value = self._call("assigned", node, assign_target, *node.value.args)
-        assignment = ast.copy_location(ast.Assign([stored], value), node)
-        return ast.copy_location(ast.If(self._call("is_value", node, assign_target), [assignment], [node]), node)
+        if isinstance(assign_target, ast.Name):
+            value = self._call("assigned", node, ast.Name(assign_target.id, ast.Load()), *node.value.args)
+            return ast.copy_location(ast.Assign([ast.Name(assign_target.id, ast.Store())], value), node)
+        if isinstance(assign_target, ast.Subscript) and not isinstance(assign_target.slice, (ast.Slice, ast.Tuple)):
+            node.value = self._call("assign_item", node, assign_target.value, assign_target.slice, *node.value.args)
+        return node
 
     # Expressions.
 

@@ -823,6 +823,21 @@ class Holder:
 
 
 @pytest.mark.parametrize("engine", ["eager", "both"])
+def test_the_place_of_an_assignment_is_computed_once(engine):
+    @xegpu_py.jit(engine=engine)
+    def kernel(X, Y, N: xegpu_py.Constexpr):
+        i = xl.arange(0, N)
+        parts, places = {n: xl.load(X + i) for n in range(3)}, [2, 1, 0]
+        parts[places.pop()].assign(7)
+        parts[places.pop()] += 5
+        xl.store(Y + i, parts[0] * 10000 + parts[1] * 100 + parts[2])
+
+    x, y = np.arange(16, dtype=np.int32), np.zeros(16, np.int32)
+    kernel(x, y, N=16)
+    np.testing.assert_array_equal(y, 70000 + (x + 5) * 100 + x)
+
+
+@pytest.mark.parametrize("engine", ["eager", "both"])
 def test_methods_named_assign_are_called(engine):
     @xegpu_py.jit(engine=engine)
     def kernel(X, Y, N: xegpu_py.Constexpr):
