@@ -288,6 +288,27 @@ def test_lanes_that_data_select() -> None:
     assert (out == np.where(np.arange(16) > 4, np.arange(16) + 1, 0)).all()
 
 
+DIVERGENT = GUARDED.replace(
+    "    (P) add (M1, 16) Y(0,0)<1> X(0,0)<1;1,0> 0x1:d\n",
+    """\
+    (P) goto (M1, 16) Over
+    add (M1, 16) Y(0,0)<1> X(0,0)<1;1,0> 0x1:d
+    add (M1_NM, 16) Unused(0,0)<1> X(0,0)<1;1,0> 0x1:d
+Over:
+""",
+)
+
+
+def test_lanes_that_branches_leave_out() -> None:
+    """An instruction that ignores the mask acts on all lanes."""
+    kernel, out = Kernel.from_assembly(DIVERGENT), np.zeros(16, np.int32)
+    found = kernel.profile(np.arange(16, dtype=np.int32), out)
+    masked, unmasked = (row for row in found.rows if row.name == "add")
+    assert (masked.executions, masked.lanes, masked.possible) == (1, 5, 16)
+    assert (unmasked.executions, unmasked.lanes, unmasked.possible) == (1, 16, 16)
+    assert out.tolist() == [1, 2, 3, 4, 5, *[0] * 11]
+
+
 CHAINED = """.kernel "chained"
 .decl In v_type=G type=uq num_elts=1 align=GRF
 .decl At v_type=G type=uq num_elts=1 align=GRF
