@@ -25,6 +25,7 @@ from xegpu_py.extensions.tuning.evaluation import (
     Trials,
     arrays_of,
     copied,
+    counts_of,
     difference,
     launch_of,
     named_objectives,
@@ -34,6 +35,7 @@ from xegpu_py.extensions.tuning.space import Parameter, Space
 from xegpu_py.extensions.tuning.verification import Verification, write_failure
 from xegpu_py.ir.diagnostics import DiagnosticError
 from xegpu_py.runtime.host_arrays import PointerTable
+from xegpu_py.runtime.kernel import Kernel
 from xegpu_py.tools import xegpu_run, xegpu_tune
 
 
@@ -64,6 +66,31 @@ def test_ranges_of_integers(declared, values):
 
 VALUES = [(5.0, 1.0), (3.0, 4.0), (4.0, 4.0), (6.0, 0.5), (3.0, 4.0), (2.0, 9.0)]
 """Of each trial; the third one is surpassed by the second."""
+
+
+def test_counts_of_a_launch():
+    text = """\
+.version 3.8
+.kernel "counted"
+.decl In v_type=G type=uq num_elts=1 align=qword
+.decl X v_type=G type=d num_elts=32 align=GRF
+.decl N v_type=G type=d num_elts=1 align=dword
+.decl P v_type=P num_elts=1
+.input In offset=64 size=8
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=16
+    mov (M1, 1) N(0,0)<1> 0x0:d
+Again:
+    lsc_load.ugm (M1_NM, 1) X:d32x32t flat[In]:a64
+    add (M1, 1) N(0,0)<1> N(0,0)<0;1,0> 0x1:d
+    cmp.lt (M1, 1) P N(0,0)<0;1,0> 0x5:d
+    (P) jmp (M1, 1) Again
+    lsc_store.ugm (M1_NM, 1) flat[In]:a64 X:d32x32t
+    ret (M1, 1)
+"""
+    kernel = Kernel.from_assembly(text)
+    counts = counts_of(kernel.program, kernel(np.zeros(32, np.int32), grid=3))
+    assert counts == {"instructions": 3 * 23, "messages": 3 * 6, "lines": 3 * 6 * 2, "dpas": 0}
 
 
 def tuning_of(values, objectives=("instructions", "messages"), hosts=""):
