@@ -347,7 +347,8 @@ def _load_transposed(low: Fallback, op: ir.Operation) -> None:
     dword = build.integer_type(_DWORD)
     kind = TensorDesc((count, chunk), dword, TdescAttr(memory_scope=desc.attr.memory_scope, scattered=True))
     pitch = access.tensor.strides[-2]
-    pitch_dwords = pitch // per_dword if isinstance(pitch, int) else build.binary("divui", pitch, per_dword)
+    # Rows of smaller elements are only known to begin at multiples of a dword if the pitch is known.
+    pitch_dwords = pitch // per_dword if isinstance(pitch, int) else pitch
     # No constant, which MLIR would add to the offset of each message.
     step = build.make("vector.step", build.vector_type((count,), build.index_type()))
     lanes = build.binary("muli", step, build.index_splat(pitch_dwords, count))

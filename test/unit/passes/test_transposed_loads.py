@@ -233,3 +233,25 @@ def test_loads_of_global_memory(
         kernel(a, o)
         np.testing.assert_array_equal(o, expected)
     assert gathers(compiled.asm, "ugm") == ({message} if message else set())
+
+
+@pytest.mark.parametrize("pitch", [19, 32])
+def test_rows_of_a_pitch_that_is_not_known(pitch: int) -> None:
+    text = """
+    !array = memref<?x?xf32, strided<[?, 1], offset: ?>>
+    !block = !xegpu.tensor_desc<16x16xf32, #xegpu.tdesc_attr<boundary_check = false>>
+    gpu.module @m {
+      gpu.func @k(%a: !array, %o: memref<16x16xf32>, %r: index) kernel {
+        %d = xegpu.create_nd_tdesc %a[%r, 2] {mode = vc} : !array -> !block
+        %x = xegpu.load_nd %d {mode = vc, transpose = [1, 0]} : !block -> vector<16x16xf32>
+        %out = xegpu.create_nd_tdesc %o[0, 0] {mode = vc} : memref<16x16xf32> -> !xegpu.tensor_desc<16x16xf32>
+        xegpu.store_nd %x, %out {mode = vc} : vector<16x16xf32>, !xegpu.tensor_desc<16x16xf32>
+        gpu.return
+      }
+    }
+    """
+    a, o = np.arange(24 * pitch, dtype=np.float32).reshape(24, pitch), np.zeros((16, 16), np.float32)
+    compiled = xegpu_py.compile(text, target="dg2", engine="both")
+    compiled(a, o, 3)
+    np.testing.assert_array_equal(o, a[3:19, 2:18].T)
+    assert gathers(compiled.asm, "ugm") == {"d32x8"}
