@@ -561,7 +561,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         assign_target = assigned_by(node.value)
         self.generic_visit(node)
-        if not isinstance(node.value, ast.Call):
+        if not isinstance(node.value, ast.Call) or len(node.value.args) != 1 or node.value.keywords:
             return node
         if isinstance(assign_target, ast.Name):
             value = self._call("assigned", node, ast.Name(assign_target.id, ast.Load()), *node.value.args)

@@ -817,8 +817,8 @@ class Holder:
     def __init__(self):
         self.numbers = []
 
-    def assign(self, number):
-        self.numbers.append(number)
+    def assign(self, number, *more, doubled=False):
+        self.numbers.extend([number * (1 + doubled), *more])
         return 5
 
 
@@ -846,11 +846,14 @@ def test_methods_named_assign_are_called(engine):
         held.assign(xl.load(X + i))
         held.assign(held.numbers[0] + 1)
         held.numbers[0].assign(held.numbers[1] * 2)
-        xl.store(Y + i, held.numbers[0])
+        holders = [held]
+        holders[0].assign(i, i + 1)
+        holders[0].assign(i, doubled=True)
+        xl.store(Y + i, held.numbers[0] + held.numbers[3] + held.numbers[4])
 
     x, y = np.arange(16, dtype=np.int32), np.zeros(16, np.int32)
     kernel(x, y, N=16)
-    np.testing.assert_array_equal(y, 2 * (x + 1))
+    np.testing.assert_array_equal(y, 2 * (x + 1) + (x + 1) + 2 * x)
 
 
 @pytest.mark.parametrize(
